@@ -29,7 +29,8 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.judges.openai import OpenAIJudge, usage_of
+from recjudge_tui.judges.openai import OpenAIJudge
+from recjudge_tui.judges.replies import usage_of
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine import CallQueue
 from recjudge_tui.runs.plan import RunRequest
@@ -218,7 +219,7 @@ async def _read(server: ServerProcess, workers: Iterable[AsyncIterator[Call]]) -
         async for call in mine:
             answer = await client.post("/v1/chat/completions", json=call.body)
             assert answer.status_code == 200, answer.text
-            usages.append(usage_of(answer.json()))
+            usages.append(usage_of(answer.json(), OpenAIJudge.counts))
 
     async with httpx.AsyncClient(base_url=server.url, timeout=600) as client:
         await asyncio.gather(*map(send_all, workers))

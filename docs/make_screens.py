@@ -18,7 +18,7 @@ PROJECT = "synthetic-shop"
 # the keys that lead from the home of the project to each picture; words in quotes are typed
 ROUTES = {
     "home": (),
-    "triage": ("enter", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
+    "triage": ("t", "slash", "ctrl+u", "'judge:rules label:poor'", "enter", "down", "down"),
     "reports": ("a",),
     "launch": ("n",),
 }
@@ -30,7 +30,7 @@ async def picture(path: Path, keys: tuple[str, ...]) -> str:
         home = pilot.app.screen
         assert isinstance(home, HomeScreen)
         # its slow figures come one after the other
-        while home.home.missing_part is not None:
+        while not home.reader.done:
             await pilot.pause(0.1)
         for key in keys:
             await pilot.press(*(_keys_of(key.strip("'")) if key.startswith("'") else (key,)))

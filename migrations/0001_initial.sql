@@ -10,7 +10,8 @@ CREATE TABLE projects (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   note TEXT NOT NULL DEFAULT '',
-  created_at TEXT NOT NULL
+  created_at TEXT NOT NULL,
+  domain TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE TABLE imports (

@@ -17,7 +17,7 @@ from recjudge_tui.domain.address import (
 )
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.files import small_file, whole_file
+from recjudge_tui.files import parse_toml, small_file, whole_file
 from recjudge_tui.settings import config_dir
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ _SETTING = re.compile(rf"\s*({_PATH})\s*=")
 _PART = re.compile(_BARE)
 _LONGEST_NAME = 60
 _LONGEST_SPEC = 300
-_LARGEST = 256 * 1024
 
 
 class SettingsFile(NamedTuple):
@@ -115,26 +114,18 @@ def read_preferences(path: Path | None = None) -> SettingsFile:
     and the bindings exist: the app does."""
     path = path or config_path()
     try:
-        # opening a pipe would block
-        if path.exists() and not path.is_file() and not path.is_dir():
-            return SettingsFile(path, faults=(Fault(None, "cannot be read: it is not a regular file"),))
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST + 1)
+        raw = small_file(path)
     except FileNotFoundError:
         return SettingsFile(path)
     except OSError as error:
         return SettingsFile(path, faults=(Fault(None, f"cannot be read: {error.strerror}"),))
-    if len(raw) > _LARGEST:
-        return SettingsFile(
-            path, faults=(Fault(None, f"cannot be read: it is larger than {_LARGEST // 1024} KB"),)
-        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         return SettingsFile(path, faults=(Fault(line, "not valid UTF-8", "Save the file as UTF-8."),))
     try:
-        return _checked(path, _parse(text), lines_of_keys(text))
+        return _checked(path, parse_toml(text), lines_of_keys(text))
     except ValueError as error:
         return SettingsFile(path, faults=(_syntax(error),))
     except RecursionError:
@@ -185,8 +176,6 @@ def save_theme(name: str, path: Path | None = None) -> None:
     by_hand = f'Write theme = "{name}" below [app] yourself.'
     title = f"the theme cannot be saved in {path}"
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise UsageError(title, "It is not a regular file.", by_hand)
         text = small_file(path).decode("utf-8") if path.exists() else ""
         changed = _with_theme(text, name)
         if changed is None:
@@ -199,16 +188,6 @@ def save_theme(name: str, path: Path | None = None) -> None:
 
 
 # ---- reading
-
-
-def _parse(text: str) -> dict[str, Any]:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
 
 
 def _syntax(error: ValueError) -> Fault:
@@ -394,7 +373,7 @@ def _with_theme(text: str, name: str) -> str | None:
     from tomlkit.items import InlineTable, Table
 
     bare = text.removeprefix("\ufeff")
-    wanted = _parse(bare)
+    wanted = parse_toml(bare)
     if not isinstance(wanted.setdefault("app", {}), dict):
         return None
     wanted["app"]["theme"] = name
@@ -418,7 +397,7 @@ def _with_theme(text: str, name: str) -> str | None:
         # appended, the line would follow the comments above the next section
         app.value.body.insert(0, (tomlkit.key("theme"), theme))
     changed = tomlkit.dumps(document)
-    return text[: len(text) - len(bare)] + changed if _parse(changed) == wanted else None
+    return text[: len(text) - len(bare)] + changed if parse_toml(changed) == wanted else None
 
 
 def _replace(path: Path, content: bytes) -> None:

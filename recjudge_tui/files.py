@@ -7,9 +7,11 @@ import glob
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from recjudge_tui.errors import UsageError
 
@@ -36,6 +38,15 @@ def small_file(path: Path) -> bytes:
     if len(content) > _WRITTEN_BY_HAND:
         raise OSError(errno.EFBIG, f"It is larger than {_WRITTEN_BY_HAND:,} bytes")
     return content
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML text says. Raises ValueError that names the line, RecursionError for one nested too deeply."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
 
 
 @contextmanager

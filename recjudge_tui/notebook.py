@@ -49,7 +49,7 @@ class Report(Sequence[Record]):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table for pandas, polars, duckdb and others, by Arrow's C interface. Raises RecjudgeError without pyarrow."""
-        from recjudge_tui.reports.common.writers.parquet import arrow_table
+        from recjudge_tui.reports.common.writers.data import arrow_table
 
         rows = [[row.get(name) for name in self.columns] for row in self._table.rows]
         return arrow_table(self.columns, rows).__arrow_c_stream__(requested_schema)
@@ -187,7 +187,9 @@ class NotebookProject(Project):
         request = RunRequest(self.id, spec, settings, rater, prompt)
         run_id = start.plan(self.db, [request])[0].run_id
         assert run_id is not None
-        if not _loop_is_running():
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
             ended = work(self.db.path, run_id, progress)
         else:
             # a loop cannot run inside another one, and notebooks have one
@@ -200,11 +202,3 @@ class NotebookProject(Project):
                     ended = working.result()
         reason = run_row(self.db, run_id)["error"]
         return RunResult(run_id, ended.state, ended.calls, ended.done, ended.failed, ended.cost_usd, reason)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -132,7 +132,12 @@ def report_command(
         code, said = function(report.ends)(made) if report.ends else (0, "")
 
         def written(fmt: str) -> Any:
-            text = function(report.written)(with_commands(made) if isinstance(made, Table) else made, fmt)
+            meta = click.get_current_context().meta
+            # a file holds all of it
+            whole = bool(meta.get("recjudge.all") or meta.get("recjudge.file"))
+            text = function(report.written)(
+                with_commands(made) if isinstance(made, Table) else made, fmt, whole
+            )
             return made if text is None else text
 
         return PrintedWithExit(written if report.written else made, code, said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,7 +169,7 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     "--mapping",
     type=click.Path(path_type=Path),
     metavar="FILE.toml",
-    help="A file that maps columns to fields (docs/mapping.md).",
+    help="A file that maps columns to fields (recjudge docs mapping).",
 )
 @click.option(
     "--system", metavar="NAME", help="The system, for lists or explanations without a system column."
@@ -196,6 +196,9 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 )
 @click.option("--keep-fitting", is_flag=True, help="Keep the labels that fit, and leave the others out.")
 @click.option(
+    "--domain", metavar="NAME", help="What the project is about: films, books, music, news, places, shop."
+)
+@click.option(
     "--show-layout",
     metavar="NAME",
     is_eager=True,
@@ -219,12 +222,13 @@ def import_(
     values: str | None,
     scale: str | None,
     keep_fitting: bool,
+    domain: str | None,
     dry_run: bool,
     db: str | None,
 ) -> None:
     """Import files or folders into a project. A new project is created.
 
-    An import is stored as a whole or not at all (docs/importing.md). The path - is the standard input.
+    An import is stored as a whole or not at all (recjudge docs importing). The path - is the standard input.
 
     \b
     Example:
@@ -237,7 +241,10 @@ def import_(
     """
     from recjudge_tui.importers.folders import import_paths
     from recjudge_tui.importers.reader import parse_where
+    from recjudge_tui.store.prompts import domain_named
 
+    if domain:
+        domain_named(domain)
     with (
         _input_files(paths) as (files, names),
         _database(db, dry_run) as database,
@@ -261,6 +268,26 @@ def import_(
             progress=advance,
         )
     _tell(summaries, dry_run)
+    if not dry_run:
+        with open_db(db) as database:
+            _name_domain(database, summaries[0], domain)
+
+
+def _name_domain(database: Database, summary: ImportSummary, domain: str | None) -> None:
+    """Keep the domain that is given. On a terminal, ask for that of a new project where its data does not tell."""
+    from recjudge_tui.runs.settings import project_domain
+    from recjudge_tui.store.projects import project_id, set_domain
+    from recjudge_tui.store.prompts import domain_names
+
+    if domain is None and summary.new_project and sys.stdin.isatty() and sys.stderr.isatty():
+        if project_domain(database, project_id(database, summary.project)):
+            return
+        names = ("other", *domain_names())
+        choice = click.Choice(names)
+        domain = click.prompt("What is it about, for the words of prompts?", "other", type=choice, err=True)
+        domain = "" if domain == "other" else domain
+    if domain:
+        set_domain(database, summary.project, domain)
 
 
 def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
@@ -297,7 +324,23 @@ def _facts(summary: ImportSummary) -> Iterator[str]:
         "import events": f"recjudge import FILE -p {project} --as events",
         "judge": f"recjudge run {protocol} -p {project} --judge rules",
     }
-    yield f"next: {commands[summary.step.action if summary.step else None]}"
+    command = commands[summary.step.action if summary.step else None]
+    if (kind := command.rpartition(" --as ")[2]) in KINDS and (near := _near(summary, kind)):
+        command = command.replace("FILE", shlex.quote(near), 1)
+    yield f"next: {command}"
+
+
+def _near(summary: ImportSummary, kind: str) -> str:
+    """The only other file beside the imported ones whose name says that it holds this kind of data; else empty."""
+    done = {Path(file.path) for file in summary.files}
+    files: list[Path] = []
+    with suppress(OSError):
+        folders = {path.parent for path in done if path.is_file()}
+        files = [
+            path for folder in folders for path in folder.iterdir() if path.is_file() and path not in done
+        ]
+    named = [str(path) for path in files if kind[:-1] in path.name.lower()]
+    return named[0] if len(named) == 1 else ""
 
 
 @contextmanager

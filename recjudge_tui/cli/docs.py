@@ -132,7 +132,7 @@ def docs(name: str | None) -> None:
     """Read a page of the documentation, or list the pages.
 
     \b
-    Examples:
+    Example:
       recjudge docs
       recjudge docs servers
     """
@@ -146,9 +146,11 @@ def docs(name: str | None) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console()
-    with console.pager(styles=True):
-        console.print(Markdown(text))
+    # without styles: whether a pager shows them depends on how it is set
+    console = Console(width=min(Console().width, _WIDTH), color_system=None)
+    with console.capture() as shown:
+        console.print(Markdown(text, hyperlinks=False))
+    click.echo_via_pager(shown.get())
 
 
 def _title(name: str) -> str:

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.command import in_project
-from recjudge_tui.cli.options import (
-    occasion_options,
-    output_option,
-    with_options,
-)
+from recjudge_tui.cli.options import occasion_options, output_option, with_options
 from recjudge_tui.cli.output import narrate, stdout_asked, working
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import RATERS, SYSTEMS, Option
@@ -123,18 +119,6 @@ def export(
             raise click.UsageError(f"--{option} needs --figure NAME")
     if what is None:
         raise click.UsageError(f"say what to export: {', '.join(EXPORTS)}, or --figure NAME")
-    _put_rows(project, what, fmt, out, filter_text, systems, occasions)
-
-
-def _put_rows(
-    project: Project,
-    what: str,
-    fmt: ExportFormat | RankingFormat | None,
-    out: Path | None,
-    filter_text: str,
-    systems: tuple[str, ...],
-    occasions: OccasionFilter,
-) -> None:
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.reports.common.stream import format_of
     from recjudge_tui.reports.exports import export as write

@@ -19,7 +19,6 @@ from recjudge_tui.domain.protocols import OVERALL
 if TYPE_CHECKING:
     from recjudge_tui.config_file import Fault, KeyRow, SettingsFile
     from recjudge_tui.domain.records import ImportKind
-    from recjudge_tui.errors import UsageError
     from recjudge_tui.reports.common.table import Row, Table
     from recjudge_tui.stats.combining import Rule
     from recjudge_tui.store.database import Database
@@ -182,21 +181,13 @@ def _print_summary(database: Database) -> None:
         names = ", ".join(run["protocol"] for run in reversed(runs))
         click.echo(f"  {project}: {sum(run['calls'] for run in runs):,} calls ({names})")
     click.echo()
-    identity = project_id(database, _EXAMPLE)
-    people = _SHOWN["pairwise"].consensus
-    board = table_of(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
+    opened, people = Project.named(database, _EXAMPLE), _SHOWN["pairwise"].consensus
+    board = table_of(opened, "leaderboard", protocol="pairwise", rater="rules")
     shown, _ = readable(board, notes="none")
     write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
-    click.echo(click.wrap_text(f"\n{_agreement_line(database, identity, people)}", 80))
+    asked = {"protocol": "pairwise", "aspect": OVERALL, "raters": ("rules",), "truth": people}
+    click.echo(click.wrap_text(f"\n{table_of(opened, 'agreement', **asked).answer}", 80))
     click.echo(_NEXT)
-
-
-def _agreement_line(database: Database, project: int, people: str) -> str:
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.declare import table_of
-
-    opened, asked = Project.numbered(database, project), {"protocol": "pairwise", "aspect": OVERALL}
-    return table_of(opened, "agreement", raters=("rules",), truth=people, **asked).answer
 
 
 def _print_tables(database: Database, project: str) -> None:
@@ -295,32 +286,21 @@ def _settings_table(loaded: SettingsFile, rows: tuple[KeyRow, ...], theme: str) 
     from recjudge_tui.reports.common.table import Column, Table
 
     preferences = loaded.preferences
-    file, moved = loaded.path.name, [row for row in rows if row.keys != row.shipped]
-    chosen, reader = preferences.theme, reader_name()
+    file, chosen, reader = loaded.path.name, preferences.theme, reader_name()
     named = "RECJUDGE_READER" if os.environ.get("RECJUDGE_READER") else file
-    settings: list[Row] = [
-        {
-            "setting": "theme",
-            "value": theme,
-            "from": f"{file}:{chosen.line}" if chosen and chosen.value == theme else "shipped",
-        },
-        {"setting": "reader", "value": reader, "from": "shipped" if reader == "reader" else named},
-    ]
     judge = preferences.judge
-    settings.append(
-        {
-            "setting": "judge",
-            "value": " ".join((judge.judge.spec, *chain(*judge.judge.words.values()))) if judge else "none",
-            "from": f"{file}:{judge.line}" if judge else "shipped",
-        }
+    spec = " ".join((judge.judge.spec, *chain(*judge.judge.words.values()))) if judge else "none"
+    told = (
+        ("theme", theme, f"{file}:{chosen.line}" if chosen and chosen.value == theme else "shipped"),
+        ("reader", reader, "shipped" if reader == "reader" else named),
+        ("judge", spec, f"{file}:{judge.line}" if judge else "shipped"),
+        *((row.id, ", ".join(row.keys), f"{file}:{row.line}") for row in rows if row.keys != row.shipped),
     )
-    for row in moved:
-        settings.append({"setting": row.id, "value": ", ".join(row.keys), "from": f"{file}:{row.line}"})
-    columns = (Column("setting", "setting"), Column("value", "value"), Column("from", "from"))
+    names = ("setting", "value", "from")
+    settings: tuple[Row, ...] = tuple(dict(zip(names, row, strict=True)) for row in told)
+    columns = tuple(Column(name, name) for name in names)
     missing = "" if loaded.path.exists() else ", which does not exist yet"
-    return Table(
-        "Settings", columns, tuple(settings), notes=(f"The settings file is {loaded.path}{missing}.",)
-    )
+    return Table("Settings", columns, settings, notes=(f"The settings file is {loaded.path}{missing}.",))
 
 
 def _keys_table(loaded: SettingsFile, rows: tuple[KeyRow, ...]) -> Table:
@@ -384,8 +364,11 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
-    from recjudge_tui.errors import StoreError
+    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.errors import StoreError, UsageError
     from recjudge_tui.reports import doctor as checks
+    from recjudge_tui.runs.lease import is_alive
+    from recjudge_tui.runs.prices import price_of
     from recjudge_tui.settings import config_dir, database_path
     from recjudge_tui.store.schema import FileReport, inspect_file
     from recjudge_tui.system import read_mounts
@@ -396,36 +379,24 @@ def _installation(db: str | None) -> Table:
         looked = inspect_file(path)
     except StoreError as error:
         looked = error
+    prices_fault = None
+    try:
+        price_of(JudgeSpec(spec="openai:any"))
+    except UsageError as error:
+        prices_fault = error
+    running: tuple[RunningRun, ...] = getattr(looked, "running", ())
     screen = shutil.get_terminal_size()
     around = checks.Surroundings(
         path=path,
-        stale=_stale(getattr(looked, "running", ())),
+        stale=tuple(run for run in running if run.owner is None or not is_alive(run.owner, run.heartbeat)),
         prices=config_dir() / "prices.toml",
-        prices_fault=_prices_fault(),
+        prices_fault=prices_fault,
         environment=os.environ,
         encoding=sys.stdout.encoding or "",
         size=(screen.columns, screen.lines) if sys.stdout.isatty() else None,
         mounts=read_mounts(),
     )
     return checks.doctor_table([*checks.local_checks(around, looked), *checks.server_checks()], command)
-
-
-def _stale(running: tuple[RunningRun, ...]) -> tuple[RunningRun, ...]:
-    from recjudge_tui.runs.lease import is_alive
-
-    return tuple(run for run in running if run.owner is None or not is_alive(run.owner, run.heartbeat))
-
-
-def _prices_fault() -> UsageError | None:
-    from recjudge_tui.domain.judge import JudgeSpec
-    from recjudge_tui.errors import UsageError
-    from recjudge_tui.runs.prices import price_of
-
-    try:
-        price_of(JudgeSpec(spec="openai:any"))
-    except UsageError as error:
-        return error
-    return None
 
 
 @click.group()

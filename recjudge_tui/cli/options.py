@@ -176,6 +176,7 @@ def output_option(metavar: str = "FILE", *, required: bool = False) -> Callable[
 
 def _file_or_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
     ctx.meta[STDOUT] = str(value) == "-"
+    ctx.meta["recjudge.file"] = value is not None and not ctx.meta[STDOUT]
     return None if ctx.meta[STDOUT] else value
 
 

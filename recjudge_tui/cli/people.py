@@ -356,7 +356,7 @@ def annotate_export(
 
     As in the app, the names of systems are hidden, and lists come in the order of the assignment. A second file next
     to FILE has the guidelines (csv), the labelling interface (label-studio) or the settings (argilla). “recjudge
-    import --as labels” reads the answers (docs/annotating.md).
+    import --as labels” reads the answers (recjudge docs annotating).
 
     Example:
       recjudge annotate export -p movies --as ana -o ana.csv

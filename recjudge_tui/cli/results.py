@@ -149,7 +149,13 @@ def methods(project: Project, raters: tuple[str, ...], statistics: tuple[str, ..
         return described.bibtex
 
     def report(fmt: str) -> Output:
-        return methods_text(described, fmt) if fmt in _TEXTS else methods_page(described)
+        if fmt not in _TEXTS:
+            return methods_page(described)
+        meta = click.get_current_context().meta
+        whole = bool(meta.get("recjudge.all") or meta.get("recjudge.file"))
+        if fmt == "text" and not whole:
+            narrate(f"{len(described.works)} works are cited: --bibtex prints them, --all both")
+        return methods_text(described, fmt, whole=whole)
 
     return report
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.runs.plan import Plan, RunRequest
-    from recjudge_tui.runs.saer import SaerPlan, SaerRequest, Stage
+    from recjudge_tui.runs.saer import SaerPlan, SaerRequest
     from recjudge_tui.store.database import Database
 
 
@@ -365,7 +365,7 @@ def _tell(database: Database, request: SaerRequest, plan: SaerPlan) -> None:
         )
 
 
-def _detach(database: Database, plan: SaerPlan, stage: Stage, mode: Mode) -> None:
+def _detach(database: Database, plan: SaerPlan, stage: Plan, mode: Mode) -> None:
     from recjudge_tui.runs.saer import detach_saer
 
     assert plan.group_id is not None

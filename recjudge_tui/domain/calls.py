@@ -170,7 +170,8 @@ class ParsedReply(Model):
 
 
 class CallResult(NamedTuple):
-    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set.
+    """The result of a call: its parsed reply, or an error. One of `parsed`, `error_kind` is set; neither where the call
+    is to be asked once more in another batch.
 
     A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
     `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have

@@ -51,12 +51,7 @@ PROTOCOL = Option(
 ASPECT = Option("aspect", str, "Only this aspect.", flag="--aspect", metavar="A")
 RATER = Option("rater", str, "Only this rater.", flag="--rater", metavar="R")
 RATERS = Option(
-    "raters",
-    tuple,
-    "Only these raters. Default: see --readers.",
-    (),
-    flag="--raters",
-    metavar="A,B,...",
+    "raters", tuple, "Only these raters. Default: see --readers.", (), flag="--raters", metavar="A,B,..."
 )
 READERS = Option(
     "readers", bool, "Include readers, who overrode single verdicts in the app, and people with only a few labels.", False,

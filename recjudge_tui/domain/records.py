@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
 from recjudge_tui.domain.annotation import AS_GIVEN
-from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.scales import Scale
@@ -16,7 +14,7 @@ ImportKind = Literal["items", "users", "events", "lists", "explanations", "label
 IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations", "labels")
 
 
-class Item(Model):
+class Item(NamedTuple):
     """`image` is as in the file: a path in its folder, a `data:` URI or an http(s) address. In the database it is a
     digest."""
 
@@ -24,13 +22,13 @@ class Item(Model):
     title: str
     brand: str = ""
     category: str = ""
-    attributes: dict[str, str] = Field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
     image: str = ""
 
 
-class User(Model):
+class User(NamedTuple):
     user_id: str
-    attributes: dict[str, str] = Field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
 
 
 class Event(NamedTuple):
@@ -64,18 +62,18 @@ class Slate(NamedTuple):
     served_at: str = ""
 
 
-class Explanation(Model):
+class Explanation(NamedTuple):
     user_id: str
     item_id: str
     system: str
     text: str
     reference: str = ""
-    attributes: dict[str, str] = Field(default_factory=dict)
+    attributes: Mapping[str, str] = {}
     context: str = ""
     served_at: str = ""
 
 
-class LabelFlag(Model):
+class LabelFlag(NamedTuple):
     item_id: str
     issue: str
     reason: str = ""
@@ -89,34 +87,34 @@ class Game(NamedTuple):
     value: float | None
 
 
-class Label(Model):
+class Label(NamedTuple):
     """One rater's verdict on one case, as imported.
 
     The columns that are filled say what was judged: `system_a` and `system_b` a pair of lists, `system` alone one list,
     `system` and `item_id` an explanation. `value` is a number on the protocol's scale (A/Tie/B = 1/0/-1, where A is
-    `system_a` of this record, even if it comes second by name). `context` and `served_at` say on which occasion, where
+    `system_a`, the first of the two by name). `context` and `served_at` say on which occasion, where
     the user has several. With a `case_id` it is that case, whatever is current. Without a `rater_kind`, the rater's name
     decides (`roles.kind_by_name`). `value` is None if the answer failed: it was asked for and could not be read. `rule`
     says how it became a verdict. `scale` is that of its aspect where the file gives one. `games` are the judgements of a
     pair by order, where the file tells them; the value follows from them."""
 
     rater: str
-    user_id: str
-    task: str = ""
-    case_id: int | None = None
-    aspect: str = OVERALL
     value: float | None
+    aspect: str = OVERALL
     label: str = ""
-    item_id: str = ""
     system: str = ""
     system_a: str = ""
     system_b: str = ""
     protocol: str = ""
     rater_kind: RaterKind | None = None
-    flags: tuple[LabelFlag, ...] = ()
-    note: str = ""
-    context: str = ""
-    served_at: str = ""
     rule: str = AS_GIVEN
     games: tuple[Game, ...] = ()
     scale: Scale | None = None
+    user_id: str = ""
+    item_id: str = ""
+    context: str = ""
+    served_at: str = ""
+    note: str = ""
+    flags: tuple[LabelFlag, ...] = ()
+    task: str = ""
+    case_id: int | None = None

@@ -78,7 +78,7 @@ _DECLARED = (
     RunOption(
         "as_published", bool, "Ask as the paper does: its settings and the form of its prompt.",
         default=False, flag="--as-published", taken_by=lambda facts: facts.published is not None,
-        details="--dry-run shows all of it; docs/method.md says where our own form differs and why.",
+        details="--dry-run shows all of it; “recjudge docs method” says where our own form differs and why.",
         label="form", form_choices=(("own", "our own"), ("published", "as published")), rare=False,
     ),
     RunOption(
@@ -158,12 +158,12 @@ _DECLARED = (
     RunOption(
         "domain", str, "What is recommended; sets the prompt's words. Default: from the data.",
         default="", flag="--domain", metavar="NAME",
-        details="films, books, music, news, places, shop, or one of your own (docs/prompts.md).",
+        details="films, books, music, news, places, shop, or one of your own (recjudge docs prompts).",
         label="domain", form_choices=(("", "by the data"),),
     ),
     RunOption(
         "images", bool, "Show the judge the images of the items that it judges.",
-        default=False, flag="--images", details="Only a judge that sees images can be asked (docs/images.md).",
+        default=False, flag="--images", details="Only a judge that sees images can be asked (recjudge docs images).",
         label="images", form_choices=(("no", "not shown"), ("yes", "shown")),
     ),
     RunOption(
@@ -218,7 +218,7 @@ _DECLARED = (
     RunOption(
         "sending", dict, "Send this to the server too, such as think=false or reasoning_effort=low.",
         default={}, flag="--option", metavar="KEY=JSON", as_json=True,
-        details="Repeat it for several. An object is merged into the one that recjudge sends (docs/judges.md).",
+        details="Repeat it for several. An object is merged into the one that recjudge sends (recjudge docs judges).",
         label="sent along", placeholder="nothing",
     ),
     RunOption(

@@ -42,25 +42,14 @@ _FIRST: dict[Means, tuple[str, ...]] = {
     "letter": ("a", "a wins", "a win", "a won"),
 }
 _SECOND: dict[Means, tuple[str, ...]] = {
-    "side": (
-        "model b",
-        "system b",
-        "modelb",
-        "systemb",
-        "lose",
-        "loses",
-        "lost",
-        "loss",
-        "loser",
-        "rejected",
-    ),
+    "side": ("model b", "system b", "modelb", "systemb", "lose", "loses", "lost", "loss", "loser", "rejected"),
     "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
     "letter": ("b", "b wins", "b win", "b won"),
-}
+}  # fmt: skip
 _NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
-_OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪)\s*(\w[\w ]*)")
+_OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
 _MUCH = frozenset(
     "much significantly strongly far clearly definitely considerably greatly very substantially lot way".split()
 )
@@ -238,7 +227,7 @@ def side_of(word: str) -> Code | None:
         sign = match[2]
         if sign[0] in "=≈~":
             return Code(0.0)
-        better = left if sign[0] in ">≫" else right
+        better = left if sign[0] in ">≫≻" else right
         return better._replace(strength="much" if len(sign) > 1 or sign in "≫≪" else "")
     if match := _WITH_NOUN.fullmatch(word):
         code = PAIR_WORDS[match[2]]
@@ -473,22 +462,15 @@ def _readings(found: set[float], expected: Expected) -> Iterator[_Option]:
         )
 
 
+_USUAL = (
+    (0, 1), (1, 3), (-1, 1), (-2, 2), (1, 5), (0, 5), (-3, 3), (1, 7), (1, 10), (0, 10), (0, 100),
+)  # fmt: skip
+
+
 def _usual_ends(found: set[float]) -> tuple[float, float]:
     """The ends of the smallest usual scale that holds these numbers."""
     low, high = min(found), max(found)
-    for ends in (
-        (0.0, 1.0),
-        (1.0, 3.0),
-        (-1.0, 1.0),
-        (-2.0, 2.0),
-        (1.0, 5.0),
-        (0.0, 5.0),
-        (-3.0, 3.0),
-        (1.0, 7.0),
-        (1.0, 10.0),
-        (0.0, 10.0),
-        (0.0, 100.0),
-    ):
+    for ends in _USUAL:
         if ends[0] <= low and high <= ends[1]:
             return ends
     return low, high if high > low else low + 1
@@ -548,7 +530,7 @@ def _partly(
         lines = (
             (
                 'scale = ["low", "high"]',
-                "in a mapping, the words from the lowest to the highest (docs/mapping.md)",
+                "in a mapping, the words from the lowest to the highest (recjudge docs mapping)",
             ),
         )
     return Unclear(title, cause, (*lines, *_keep(unfit, codes, counts)))

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import SYSTEM_KINDS
-from recjudge_tui.importers.guess import only_a_header
 from recjudge_tui.importers.layout import Layout
 from recjudge_tui.importers.load import Options, Progress, import_files
-from recjudge_tui.importers.reader import Wanted, bare_name, sample_of
+from recjudge_tui.importers.plain import only_a_header
+from recjudge_tui.importers.reader import bare_name, sample_of
 from recjudge_tui.importers.registry import commands, holding_of, named_layouts, special_layout, uncertain
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
@@ -46,59 +45,42 @@ def import_paths(
     paths: Sequence[Path],
     kind: ImportKind | None,
     *,
-    layout: str | None = None,
-    mapping: Path | None = None,
-    system: str | None = None,
-    event_type: str | None = None,
-    where: Wanted = MappingProxyType({}),
-    values: Mapping[str, str] = MappingProxyType({}),
-    scale: tuple[float, float] | None = None,
-    keep_fitting: bool = False,
     names: Mapping[Path, str] | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
+    **given: Any,
 ) -> list[ImportSummary]:
     """Import files and folders as one kind, or without `kind` as every kind that is recognised in them.
 
     From a folder, only files that a layout claims and plain tables are imported; the first summary names the others. One
-    transaction for all kinds; returns one summary per kind. Raises the errors of `import_files`, and InputError for a
-    file that may hold several kinds. With `dry_run` the transaction is undone at its end, and nothing is stored.
+    transaction for all kinds; returns one summary per kind. `given` are those of `Options`. Raises the errors of
+    `import_files`, and InputError for a file that may hold several kinds. With `dry_run` the transaction is undone at its
+    end, and nothing is stored.
     """
-    if mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
+    options = Options(**given)
+    if options.mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
         raise UsageError(
             "--mapping needs files and --as",
             "A mapping describes tables of one kind, not a folder.",
             "Name the files, and their kind with --as.",
         )
-    if mapping is not None and kind is not None:
+    if options.mapping is not None and kind is not None:
         found = FilesByKind({kind: list(paths)}, [])
     else:
-        found = find_files(paths, kind, layout, system, project)
-    options = Options(layout, mapping, system, event_type, where, values, scale, keep_fitting)
+        found = find_files(paths, kind, options.layout, options.system, project)
     options.refuse_unfit(list(found.files), named=kind is not None)
     everything = [path for files in found.files.values() for path in files] + found.beside
-    labels = (values, scale, keep_fitting)
+    # an option of one kind does not reach the others
+    unfit = {"system": SYSTEM_KINDS, "event_type": ("events",)} | dict.fromkeys(
+        ("values", "scale", "keep_fitting"), ("labels",)
+    )
     summaries, facts = [], None
-    with suppress(_DryRun), db.bulk_writing(), db.transaction():
+    with suppress(_DryRun), db.bulk_writing(temporary="FILE"), db.transaction():
         for part, files in found.files.items():
-            part_values, part_scale, part_keep = labels if part == "labels" else ({}, None, False)
+            own = {name: value for name, value in given.items() if part in unfit.get(name, (part,))}
             summaries.append(
                 import_files(
-                    db,
-                    project,
-                    files,
-                    part,
-                    layout=layout,
-                    mapping=mapping,
-                    system=system if part in SYSTEM_KINDS else None,
-                    event_type=event_type if part == "events" else None,
-                    where=where,
-                    values=part_values,
-                    scale=part_scale,
-                    keep_fitting=part_keep,
-                    beside=everything,
-                    names=names,
-                    progress=progress,
+                    db, project, files, part, beside=everything, names=names, progress=progress, **own
                 )
             )
         if (project_id := find_project(db, project)) is not None:

@@ -172,14 +172,12 @@ class ItemImages:
             return item
         if is_address(reference):
             self.addresses += 1
-            return item.model_copy(
-                update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
-            )
+            return item._replace(image="", attributes={**item.attributes, ADDRESS: reference})
         digest = self.stored.get(reference) or self._stored(line, item)
         # images inside the table would fill the memory
         if len(reference) <= _LONGEST_KEY:
             self.stored[reference] = digest
-        return item.model_copy(update={"image": digest})
+        return item._replace(image=digest)
 
     def _stored(self, line: int, item: Item) -> str:
         reference = item.image

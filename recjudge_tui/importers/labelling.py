@@ -8,16 +8,16 @@ layout names the others.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
 from recjudge_tui.importers.layout import Layout, Part, Request, When, open_table, records_in, taken, value_at
-from recjudge_tui.importers.reader import DECODER, json_records, plain_cells
+from recjudge_tui.importers.reader import json_records, plain_cells
 from recjudge_tui.importers.values import Row, RowFault, shown, storable
 
 # names of questions that are not aspects
@@ -74,7 +74,7 @@ def _fields(request: Request) -> Mapping[str, Any]:
         raise InputError(
             f"the mapping {request.mapping.name} does not describe the fields of the labels",
             "For a labelling tool it needs one table [labels], without tables for raters or aspects.",
-            "See docs/importing-labels.md.",
+            "See “recjudge docs importing-labels”.",
         )
     return parts[0].fields
 
@@ -225,10 +225,7 @@ def _annotator(annotation: dict[str, Any]) -> str:
 # ---- Argilla -----------------------------------------------------------------------------------------------------
 
 _FLAT = ".responses"
-_OWN_KEYS = frozenset(
-    "annotation annotation_agent explanation fields id inputs metadata prediction prediction_agent responses _server_id"
-    " status suggestions vectors".split()
-)
+_OWN_KEYS = frozenset("fields id metadata responses _server_id status suggestions vectors".split())
 
 
 class _Response(NamedTuple):
@@ -241,8 +238,8 @@ class _Response(NamedTuple):
 
 
 def _argilla(request: Request) -> Iterator[_Answer]:
-    """Each submitted response of Argilla's records: version 2, nested or flat, feedback datasets of version 1, and its older
-    classification. The question is the aspect, the user the rater.
+    """Each submitted response of Argilla's records: version 2, nested or flat, and the feedback records of version 1. The
+    question is the aspect, the user the rater.
 
     Draft, discarded and pending responses are left out and counted. An export without status (version 2, nested) does not
     distinguish them, so all its responses count as submitted, which is noted once.
@@ -291,72 +288,35 @@ def _ranked(value: Any) -> Any:
 
 
 def _fields_of(record: dict[str, Any]) -> dict[str, str]:
-    metadata = record.get("metadata")
-    if isinstance(metadata, str):
-        # feedback datasets on a hub store it as JSON text
-        try:
-            metadata = DECODER.decode(metadata)
-        except (json.JSONDecodeError, RecursionError):
-            metadata = {}
-    answers = (_FLAT, ".suggestion")
     rest = {
         key: value
         for key, value in record.items()
-        if key not in _OWN_KEYS
-        and not any(part in key for part in answers)
-        and not key.endswith("-suggestion")
-        and not _is_column(value)
+        if key not in _OWN_KEYS and _FLAT not in key and ".suggestion" not in key
     }
-    return plain_cells(metadata, record.get("fields"), record.get("inputs"), rest)
-
-
-def _is_column(value: Any) -> bool:
-    """Whether the value is from a question's column of a feedback dataset on a hub: a list with each user's answer."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(v, dict) and {"user_id", "value"} <= v.keys() for v in value)
-    )
+    return plain_cells(record.get("metadata"), record.get("fields"), rest)
 
 
 def _responses(record: dict[str, Any]) -> Iterator[_Response]:
     responses = record.get("responses")
     if isinstance(responses, dict):
         for question, entries in responses.items():
-            yield from _entries(question, entries)
+            for entry in _list(entries):
+                if isinstance(entry, dict):
+                    value = _bare(entry.get("value"))
+                    yield _Response(_text(entry, "user_id"), question, value, _text(entry, "status"))
     elif isinstance(responses, list):
         for response in responses:
             if isinstance(response, dict) and isinstance(response.get("values"), dict):
                 rater, status = _text(response, "user_id"), _text(response, "status")
                 for question, value in response["values"].items():
                     yield _Response(rater, question, _bare(value), status)
-    elif "annotation_agent" in record:
-        # the older datasets have one annotation per record, which counts only if it was validated
-        states = {"Validated": "submitted", "Discarded": "discarded", "Default": "not validated"}
-        if record.get("annotation") is not None:
-            named = _text(record, "status")
-            yield _Response(
-                _text(record, "annotation_agent"), "label", record["annotation"], states.get(named, named)
-            )
     else:
         for key, value in record.items():
             if key.endswith(_FLAT):
                 users, statuses = _list(record.get(f"{key}.users")), _list(record.get(f"{key}.status"))
-                for i, one in enumerate(_list(value)):
-                    rater, status_of = (
-                        str(part[i] or "") if i < len(part) else "" for part in (users, statuses)
-                    )
-                    yield _Response(rater, key.removesuffix(_FLAT), _bare(one), status_of)
-            elif _is_column(value):
-                yield from _entries(key, value)
-
-
-def _entries(question: str, entries: Any) -> Iterator[_Response]:
-    for entry in _list(entries):
-        if isinstance(entry, dict):
-            yield _Response(
-                _text(entry, "user_id"), question, _bare(entry.get("value")), _text(entry, "status")
-            )
+                for one, user, said in zip_longest(_list(value), users, statuses):
+                    question = key.removesuffix(_FLAT)
+                    yield _Response(str(user or ""), question, _bare(one), str(said or ""))
 
 
 def _bare(value: Any) -> Any:
@@ -378,8 +338,6 @@ _LS_TASKS = (
 )
 _ARGILLA = (
     When(has=("fields",), opens={"responses": "{["}),
-    When(has=("annotation", "annotation_agent")),
-    When(has=("external_id",), found=r'"[^"]+-suggestion"\s*:'),
     When(found=r'\A\[?\s*\{[^\n]*"[^"]+\.responses"\s*:', no_text=r'\A\[?\s*\{[^{]*"responses"\s*:'),
 )
 LABEL_STUDIO = Layout(

@@ -1,6 +1,6 @@
 """Turns rows of labels in any of their forms (one answer, the judgements of a pair by order, counts, answers to
 exported tasks) into labels. The file is read twice: first all answers are looked at, and only then is any of them
-given a meaning (codes.py)."""
+given a meaning (codes.py). What decides about a label is the same in many rows: it is worked out once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
@@ -28,6 +29,7 @@ from recjudge_tui.importers.codes import (
     Code,
     Codebook,
     Expected,
+    Form,
     Reading,
     Unclear,
     fold,
@@ -38,7 +40,7 @@ from recjudge_tui.importers.codes import (
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
 from recjudge_tui.importers.values import (
     MISSING,
-    NO_CONTEXT,
+    Ids,
     Notes,
     Row,
     RowFault,
@@ -59,11 +61,21 @@ _ORDERS: dict[str, Side] = {
     **dict.fromkeys(("b", "ba", "b-a", "b first", "swapped", "system b", "model b", "model 2", "second", "2"), "b"),
 }  # fmt: skip
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
-_IDS = COLUMNS["labels"].ids
+# the columns that decide what a row says; of the others it matters at most whether they are filled
+_DECISIVE = (
+    "rater", "value", "aspect", "protocol", "system", "system_a", "system_b", "scale", "state", "rater_kind", "rule",
+    _FIRST, "second", _1, _2,
+)  # fmt: skip
+# the most rows of different meaning that are kept in memory
+_MOST_KEPT = 50_000
 
 LocatedLabel = tuple[int, Label]
 # case id -> the columns of a label that describe the case; None for no case of the project
 CaseOf = Callable[[str], Mapping[str, str] | None]
+# what answers are settled together: the form, the protocol, and of scores the aspect and the scale
+_Key = tuple[Form, str, str, Scale | None]
+# whether the row answers an exported task and whether it names an item, then its decisive cells
+_Says = tuple[Any, ...]
 
 
 class Scales(NamedTuple):
@@ -76,22 +88,36 @@ class Scales(NamedTuple):
     by_aspect: Mapping[str, Scale] = {}
     ends: tuple[float, float] | None = None
 
-    def of(self, row: Mapping[str, str], aspect: str) -> tuple[Scale | None, bool]:
-        """The scale that the row, the command or the mapping gives, and whether it was given for this aspect alone. Raises
-        RowFault for a cell that is not a scale."""
-        text = row.get("scale", "").strip()
-        own = _scale_of_cell(text) if text else self.by_aspect.get(aspect)
+    def of(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
+        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
+        Raises RowFault for a cell that is not a scale."""
+        try:
+            own = scale_of_text(text) if text else self.by_aspect.get(aspect)
+        except ValueError as error:
+            raise RowFault("no scale", f"{error}; left out") from error
         if own is None and self.ends is not None:
             return numbered(min(self.ends), max(self.ends)), False
         return own or self.every, own is not None
 
 
-@lru_cache(maxsize=256)
-def _scale_of_cell(text: str) -> Scale:
-    try:
-        return scale_of_text(text)
-    except ValueError as error:
-        raise RowFault("no scale", f"{error}; left out") from error
+class _Ask(NamedTuple):
+    """What a row asks: its decisive cells, and the answers in it as they are counted, of a pair by order (empty ones too).
+    `scale`: that of the aspect where the file gives one."""
+
+    what: Literal["answer", "game", "task"]
+    row: Mapping[str, str]
+    facts: ProtocolFacts
+    key: _Key | None = None
+    tokens: tuple[str, ...] = ()
+    scale: Scale | None = None
+
+
+class _Said(NamedTuple):
+    """A label without what differs from row to row. `note` is added to that of the row."""
+
+    label: Label
+    note: str = ""
+    warning: str = ""
 
 
 class LabelRows(NamedTuple):
@@ -110,30 +136,41 @@ class LabelRows(NamedTuple):
     name: str
     sides: str = ""
     columns: Mapping[str, str] = {}
-    kinds: dict[tuple[object, ...], tuple[ProtocolFacts, Scale | None, Scale | None]] = {}
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
         in more than one way, or fit only in part, before the first label.
         """
         counts: dict[_Key, Counter[str]] = {}
-        expected: dict[_Key, Expected] = {}
-        for ask in self._asks(Notes(self.notes.file)):
-            if ask.key is not None:
-                if ask.key not in counts:
-                    counts[ask.key], expected[ask.key] = Counter(), self._expected(ask.key)
-                counts[ask.key].update(ask.tokens)
+        seen: Counter[_Says] = Counter()
+        for _, _, says in self._tidied(Notes(self.notes.file)):
+            if says is not None:
+                seen[says] += 1
+                if len(seen) > _MOST_KEPT:
+                    self._count(seen, counts)
+        self._count(seen, counts)
         readings: dict[_Key, Reading] = {}
-        for key, seen in counts.items():
+        for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
+            expected = self._expected(key)
             try:
-                readings[key] = settle(seen, expected[key], given)
+                readings[key] = settle(answers, expected, given)
             except Unclear as unclear:
                 raise InputError(
                     f"{self.notes.file}: {unclear.title}", unclear.cause, unclear.next_step
                 ) from None
-            self._remark(readings[key], seen, expected[key])
+            self._remark(readings[key], answers, expected)
         return _paired(self._read(readings))
+
+    def _count(self, seen: Counter[_Says], counts: dict[_Key, Counter[str]]) -> None:
+        """Count the answers of these rows, and forget them."""
+        for says, rows in seen.items():
+            with suppress(RowFault):
+                ask = self._ask(says)
+                if ask.key is not None:
+                    for token in filter(None, ask.tokens):
+                        counts.setdefault(ask.key, Counter())[token] += rows
+        seen.clear()
 
     def _remark(self, reading: Reading, seen: Counter[str], expected: Expected) -> None:
         for text in reading.remarks:
@@ -168,130 +205,32 @@ class LabelRows(NamedTuple):
         sides = names if form == "pair" and all(names) else ("", "")
         return Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
 
-    # ---- the rows, each with what it asks ----
+    # ---- the rows ----
 
-    def _asks(self, notes: Notes) -> Iterator[_Ask]:
-        case_of = lru_cache(maxsize=None)(self.case_of)
+    def _tidied(self, notes: Notes) -> Iterator[tuple[int, dict[str, str], _Says | None]]:
+        """The rows with stripped ids and the columns of the case that they name, and what they say; None for a row of
+        counts, which says how many battles were won. Rows without a rater or a user are left out."""
+        case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
+        ids = Ids(notes, COLUMNS["labels"].ids)
         for line, row in self.rows(notes):
             try:
-                counted = holds_counts(row)
-                if counted:
+                if counted := holds_counts(row):
                     self._name_battles(row, line, notes)
                     _refuse_twin(twins, row, line)
-                if name := row.get(CASE, "").strip():
+                get = row.get
+                if name := get(CASE, "").strip():
                     row.update(_description(name, row, case_of(name)))
-                task = self._tidy(row, line, notes)
-                if counted:
-                    yield _Ask(line, row, "counts")
-                elif task:
-                    yield self._task_ask(line, row)
-                elif _both(row) or row.get(_FIRST, "").strip():
-                    yield self._game_ask(line, row)
-                else:
-                    yield self._plain_ask(line, row)
+                ids.tidy(line, row)
+                task = get(TASK, "")
+                # other tools also have a column of this name, beside a user column
+                is_task = bool(task) and (is_task_token(task) or not (get("user_id") or get(CASE)))
+                if not is_task and not (get("rater") and get("user_id")):
+                    name = "user_id" if get("rater") else "rater"
+                    raise RowFault(f"no {name}", f"{name} is empty")
+                yield line, row, None if counted else (is_task, not get("item_id"), *map(get, _DECISIVE))
             except RowFault as fault:
                 notes.skip_row(line, fault)
-
-    def _tidy(self, row: dict[str, str], line: int, notes: Notes) -> bool:
-        """Strip the ids; a missing one is empty. Whether the row answers an exported task. Raises RowFault for a row without
-        a rater or a user."""
-        for name in _IDS:
-            if value := row.get(name, ""):
-                bare = value.strip()
-                if bare in (MISSING if name != "context" else NO_CONTEXT):
-                    row[name] = ""
-                elif bare != value:
-                    row[name] = bare
-                    notes.warn(
-                        line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed"
-                    )
-        # other tools also have a column of this name, beside a user column
-        task = row.get(TASK, "")
-        if task and (is_task_token(task) or not (row.get("user_id") or row.get(CASE))):
-            return True
-        for name in ("rater", "user_id"):
-            if not row.get(name, ""):
-                raise RowFault(f"no {name}", f"{name} is empty")
-        return False
-
-    def _task_ask(self, line: int, row: dict[str, str]) -> _Ask:
-        name = row.get("protocol", "").strip().lower()
-        if name not in PROTOCOLS:
-            raise RowFault("unknown protocol", f"protocol {shown(name)} of the task is unknown; left out")
-        text, facts = row.get("value", "").strip(), PROTOCOLS[name]
-        if text in MISSING:
-            raise RowFault("no value", f"no answer on {_aspect(row)} of task {shown(row[TASK])}; left out")
-        if facts.scores:
-            scale = numbered(facts.low, facts.high)
-            return _Ask(line, row, "task", ("scores", name, _aspect(row), scale), (text,))
-        # the numbers of list labels are not accepted: the keys of the app and the stored values differ
-        return _Ask(line, row, "task", ("shown" if facts.of_pairs else "labels", name, "", None), (text,))
-
-    def _plain_ask(self, line: int, row: dict[str, str]) -> _Ask:
-        aspect = _aspect(row)
-        get = row.get
-        about = (
-            get("system_a", ""),
-            get("system_b", ""),
-            bool(get("system")),
-            bool(get("item_id")),
-            get("protocol", ""),
-        )
-        key = (aspect, get("scale", ""), *about)
-        if (kind := self.kinds.get(key)) is None:
-            kind = self.kinds[key] = self._kind(row, aspect)
-        facts, given, own = kind
-        text = row.get("value", "").strip()
-        if _states_failure(row):
-            return _Ask(line, row, "answer", None, (), facts, given)
-        if text in MISSING:
-            raise RowFault("no value", f"no value for {aspect} by {row['rater']}; left out")
-        if facts.scores:
-            return _Ask(line, row, "answer", ("scores", facts.name, aspect, own), (text,), facts, given)
-        if not facts.of_pairs:
-            return _Ask(line, row, "answer", ("labels", facts.name, "", None), (text,), facts)
-        token = _token(text, row["system_a"], row["system_b"])
-        return _Ask(line, row, "answer", ("pair", "pairwise", "", None), (token,), facts)
-
-    def _kind(self, row: dict[str, str], aspect: str) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
-        """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
-        scale, of_aspect = self.scales.of(row, aspect)
-        facts = protocol_facts(self._protocol(row, aspect, scale))
-        if of_aspect and not facts.scores:
-            assert scale is not None
-            raise RowFault(
-                "a scale that does not fit",
-                f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
-                f" scale {scale.described()}; left out",
-            )
-        if not facts.scores:
-            return facts, None, None
-        return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or _own_scale(row, facts)
-
-    def _game_ask(self, line: int, row: dict[str, str]) -> _Ask:
-        if not row.get("system_a", "").strip() and row.get("second", "").strip():
-            row["system_a"], row["system_b"] = row[_FIRST].strip(), row["second"].strip()
-        a, b = row.get("system_a", "").strip(), row.get("system_b", "").strip()
-        if not (a and b):
-            raise RowFault("half a pair", "an order is given, but not two systems; left out")
-        texts: tuple[str, ...] = (
-            (row[_1].strip(), row[_2].strip()) if _both(row) else (row.get("value", "").strip(),)
-        )
-        texts = tuple("" if text in MISSING else text for text in texts)
-        if not any(texts) and not _states_failure(row):
-            raise RowFault("no value", "no answer in any order; left out")
-
-        def token(text: str) -> str:
-            letter = side_of(fold(text))
-            if text in (a, b) and (letter is None or letter.means != "letter" or self.sides == "systems"):
-                return NAMED_A if text == a else NAMED_B
-            return text
-
-        tokens = tuple(map(token, texts))
-        return _Ask(
-            line, row, "game", ("pair", "pairwise", "", None), tuple(filter(None, tokens)), None, None, tokens
-        )
 
     def _name_battles(self, row: dict[str, str], line: int, notes: Notes) -> None:
         """Give a row of counts a rater, a name for its battles in place of the user, and the systems of a pair."""
@@ -311,16 +250,58 @@ class LabelRows(NamedTuple):
         if row["system_a"].strip() in MISSING or row.get("system_b", "").strip() in MISSING:
             raise RowFault("no pair of systems", "the row names no two systems; left out")
 
-    def _protocol(self, row: dict[str, str], aspect: str, scale: Scale | None) -> str:
+    # ---- what they ask ----
+
+    def _ask(self, says: _Says) -> _Ask:
+        """What a row asks. Raises RowFault."""
+        is_task, no_item, *cells = says
+        row = {name: cell.strip() for name, cell in zip(_DECISIVE, cells, strict=True) if cell is not None}
+        if is_task:
+            return _task_ask(row)
+        if _both(row) or row.get(_FIRST):
+            return self._game_ask(row, no_item=no_item)
+        facts, given, own = self._kind(row, no_item=no_item)
+        text = row.get("value", "")
+        if _states_failure(row):
+            return _Ask("answer", row, facts, scale=given)
+        if text in MISSING:
+            raise RowFault("no value", f"no value for {_aspect(row)} by {row['rater']}; left out")
+        if facts.scores:
+            return _Ask("answer", row, facts, ("scores", facts.name, _aspect(row), own), (text,), given)
+        if facts.of_pairs:
+            token = _token(text, row["system_a"], row["system_b"])
+            return _Ask("answer", row, facts, ("pair", "pairwise", "", None), (token,))
+        return _Ask("answer", row, facts, ("labels", facts.name, "", None), (text,))
+
+    def _kind(
+        self, row: Mapping[str, str], *, no_item: bool
+    ) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
+        """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
+        aspect = _aspect(row)
+        scale, of_aspect = self.scales.of(row.get("scale", ""), aspect)
+        facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
+        if of_aspect and not facts.scores:
+            assert scale is not None
+            raise RowFault(
+                "a scale that does not fit",
+                f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
+                f" scale {scale.described()}; left out",
+            )
+        if not facts.scores:
+            return facts, None, None
+        # of scores that stand alone nothing is known
+        stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
+        own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
+        return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
+
+    def _protocol(self, row: Mapping[str, str], aspect: str, scale: Scale | None, *, no_item: bool) -> str:
         a, b = row.get("system_a", ""), row.get("system_b", "")
         if bool(a) != bool(b):
             raise RowFault("half a pair", "only one of system_a and system_b is filled; left out")
         if a and a == b:
             raise RowFault("half a pair", f"system_a and system_b are both {shown(a)}; left out")
-        named = row.get("protocol", "").strip().lower()
-        unit: CaseKind = (
-            "pair" if a else "list" if row.get("system") and not row.get("item_id") else "explanation"
-        )
+        named = row.get("protocol", "").lower()
+        unit: CaseKind = "pair" if a else "list" if row.get("system") and no_item else "explanation"
         fitting = with_unit(unit)
         if named in ("", fitting[0]) and a and adversarial_pair(a, b):
             return ADVERSARIAL
@@ -338,22 +319,118 @@ class LabelRows(NamedTuple):
             raise RowFault("half a pair", f"protocol {named} does not fit the systems of this row; left out")
         return named
 
+    def _game_ask(self, row: dict[str, str], *, no_item: bool) -> _Ask:
+        if not row.get("system_a") and row.get("second"):
+            row["system_a"], row["system_b"] = row[_FIRST], row["second"]
+        a, b = row.get("system_a", ""), row.get("system_b", "")
+        if not (a and b):
+            raise RowFault("half a pair", "an order is given, but not two systems; left out")
+        texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
+        texts = tuple("" if text in MISSING else text for text in texts)
+        if not any(texts) and not _states_failure(row):
+            raise RowFault("no value", "no answer in any order; left out")
+
+        def token(text: str) -> str:
+            letter = side_of(fold(text))
+            if text in (a, b) and (letter is None or letter.means != "letter" or self.sides == "systems"):
+                return NAMED_A if text == a else NAMED_B
+            return text
+
+        facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
+        return _Ask("game", row, facts, ("pair", "pairwise", "", None), tuple(map(token, texts)))
+
     # ---- the labels ----
 
     def _read(self, readings: Mapping[_Key, Reading]) -> Iterator[LocatedLabel]:
-        notes = self.notes
-        for ask in self._asks(notes):
+        notes, known = self.notes, dict[_Says, _Said | RowFault]()
+        for line, row, says in self._tidied(notes):
             try:
-                if ask.what == "counts":
-                    yield from self._counted(ask)
-                elif ask.what == "game":
-                    yield ask.line, self._game(ask, readings)
-                elif ask.what == "task":
-                    yield ask.line, self._task(ask, readings)
+                if says is None:
+                    yield from self._counted(line, row)
+                    continue
+                if (said := known.get(says)) is None:
+                    if len(known) > _MOST_KEPT:
+                        known.clear()
+                    try:
+                        said = self._said(line, self._ask(says), readings)
+                    except RowFault as fault:
+                        said = fault
+                    known[says] = said
+                if isinstance(said, RowFault):
+                    notes.skip_row(line, said)
                 else:
-                    yield ask.line, self._answer(ask, readings)
+                    yield line, self._label(line, row, said)
             except RowFault as fault:
-                notes.skip_row(ask.line, fault)
+                notes.skip_row(line, fault)
+
+    def _label(self, line: int, row: Mapping[str, str], said: _Said) -> Label:
+        """The label of a row that says this. Raises RowFault for a time that cannot be read."""
+        get, note = row.get, row.get("note", "")
+        if said.note:
+            note = "; ".join(filter(None, (note, said.note)))
+        if said.warning:
+            self.notes.warn(line, "unknown state", said.warning)
+        served, flags, case = get("served_at"), get("flags"), get(CASE)
+        return Label._make(
+            (
+                *said.label[:12],
+                get("user_id", ""),
+                get("item_id", ""),
+                get("context", ""),
+                self.times.read(served, "served_at") if served else "",
+                note,
+                _flags(flags, line, self.notes) if flags else (),
+                get(TASK, "") if said.label.task else "",
+                int(case) if case else None,
+            )
+        )
+
+    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> _Said:
+        """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
+        row, facts = ask.row, ask.facts
+        if ask.what == "task":
+            value = self._code(ask, ask.tokens[0], readings).value
+            name = "" if value is None else facts.labels.get(value) or plain_number(value)
+            label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
+            return _Said(label)
+        if ask.what == "game":
+            return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
+        state, warning = row.get("state", "").lower().replace("_", " "), ""
+        if state not in _OK and state not in FAILED:
+            warning = f"state {shown(state)} is not one of ok, failed; read as ok"
+        if ask.key is None:
+            return _Said(self._start(ask), warning=warning)
+        value, _, strength = self._code(ask, ask.tokens[0], readings)
+        if value is not None and facts.scores and (ends := self.scales.ends) and ends[0] > ends[1]:
+            value = ends[0] + ends[1] - value
+        if value is not None and row.get("system_a", "") > row.get("system_b", ""):
+            value = 0.0 - value
+        scale, name = ask.key[3], ""
+        if value is not None and facts.scores:
+            name = scale.names[value] if scale is not None and scale.words else plain_number(value)
+        elif value is not None:
+            name = facts.labels[value]
+        note = f"answer: {row.get('value', '')}" if strength else ""
+        return _Said(self._start(ask)._replace(value=value, label=name), note, warning)
+
+    def _start(self, ask: _Ask) -> Label:
+        """The label without its answer, its systems in the order of their names. Raises RowFault."""
+        row = ask.row
+        a, b = sorted((row.get("system_a", ""), row.get("system_b", "")))
+        if not a:
+            a, b = b, a
+        return Label(
+            row["rater"],
+            None,
+            _aspect(row),
+            system=row.get("system", ""),
+            system_a=a,
+            system_b=b,
+            protocol=ask.facts.name,
+            rater_kind=_rater_kind(row),
+            rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
+            scale=ask.scale,
+        )
 
     def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, Reading]) -> Code:
         assert ask.key is not None
@@ -367,100 +444,27 @@ class LabelRows(NamedTuple):
             code = Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
         return code
 
-    def _answer(self, ask: _Ask, readings: Mapping[_Key, Reading]) -> Label:
-        facts, value, strength = ask.facts, None, ""
-        assert facts is not None
-        state = ask.row.get("state", "").strip().lower().replace("_", " ")
-        if state not in _OK and state not in FAILED:
-            self.notes.warn(
-                ask.line, "unknown state", f"state {shown(state)} is not one of ok, failed; read as ok"
-            )
-        if ask.key is not None:
-            value, _, strength = self._code(ask, ask.tokens[0], readings)
-            if value is not None and facts.scores and (ends := self.scales.ends) and ends[0] > ends[1]:
-                value = ends[0] + ends[1] - value
-        return self._label(ask, facts, value, self._name(ask, facts, value), strength)
-
-    def _name(self, ask: _Ask, facts: ProtocolFacts, value: float | None) -> str:
-        if value is None or ask.key is None:
-            return ""
-        scale = ask.key[3]
-        if facts.scores:
-            return scale.names[value] if scale is not None and scale.words else plain_number(value)
-        return facts.labels[value]
-
-    def _label(
-        self, ask: _Ask, facts: ProtocolFacts, value: float | None, label: str, strength: str = ""
-    ) -> Label:
-        row, line = ask.row, ask.line
-        note = row.get("note", "")
-        if strength:
-            note = "; ".join(filter(None, (note, f"answer: {row.get('value', '').strip()}")))
-        return Label(
-            rater=row["rater"],
-            user_id=row["user_id"],
-            aspect=_aspect(row),
-            value=value,
-            label=label,
-            item_id=row.get("item_id", ""),
-            system=row.get("system", ""),
-            system_a=row.get("system_a", ""),
-            system_b=row.get("system_b", ""),
-            protocol=facts.name,
-            rater_kind=_rater_kind(row),
-            flags=_flags(row.get("flags", ""), line, self.notes),
-            note=note,
-            case_id=int(row[CASE]) if row.get(CASE) else None,
-            scale=ask.scale,
-            rule=COUNTED if row.get("rule", "").strip() == COUNTED else AS_GIVEN,
-            context=row.get("context", ""),
-            served_at=self.times.read(served, "served_at") if (served := row.get("served_at", "")) else "",
-        )
-
-    def _task(self, ask: _Ask, readings: Mapping[_Key, Reading]) -> Label:
-        row = ask.row
-        facts = PROTOCOLS[row["protocol"].strip().lower()]
-        value = self._code(ask, ask.tokens[0], readings).value
-        return Label(
-            rater=row.get("rater", ""),
-            user_id="",
-            task=row[TASK],
-            aspect=_aspect(row),
-            value=value,
-            label="" if value is None else facts.labels.get(value) or plain_number(value),
-            protocol=facts.name,
-            note=row.get("note", ""),
-        )
-
-    def _game(self, ask: _Ask, readings: Mapping[_Key, Reading]) -> Label:
-        """The label of a row in a known order, with its judgements, and its systems in the order of their names."""
-        row = ask.row
-        a, b = row["system_a"].strip(), row["system_b"].strip()
-        first = _first(row.get(_FIRST, "").strip(), a, b)
-        asked: list[tuple[Side, str]] = [(first, ask.games[0])]
-        if len(ask.games) > 1:
-            asked.append(("b" if first == "a" else "a", ask.games[1]))
+    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
+        """The judgements of a row in a known order, of its systems in the order of their names."""
+        row, tokens = ask.row, ask.tokens
+        a, b = row["system_a"], row["system_b"]
+        first = _first(row.get(_FIRST, ""), a, b)
+        sides: tuple[Side, ...] = (first, "b" if first == "a" else "a")
         # in a row with both orders, the state refers to the missing answer
-        failed = _states_failure(row) and not (len(ask.games) > 1 and any(ask.games))
-        games = tuple(
-            Game(side, None if failed else self._game_value(ask, token, side, (a, b), readings))
-            for side, token in asked
-            if token or failed
-        )
-        facts = protocol_facts(self._protocol(row, _aspect(row), None))
-        label = self._label(ask._replace(tokens=()), facts, None, "")
-        if a > b:
-            games = tuple(
-                Game("b" if game.first == "a" else "a", None if game.value is None else 0.0 - game.value)
-                for game in games
-            )
-            label = label.model_copy(update={"system_a": b, "system_b": a})
-        return _decided(label, games)
+        failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
+        sign = -1.0 if a > b else 1.0
+        games = []
+        for side, token in zip(sides, tokens, strict=False):
+            if token or failed:
+                value = None if failed else self._game_value(line, ask, token, side, readings)
+                turned: Side = side if a < b else "b" if side == "a" else "a"
+                games.append(Game(turned, None if value is None else 0.0 + sign * value))
+        return tuple(games)
 
     def _game_value(
-        self, ask: _Ask, token: str, first: Side, systems: tuple[str, str], readings: Mapping[_Key, Reading]
+        self, line: int, ask: _Ask, token: str, first: Side, readings: Mapping[_Key, Reading]
     ) -> float | None:
-        code = self._code(ask, token, readings)
+        code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
         if code.value is None or not code.value or code.means == "side":
             return code.value
         if code.means == "place":
@@ -469,17 +473,16 @@ class LabelRows(NamedTuple):
         if self.sides or (first == "a" and named in (None, code.value)):
             return code.value * (_SIGN[first] if self.sides == "shown" else 1.0)
         raise InputError(
-            f"{self.notes.file}:{ask.line}: {shown(token)} may be the system {systems[code.value < 0]} or the list shown"
+            f"{self.notes.file}:{line}: {shown(token)} may be the system {systems[code.value < 0]} or the list shown"
             f" {'first' if code.value > 0 else 'second'}",
             f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
             "Nothing was stored. Say in a mapping what they mean: sides = “systems” (A is system_a in every "
-            "order) or sides = “shown” (A is the list shown first). See docs/importing-labels.md.",
+            "order) or sides = “shown” (A is the list shown first). See “recjudge docs importing-labels”.",
         )
 
-    def _counted(self, ask: _Ask) -> Iterator[LocatedLabel]:
+    def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:
         """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
         numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
-        row = ask.row
         wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
         decided = wins + ties + losses
         stated = row.get("battles", "").strip()
@@ -490,32 +493,32 @@ class LabelRows(NamedTuple):
             raise RowFault("no battles", "all counts are 0; left out")
         if decided + failed > 1_000_000:
             raise RowFault("too many battles", "more than 1,000,000 battles in a row; left out")
-        facts = protocol_facts(self._protocol(row, _aspect(row), None))
-        label = self._label(ask, facts, None, "")
+        cells = {name: row.get(name, "").strip() for name in _DECISIVE}
+        facts = protocol_facts(self._protocol(cells, _aspect(cells), None, no_item=not row.get("item_id")))
+        label = self._label(line, row, _Said(self._start(_Ask("answer", cells, facts))))
+        if row["system_a"] > row["system_b"]:
+            wins, losses = losses, wins
         number = 0
         for count, value in ((wins, 1.0), (ties, 0.0), (losses, -1.0), (failed, None)):
-            outcome = {"value": value, "label": "" if value is None else facts.labels[value], "rule": COUNTED}
+            name = "" if value is None else facts.labels[value]
             for _ in range(count):
                 number += 1
-                yield ask.line, label.model_copy(update={**outcome, "user_id": f"{label.user_id} #{number}"})
+                user = f"{label.user_id} #{number}"
+                yield line, label._replace(value=value, label=name, rule=COUNTED, user_id=user)
 
 
-# what answers are settled together: the form, the protocol, and of scores the aspect and the scale
-_Key = tuple[Literal["pair", "labels", "scores", "shown"], str, str, Scale | None]
-
-
-class _Ask(NamedTuple):
-    """A row, and the answers in it as they are counted. `scale`: that of the aspect where the file gives one. `games`: the
-    answers of a pair by order, empty ones too."""
-
-    line: int
-    row: dict[str, str]
-    what: Literal["answer", "game", "task", "counts"]
-    key: _Key | None = None
-    tokens: tuple[str, ...] = ()
-    facts: ProtocolFacts | None = None
-    scale: Scale | None = None
-    games: tuple[str, ...] = ()
+def _task_ask(row: dict[str, str]) -> _Ask:
+    name, text = row.get("protocol", "").lower(), row.get("value", "")
+    if name not in PROTOCOLS:
+        raise RowFault("unknown protocol", f"protocol {shown(name)} of the task is unknown; left out")
+    if text in MISSING:
+        raise RowFault("no value", f"no answer on {_aspect(row)} of the task; left out")
+    facts = PROTOCOLS[name]
+    # the numbers of list labels are not accepted: the keys of the app and the stored values differ
+    key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
+    if facts.scores:
+        key = ("scores", name, _aspect(row), numbered(facts.low, facts.high))
+    return _Ask("task", row, facts, key, (text,))
 
 
 def holds_counts(columns: Collection[str]) -> bool:
@@ -560,12 +563,6 @@ def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
     state = row.get("state", "")
     return bool(state) and state.strip().lower().replace("_", " ") in FAILED
-
-
-def _own_scale(row: Mapping[str, str], facts: ProtocolFacts) -> Scale | None:
-    """The protocol's scale; None for scores that stand alone, of which nothing is known."""
-    stands_alone = not row.get("protocol", "").strip() and not (row.get("system") and row.get("item_id"))
-    return None if stands_alone and facts.labels else numbered(facts.low, facts.high)
 
 
 def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -643,7 +640,7 @@ def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
         elif other[1].games[0].first != label.games[0].first:
             del waiting[key]
             notes = "; ".join(dict.fromkeys(filter(None, (other[1].note, label.note))))
-            both = label.model_copy(update={"note": notes, "flags": other[1].flags + label.flags})
+            both = label._replace(note=notes, flags=other[1].flags + label.flags)
             yield line, _decided(both, other[1].games + label.games)
         else:
             yield line, label
@@ -654,14 +651,9 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
     """The label that follows from the judgements: if the orders disagree, it is a tie; if one failed, there is none."""
     values = {game.value for game in games}
     value = None if None in values else values.pop() if len(values) == 1 else 0.0
-    return label.model_copy(
-        update={
-            "games": games,
-            "value": value,
-            "label": "" if value is None else protocol_facts(label.protocol).labels[value],
-            "rule": BOTH_ORDERS if len(games) > 1 else ONE_ORDER,
-        }
-    )
+    name = "" if value is None else protocol_facts(label.protocol).labels[value]
+    rule = BOTH_ORDERS if len(games) > 1 else ONE_ORDER
+    return label._replace(games=games, value=value, label=name, rule=rule)
 
 
 def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:

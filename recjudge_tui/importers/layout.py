@@ -1,5 +1,5 @@
 """Layouts: how a format is recognised and read, as a declaration in TOML. The shipped ones (layouts/*.toml) and a user's
-`--mapping` speak one language (docs/mapping.md); a format that is no table is a `Layout` in code.
+`--mapping` speak one language (recjudge docs mapping); a format that is no table is a `Layout` in code.
 
 A layout turns one file into rows with the plain column names of a kind. Other packages add layouts through the entry point
 group `recjudge.importers`, with a `Layout` as the object.
@@ -57,8 +57,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# what the answers A and B mean: the systems of the row, or the lists in the order shown
-SIDES = ("systems", "shown")
 _DIALECT = ("encoding", "header", "delimiter", "quote", "line", "suffix", "within", "entries")
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 LAYOUTS = Path(__file__).with_name("layouts")
@@ -381,7 +379,7 @@ def load_declaration(path: Path) -> Declaration:
     except OSError as error:
         raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
     except ValueError as error:
-        raise InputError(f"{path} is not a TOML file", f"{error}.", "See docs/mapping.md.") from error
+        raise InputError(f"{path} is not a TOML file", f"{error}.", "See “recjudge docs mapping”.") from error
     where: tuple[str | int, ...] = ()
     try:
         dialect = _dialect(content, Dialect())
@@ -408,10 +406,12 @@ def load_declaration(path: Path) -> Declaration:
                 if where and len(first["loc"]) == 1 and kind
                 else "is unknown here"
             )
-        raise InputError(f"{path}: “{'.'.join(place)}” {why}", next_step="See docs/mapping.md.") from None
+        raise InputError(
+            f"{path}: “{'.'.join(place)}” {why}", next_step="See “recjudge docs mapping”."
+        ) from None
     except ValueError as error:
         raise InputError(
-            f"{path}: “{'.'.join(map(str, where))}” {error}", next_step="See docs/mapping.md."
+            f"{path}: “{'.'.join(map(str, where))}” {error}", next_step="See “recjudge docs mapping”."
         ) from None
     name = settings.name or (path.stem if path.parent == LAYOUTS else path.name)
     digest = hashlib.sha256(raw).hexdigest()
@@ -934,7 +934,9 @@ def missing_columns(
     from recjudge_tui.importers.columns import COLUMNS, gap
 
     present, kind = one_line(", ".join(table.original), 300), request.kind
-    step = "Rename the columns, or describe the file in a mapping (docs/mapping.md) given with --mapping."
+    step = (
+        "Rename the columns, or describe the file in a mapping (recjudge docs mapping) given with --mapping."
+    )
     wanted = f"Found: {present}. {kind} need: {', '.join(COLUMNS[kind].required)}."
     if mapped:
         rows = "".join(f"\n  {line}" for line in beginning(table.rows, "as they were split into columns"))

@@ -8,16 +8,15 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
-from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
+from recjudge_tui.importers.columns import COLUMNS, ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import DECODER, squashed
 from recjudge_tui.importers.values import (
     MISSING,
-    NO_CONTEXT,
+    Ids,
     Notes,
     Row,
     RowFault,
@@ -45,7 +44,7 @@ LOWEST_FIRST = (
     ' this import and name the column “distance” (in a mapping: distance = "score")'
 )
 _NO_SCORE = float("nan")
-_OWNER = ("user_id", "system", "context", "served_at")
+_OWNER = ("user_id", "system")
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
 
@@ -100,42 +99,32 @@ def slates_of(
 
 
 class _Lists:
-    """The elements of all lists, in columns: the list, the rank, the item, the line and the score of each."""
+    """The elements of all lists, as numbers."""
 
     def __init__(self, notes: Notes, times: Times) -> None:
         self.notes, self.times = notes, times
+        self.ids = Ids(notes, COLUMNS["lists"].ids)
         self.known: dict[tuple[str, ...], int] = {}
         self.groups: dict[tuple[str, str, Occasion], int] = {}
         self.items: dict[str, int] = {}
-        self.started, self.where, self.rank, self.item, self.line = (array("q") for _ in range(5))
-        self.score = array("d")
+        self.started: list[int] = []
+        # the list, the rank, the item and the line of each element, and beside them its score
+        self.cells, self.score = array("q"), array("d")
         self.scored = False
 
     def owners(self, rows: Iterator[Row]) -> Iterator[tuple[int, dict[str, str], int]]:
         """The rows with the number of their list; those without a user, a system or a time that can be read are left out."""
-        known, owner_of = self.known, itemgetter(*_OWNER)
+        known = self.known
         for line, row in rows:
-            try:
-                key = owner_of(row)
-            except KeyError:
-                key = tuple(row.get(name, "") for name in _OWNER)
+            get = row.get
+            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
             if (group := known.get(key, -1)) >= 0 or (group := self._new_list(line, key)) >= 0:
                 yield line, row, group
 
     def _new_list(self, line: int, key: tuple[str, ...]) -> int:
-        user, system, context, served = (text.strip() for text in key)
-        for name, bare, raw in zip(_OWNER[:3], (user, system, context), key, strict=False):
-            if bare != raw:
-                text = f"spaces around {name} {shown(bare)} were removed"
-                self.notes.warn(line, "spaces around an id", text)
-            if bare in MISSING and name != "context":
-                self.notes.skip(
-                    line, f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}; row left out"
-                )
-                return -1
-        context = "" if context in NO_CONTEXT else context
         try:
-            served = self.times.read(served, "served_at")
+            user, system = (self.ids.filled(line, *pair) for pair in zip(_OWNER, key, strict=False))
+            context, served = self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at")
         except RowFault as fault:
             self.notes.skip_row(line, fault)
             return -1
@@ -150,21 +139,15 @@ class _Lists:
 
     def item_of(self, line: int, text: str) -> int:
         """The number of an item; -1 for a missing one, which is counted."""
-        bare = text.strip()
-        if bare in MISSING:
-            self.notes.skip(
-                line, "no item_id", f"item_id is {shown(bare) if bare else 'empty'}; row left out"
-            )
+        try:
+            item = self.ids.filled(line, "item_id", text)
+        except RowFault as fault:
+            self.notes.skip_row(line, fault)
             return -1
-        if bare != text:
-            self.notes.warn(line, "spaces around an id", f"spaces around item_id {shown(bare)} were removed")
-        return self.items.setdefault(bare, len(self.items))
+        return self.items.setdefault(item, len(self.items))
 
     def add(self, group: int, rank: int, item: int, line: int, score: float) -> None:
-        self.where.append(group)
-        self.rank.append(rank)
-        self.item.append(item)
-        self.line.append(line)
+        self.cells.extend((group, rank, item, line))
         self.score.append(score)
 
     def optional_score(self, text: str, line: int) -> float:
@@ -255,9 +238,9 @@ class _Lists:
         """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
         import numpy as np
 
-        if not self.where:
+        if not self.cells:
             return
-        where, line, score = np.asarray(self.where), np.asarray(self.line), np.asarray(self.score)
+        (where, rank, items, line), score = np.asarray(self.cells).reshape(-1, 4).T, np.asarray(self.score)
         second = np.arange(len(line))
         if not file_order:
             names = list(self.items)
@@ -265,15 +248,14 @@ class _Lists:
             place[sorted(range(len(names)), key=lambda i: names[i].encode(), reverse=True)] = np.arange(
                 len(names)
             )
-            second = place[np.asarray(self.item)]
+            second = place[items]
             if _rising(score, where, np.lexsort((np.arange(len(line)), where))):
                 self.notes.remark(LOWEST_FIRST)
         order = np.lexsort((np.arange(len(line)), second, -score, where))
         sorted_where = where[order]
         starts = np.searchsorted(sorted_where, sorted_where, side="left")
-        rank = np.empty(len(order), dtype=np.int64)
+        # a view: the ranks are set in place
         rank[order] = np.arange(len(order)) - starts + 1
-        self.rank = array("q", rank.tobytes())
 
     def slates(self) -> Iterator[LocatedSlate]:
         """Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are left out; each is
@@ -281,9 +263,9 @@ class _Lists:
         import numpy as np
 
         notes, names = self.notes, list(self.items)
-        ranks = _stepless(np.asarray(self.rank), notes)
-        where, scores = np.asarray(self.where), np.asarray(self.score)
-        order = np.lexsort((np.asarray(self.line), ranks, where))
+        where, ranks, items, lines = np.asarray(self.cells).reshape(-1, 4).T
+        ranks, scores = _stepless(ranks, notes), np.asarray(self.score)
+        order = np.lexsort((lines, ranks, where))
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
             notes.remark(
@@ -292,7 +274,7 @@ class _Lists:
                 " is stored with the opposite sign"
             )
         ends = np.searchsorted(where[order], np.arange(len(self.groups)), side="right").tolist()
-        places, items, lines = ranks[order], np.asarray(self.item)[order], np.asarray(self.line)[order]
+        places, items, lines = ranks[order], items[order], lines[order]
         scores = scores[order]
         start = lists = contradicting = 0
         for (user_id, system, occasion), first, end in zip(self.groups, self.started, ends, strict=True):

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
@@ -23,12 +24,11 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Codebook
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids, without_ending
-from recjudge_tui.importers.guess import names_no_system
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
 from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of
+from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of, names_no_system
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
@@ -37,7 +37,7 @@ from recjudge_tui.importers.reader import (
     contents_of,
     header_of,
     is_test_split,
-    long_fields,
+    long_reading,
     refuse_changed,
     sample_of,
     stem,
@@ -47,9 +47,8 @@ from recjudge_tui.importers.reader import (
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
-    MISSING,
-    NO_CONTEXT,
     SHOWN,
+    Ids,
     Notes,
     Row,
     RowFault,
@@ -95,7 +94,9 @@ from recjudge_tui.store.verdicts import COUNTED
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
-_TICK, _BATCH = 1_000, 2_000
+_TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# the bytes of files whose check takes so long that its progress is shown
+_LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
 _SHOWN_TYPES, _SHOWN_NAMES = 10, 5
@@ -104,10 +105,10 @@ _SHOWN_TYPES, _SHOWN_NAMES = 10, 5
 _REPEATED = "repeated vote"
 _ANOTHER_VERDICT = "another verdict by the same rater"
 _ANSWERED = "another answer to a task that is answered"
-_TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
+_TELL_APART = "name the session, query or battle of each row in a column context (recjudge docs occasions)"
 _SCALE = (
     "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
-    " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
+    " { quality = { categories = [...] } } for words without an order; or say what each value means (recjudge docs mapping)."
 )
 # why an answer may be lost, and what to do if most of a file's answers are
 _LOST = {
@@ -126,7 +127,7 @@ class Options(NamedTuple):
     """
 
     layout: str | None = None
-    mapping: Path | None = None
+    mapping: Path | Declaration | None = None
     system: str | None = None
     event_type: str | None = None
     where: Wanted = MappingProxyType({})
@@ -166,48 +167,54 @@ def import_files(
     paths: Sequence[Path],
     kind: ImportKind,
     *,
-    layout: str | None = None,
-    mapping: Path | Declaration | None = None,
-    system: str | None = None,
-    event_type: str | None = None,
-    where: Wanted = MappingProxyType({}),
-    values: Mapping[str, str] = MappingProxyType({}),
-    scale: tuple[float, float] | None = None,
-    keep_fitting: bool = False,
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
+    **given: Any,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
 
-    One transaction: an error in any file, or an interruption, leaves the database unchanged. The options are those of
+    One transaction: an error in any file, or an interruption, leaves the database unchanged. `given` are those of
     `Options`. Several files that name no system are named after themselves. If files of one command disagree, the
     first one counts; a newer command replaces an earlier one. `beside` are other files that a layout may need,
     `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
-    path_of = mapping if isinstance(mapping, Path) else None
-    options = Options(layout, path_of, system, event_type, where, values, scale, keep_fitting)
+    options = Options(**given)
     options.refuse_unfit((kind,), named=True)
+    system, described = options.system, options.mapping
     options = options._replace(system=_storable(system.strip()) if system else None)
-    described = load_declaration(mapping) if isinstance(mapping, Path) else mapping
+    described = load_declaration(described) if isinstance(described, Path) else described
     encoding = described.encoding if described else UTF8
     before = versions((*paths, *beside))
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
-    contents = {path: contents_of(path, encoding) for path in paths}
+    total, seen = sum(path.stat().st_size for path in paths), 0
+
+    def checked(more: int) -> None:
+        nonlocal seen
+        seen += more
+        if progress is not None and total > _LARGE:
+            progress(0, min(1.0, seen / total))
+
+    contents = {path: contents_of(path, encoding, checked) for path in paths}
     passes = 2 if kind == "labels" else 1
-    pace = _Pace(progress, passes * sum(c.lines for c in contents.values()))
+    lines = sum(c.lines for c in contents.values())
+    pace = _Pace(progress, passes * lines)
     files: list[tuple[FileSummary, Notes]] = []
-    with long_fields(), db.bulk_writing(), db.transaction():
+    with long_reading(), db.bulk_writing(temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
         known = _Known(db, identity)
-        for path in paths:
-            since = next((s.import_id for s, _ in files if s.import_id is not None), None)
-            beside_it = tuple(other for other in (*paths, *beside) if other != path)
-            job = _File(known, kind, path, contents[path], options, described, beside_it, names or {}, pace)
-            files.append(job.imported(since, several=len(paths) > 1))
+        table = {"events": "events", "labels": "verdicts"}.get(kind)
+        with db.late_indexes(table, lines) if table else nullcontext():
+            for path in paths:
+                since = next((s.import_id for s, _ in files if s.import_id is not None), None)
+                beside_it = tuple(other for other in (*paths, *beside) if other != path)
+                job = _File(
+                    known, kind, path, contents[path], options, described, beside_it, names or {}, pace
+                )
+                files.append(job.imported(since, several=len(paths) > 1))
         notes: tuple[str, ...] = ()
         if kind == "events":
             mark_copies(db, identity, [s.import_id for s, _ in files if s.import_id is not None])
@@ -418,7 +425,7 @@ class _File:
             self._batches(self._label_rows(read, part, sample).labels(), self._labels)
             self._remark_repeats()
         elif kind == "events":
-            self._batches(self._events_of(self._tidied(read(notes)), held_out=held_out), self._events)
+            self._batches(self._events_of(read(notes), held_out=held_out), self._events)
             self._remark_types()
         else:
             self._images = ItemImages(
@@ -443,7 +450,7 @@ class _File:
                 f"{request.path} does not have {', '.join(missing)}",
                 f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
                 f" {one_line(', '.join(first[1]), 300)}.",
-                "Rename the columns, or describe the file in a mapping (docs/mapping.md).",
+                "Rename the columns, or describe the file in a mapping (recjudge docs mapping).",
             )
         return chain([first], rows)
 
@@ -458,21 +465,12 @@ class _File:
             self.examples.extend(records[: EXAMPLES - len(self.examples)])
 
     def _tidied(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Strip the ids, empty missing ones; leave out rows with empty required cells."""
+        """The rows with tidy ids; those with an empty required cell are left out."""
         columns, notes = COLUMNS[self.kind], self.notes
-        ids, filled = columns.ids, columns.filled
+        ids = Ids(notes, columns.ids)
         for line, row in rows:
-            for name in ids:
-                if value := row.get(name, ""):
-                    bare = value.strip()
-                    if bare in (MISSING if name != "context" else NO_CONTEXT):
-                        row[name] = ""
-                    elif bare != value:
-                        row[name] = bare
-                        notes.warn(
-                            line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed"
-                        )
-            for name in filled:
+            ids.tidy(line, row)
+            for name in columns.filled:
                 if not (value := row.get(name, "")) or value.isspace():
                     notes.skip(line, f"no {name}", f"{name} is empty; row left out")
                     break
@@ -563,8 +561,7 @@ class _File:
                     text = f"{what} {shown(name)} is unknown; the explanation is kept"
                     self.notes.warn(line, f"unknown {what}", text)
             outcome, source = add_explanation(self.target, explanation)
-            what = f"the explanation of item {shown(explanation.item_id)} to {_owner(explanation)}"
-            self._count_content(line, what, outcome, source, explanation)
+            self._count_content(line, outcome, source, explanation)
 
     # ---- events ----
 
@@ -575,27 +572,32 @@ class _File:
             self.notes,
             self.times.read,
         )
+        ids = Ids(notes, COLUMNS["events"].ids)
+        types: dict[str, str] = {}
+        values: dict[str, float | None] = {"": None}
         for line, row in rows:
             get = row.get
-            user, item, text, value, kind = (
-                row["user_id"],
-                get("item_id", ""),
-                get("text", ""),
-                get("value", ""),
-                row["type"],
-            )
             try:
+                user = ids.filled(line, "user_id", get("user_id", ""))
+                if (kind := types.get(raw := get("type", ""))) is None:
+                    kind = types[raw] = self._type(ids.filled(line, "type", raw), held_out=held_out)
+                item = ids.read(line, "item_id", get("item_id", ""))
+                text, context = get("text", ""), get("context", "")
                 if not item and not text.strip():
                     raise RowFault("no item_id", "neither item_id nor text; row left out")
                 when, served = get("timestamp", ""), get("served_at", "")
+                if (raw := get("value", "")) not in values:
+                    if len(values) > _MOST_VALUES:
+                        values = {"": None}
+                    values[raw] = optional_number(raw, "value")
                 event = Event(
                     user,
                     kind,
                     item,
                     text,
                     time(when) if when else "",
-                    optional_number(value, "value") if value else None,
-                    get("context", ""),
+                    values[raw],
+                    ids.read(line, "context", context) if context else "",
                     time(served, "served_at") if served else "",
                 )
             except RowFault as fault:
@@ -605,16 +607,19 @@ class _File:
                 notes.warn(line, "unknown item", f"item {shown(item)} is unknown; the event is kept")
             if users and user not in users:
                 notes.warn(line, "unknown user", f"user {shown(user)} is unknown; the event is kept")
-            if not kind.startswith(HELD_OUT):
-                if held_out:
-                    notes.remark(
-                        "the name says that this is the test part of a split: its events are held out and no judge "
-                        "sees them (with --type TYPE they are history)"
-                    )
-                    event = event._replace(type=HELD_OUT + kind)
-                else:
-                    self.types.add(kind)
             yield event
+
+    def _type(self, kind: str, *, held_out: bool) -> str:
+        """The type of such events as it is stored."""
+        if held_out and not kind.startswith(HELD_OUT):
+            self.notes.remark(
+                "the name says that this is the test part of a split: its events are held out and no judge "
+                "sees them (with --type TYPE they are history)"
+            )
+            return HELD_OUT + kind
+        if not kind.startswith(HELD_OUT):
+            self.types.add(kind)
+        return kind
 
     def _events(self, batch: list[Event]) -> None:
         self._keep(batch)
@@ -647,7 +652,7 @@ class _File:
             kept.append((lines[0], slate))
         outcomes = add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
-            self._count_content(line, "the list", outcome, source, slate)
+            self._count_content(line, outcome, source, slate)
 
     def _known_items_only(
         self, line: int, slate: Slate, lines: tuple[int, ...]
@@ -674,20 +679,25 @@ class _File:
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
     def _count_content(
-        self, line: int, what: str, outcome: Outcome, source: int | None, record: Slate | Explanation
+        self, line: int, outcome: Outcome, source: int | None, record: Slate | Explanation
     ) -> None:
         rows = len(record.items) if isinstance(record, Slate) else 1
         if outcome == "unchanged":
             self.unchanged += rows
             return
-        what = f"{what} of {_owner(record)}" if isinstance(record, Slate) else what
-        if outcome == "disagrees":
-            self._note_disagreement(line, what, source, rows)
-            return
+        if outcome != "new":
+            what = (
+                "the list of"
+                if isinstance(record, Slate)
+                else f"the explanation of item {shown(record.item_id)} to"
+            )
+            what = f"{what} {_owner(record)}"
+            if outcome == "disagrees":
+                self._note_disagreement(line, what, source, rows)
+                return
+            self._note_replacement(line, what, source)
         self.stored += rows
         self._keep([record])
-        if outcome == "replaces":
-            self._note_replacement(line, what, source)
 
     def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
         where = "above" if source == self.target.import_id else f"in import {source}"
@@ -729,11 +739,10 @@ class _File:
             name=Path(self.notes.file).name,
             sides=part.sides if part else "",
             columns=names,
-            kinds={},
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
-        """Store labels in the orientation of their cases; answers to tasks for the person to whom they are assigned."""
+        """Store labels; answers to tasks for the person to whom they are assigned."""
         plain = [(line, label) for line, label in batch if not label.task]
         raters = []
         for line, label in plain:
@@ -741,14 +750,14 @@ class _File:
             raters.append(self._rater(line, label))
         cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
-        for (line, label), rater, (case, turned, occasions) in zip(plain, raters, cases, strict=True):
+        for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 text = (
                     f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
                     f"served_at do not say which one was judged; the label is kept without a list"
                 )
                 self.notes.warn(line, "unclear occasion", text)
-            given.append((rater, case, _turned(label) if turned else label))
+            given.append((rater, case, label))
         for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
             self._count_label(line, label, clash)
         for line, label in batch:
@@ -806,7 +815,7 @@ class _File:
             text = f"answered by {shown(label.rater)}; {assigned}"
             self.notes.warn(line, "answered by another name", text)
         self.tasks += 1
-        named = label.model_copy(update={"rater": task.rater})
+        named = label._replace(rater=task.rater)
         of_case = _turned(named) if task.first == "b" else named
         self._count_label(line, named, add_verdict(self.target, task.rater_id, task.case_id, of_case))
         close_answered(db, task.id)
@@ -968,7 +977,7 @@ def _turned(label: Label) -> Label:
         return label
     value = 0.0 - label.value
     name = protocol_facts(label.protocol).labels.get(value, label.label)
-    return label.model_copy(update={"value": value, "label": name})
+    return label._replace(value=value, label=name)
 
 
 def _owner(record: Slate | Explanation) -> str:

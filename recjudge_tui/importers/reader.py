@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import errno
+import gc
 import gzip
 import hashlib
 import io
@@ -19,7 +20,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -79,17 +80,24 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             archive = stack.enter_context(zipfile.ZipFile(raw))
             yield _bounded(path, stack.enter_context(archive.open(_zip_member(path, archive))), raw)
             return
-        stream: BinaryIO = raw
-        if start.startswith(GZIP):
-            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
-        elif start.startswith(XZ):
-            stream = _bounded(path, _Unxz(raw), raw)
+        stream = _unpacked(path, raw)
         if not _is_tar(cast(io.BufferedReader, stream).peek(512)[:512]):
             yield stream
             return
-        name = _tar_member(path, stream)
-    with _tar_bytes(path, name) as member:
-        yield member
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            names = [member.name for member in tar if member.isreg() and _is_ours(member.name)][:100]
+        wanted = _only(path, "tar", names)
+        raw.seek(0)
+        tar = stack.enter_context(tarfile.open(fileobj=_unpacked(path, raw), mode="r|"))
+        member = next(member for member in tar if member.name == wanted and member.isreg())
+        yield _bounded(path, cast(IO[bytes], tar.extractfile(member)), raw)
+
+
+def _unpacked(path: Path, raw: io.BufferedReader) -> BinaryIO:
+    start = raw.peek(6)[:6]
+    if start.startswith(GZIP):
+        return _bounded(path, gzip.GzipFile(fileobj=raw), raw)
+    return _bounded(path, _Unxz(raw), raw) if start.startswith(XZ) else raw
 
 
 def _is_tar(start: bytes) -> bool:
@@ -124,37 +132,6 @@ def _only(path: Path, kind: str, names: Sequence[str]) -> str:
         f"{path} is a {kind} archive of {len(names)} files; it may only contain one",
         f"It holds {some}." if names else "",
         "Unpack it, and import the files or their folder.",
-    )
-
-
-def _tar_member(path: Path, stream: BinaryIO) -> str:
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        return _only(
-            path, "tar", [member.name for member in archive if member.isreg() and _is_ours(member.name)][:100]
-        )
-
-
-@contextmanager
-def _tar_bytes(path: Path, name: str) -> Iterator[BinaryIO]:
-    with ExitStack() as stack:
-        raw = stack.enter_context(path.open("rb"))
-        start = raw.peek(6)[:6]
-        stream: BinaryIO = raw
-        if start.startswith(GZIP):
-            stream = _bounded(path, stack.enter_context(gzip.GzipFile(fileobj=raw)), raw)
-        elif start.startswith(XZ):
-            stream = _bounded(path, _Unxz(raw), raw)
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            for member in archive:
-                if (
-                    member.name == name
-                    and member.isreg()
-                    and (data := archive.extractfile(member)) is not None
-                ):
-                    yield _bounded(path, data, raw)
-                    return
-    raise InputError(
-        f"{path} changed while it was being read", next_step="Import it again when it is complete."
     )
 
 
@@ -324,10 +301,12 @@ class Contents(NamedTuple):
     spaced: bool = True
 
 
-def contents_of(path: Path, encoding: str = UTF8) -> Contents:
+def contents_of(
+    path: Path, encoding: str = UTF8, read: Callable[[int], None] = lambda _bytes: None
+) -> Contents:
     """What is to be known of the whole file before it is read. Raises InputError when the file cannot be read to its
     end, so that damaged archives and decompression bombs are found before anything is stored, and for NUL characters and
-    endless lines.
+    endless lines. `read` is told how many more bytes on disk were read.
     """
     digest = hashlib.sha256()
     with _explained(path):
@@ -338,6 +317,7 @@ def contents_of(path: Path, encoding: str = UTF8) -> Contents:
             handle.seek(0)
             while packed and (block := handle.read(_BLOCK)):
                 digest.update(block)
+                read(len(block))
         if start.startswith(PARQUET):
             return Contents(digest.hexdigest(), parquet_length(path))
     lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
@@ -346,6 +326,7 @@ def contents_of(path: Path, encoding: str = UTF8) -> Contents:
         while block := unpacked.read(_BLOCK):
             if not packed:
                 digest.update(block)
+                read(len(block))
             if bytes_are_text and b"\0" in block:
                 raise _nul(path, block, lines)
             feeds = block.count(b"\n")
@@ -791,8 +772,11 @@ def _parquet_beginning(path: Path, limit: int) -> str:
     return text
 
 
-def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
+def parquet_records(
+    path: Path, wanted: WantedColumns | None = None, notes: Notes | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None; for `wanted`
+    columns as text, under the names that they have there.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
@@ -801,8 +785,10 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        shown_names = wanted.renamed([name.strip() for name in names]) if wanted else tuple(names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
         dense = any(
@@ -811,8 +797,9 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         )
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
-            columns = []
-            for raw in batch.columns:
+            columns: list[list[Any]] = []
+            broken: set[int] = set()
+            for name, raw in zip(shown_names, batch.columns, strict=True):
                 column = _plain(raw)
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
@@ -820,16 +807,26 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
                     raise InputError(f"{path} holds a value of more than {MAX_FIELD:,} bytes")
-                values: list[Any] = column.to_pylist()
-                nested = pa.types.is_nested(column.type)
-                columns.append(
-                    [json.loads(json.dumps(v, default=str), parse_int=str, parse_float=str) for v in values]
-                    if nested
-                    else values
-                )
+                if pa.types.is_nested(column.type):
+                    values = [
+                        json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
+                        for value in column.to_pylist()
+                    ]
+                    if wanted and name == "user_id" and values:
+                        raise _not_an_id(path, values[0])
+                    columns.append([cell(name, value) for value in values] if wanted else values)
+                    continue
+                if wanted:
+                    column = pc.fill_null(column, "")
+                    odd = pc.indices_nonzero(pc.match_substring(column, "\0"))
+                    broken.update(number + 1 + place for place in odd.to_pylist())
+                columns.append(column.to_pylist())
             for cells in zip(*columns, strict=True):
                 number += 1
-                yield number, dict(zip(names, cells, strict=True))
+                if number in broken and notes is not None:
+                    notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+                else:
+                    yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
 
 
 def _plain(column: Any) -> Any:
@@ -942,13 +939,17 @@ class Table(NamedTuple):
 
 
 @contextmanager
-def long_fields() -> Iterator[None]:
-    """Temporarily raise the csv module's limit per field, which is global, to 10 MB."""
-    before = csv.field_size_limit(MAX_FIELD)
+def long_reading() -> Iterator[None]:
+    """Temporarily raise the csv module's limit per field to 10 MB, and spare the search for reference cycles among millions
+    of rows, which have none. Both are global."""
+    before, collects = csv.field_size_limit(MAX_FIELD), gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
         csv.field_size_limit(before)
+        if collects:
+            gc.enable()
 
 
 def read_table(
@@ -1208,6 +1209,11 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
+    if is_parquet(path) and not raw:
+        notes.unit = "row "
+        with _parquet(path) as file:
+            names = [n.strip() for n in file.schema_arrow.names if not n.startswith("__index_level_")]
+        return Table(wanted.renamed(names), tuple(names), parquet_records(path, wanted, notes), json=True)
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
@@ -1218,19 +1224,21 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         )
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
-    if (
-        "user_id" in columns
-        and isinstance(value := first[1][tuple(first[1])[columns.index("user_id")]], list | dict)
-        and not raw
-    ):
-        raise InputError(
-            f"{path} holds an object where the id of the user is expected",
-            f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-            'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
-            " imported.",
-        )
+    if "user_id" in columns and not raw:
+        value = first[1][tuple(first[1])[columns.index("user_id")]]
+        if isinstance(value, list | dict):
+            raise _not_an_id(path, value)
     everything = chain([first], records)
     return Table(columns, original, everything if raw else _json_rows(everything, wanted, notes), json=True)
+
+
+def _not_an_id(path: Path, value: object) -> InputError:
+    return InputError(
+        f"{path} holds an object where the id of the user is expected",
+        f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
+        'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
+        " imported.",
+    )
 
 
 def _json_rows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -16,7 +15,6 @@ from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import ALIASES, ITEM, KNOWN, USER
-from recjudge_tui.importers.guess import guess, plain_kinds
 from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO, answer_rows, declared_answers
 from recjudge_tui.importers.layout import (
     LAYOUTS,
@@ -28,7 +26,7 @@ from recjudge_tui.importers.layout import (
     load_declaration,
 )
 from recjudge_tui.importers.mind import MIND, MIND_TRAIN
-from recjudge_tui.importers.plain import PLAIN
+from recjudge_tui.importers.plain import PLAIN, guess, plain_kinds
 from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, sample_of, squashed
 from recjudge_tui.importers.values import Row, shown
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
@@ -112,7 +110,7 @@ def _not_its_own(declared: Declaration, request: Request) -> InputError:
     return InputError(
         f"{request.path}:1: not {request.kind} of {declared.name}",
         f"They have: {has}. The file begins: {shown(sample.first_line)}.",
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (docs/mapping.md).",
+        "Leave out --layout to have the layout detected, or describe the file in a mapping (recjudge docs mapping).",
     )
 
 
@@ -137,24 +135,8 @@ def _loaded(point: EntryPoint) -> Layout:
 
 
 def _other_packages() -> tuple[EntryPoint, ...]:
-    return _points(tuple((place, _changed_ns(place)) for place in sys.path))
-
-
-@lru_cache(maxsize=1)
-def _points(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """The layouts of other packages, by name.
-
-    The metadata of all packages is read again only after a package was installed in or removed from a folder of the
-    search path.
-    """
+    """The layouts of other packages, by name."""
     return tuple(plugins(IMPORTERS))
-
-
-def _changed_ns(place: str) -> int:
-    try:
-        return Path(place).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def named_layouts(name: str | None) -> list[Layout]:
@@ -228,7 +210,7 @@ def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
     raise InputError(
         f"layout “{mapping.layout}” in the mapping {mapping.name} does not support {kind}",
         f"A mapping describes a table, or the labels of: {', '.join(_TOOLS)}.",
-        "See docs/importing-labels.md.",
+        "See “recjudge docs importing-labels”.",
     )
 
 
@@ -291,7 +273,7 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
         return InputError(
             f"cannot tell what {sample.path} contains",
             f"It has no known layout and lacks the columns of a plain table. {begins}",
-            f"{_hint(sample.first_line)}Name the kind with --as, or describe the file with --mapping (docs/mapping.md).",
+            f"{_hint(sample.first_line)}Name the kind with --as, or describe it with --mapping (recjudge docs mapping).",
         )
     steps = "\n  ".join(commands(sample.path, project, choices))
     return InputError(

@@ -6,6 +6,7 @@ import html
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -90,26 +91,53 @@ def storable(text: str) -> bool:
 MISSING = frozenset(
     (
         "",
-        "nan",
-        "NaN",
-        "NAN",
-        "Nan",
-        "None",
-        "none",
-        "NONE",
-        "NULL",
-        "null",
-        "Null",
-        "<NA>",
-        "<na>",
-        r"\N",
-        "NaT",
-        "-nan",
+        *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
     )
 )
 # a context is free text, in which none is a word
-NO_CONTEXT = MISSING - {"None", "none", "NONE"}
+_NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+
+# the most different cells of a column that are remembered
+_MOST_KEPT = 100_000
+
+
+class Ids:
+    """The ids in these columns of a file, without the spaces around them; a missing one is empty."""
+
+    def __init__(self, notes: Notes, names: Iterable[str]) -> None:
+        self.notes = notes
+        # column -> its cells that are ids as they stand
+        self.known: dict[str, dict[str, str]] = {name: {} for name in names}
+
+    def read(self, line: int, name: str, raw: str) -> str:
+        """The id in a cell."""
+        known = self.known[name]
+        if raw in known:
+            return raw
+        bare = raw.strip()
+        if bare in (_NO_CONTEXT if name == "context" else MISSING):
+            return ""
+        if bare != raw:
+            self.notes.warn(line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed")
+            return bare
+        if len(known) > _MOST_KEPT:
+            known.clear()
+        known[raw] = raw
+        return raw
+
+    def filled(self, line: int, name: str, raw: str) -> str:
+        """The id in a cell. Raises RowFault for a missing one."""
+        if bare := self.read(line, name, raw):
+            return bare
+        bare = raw.strip()
+        raise RowFault(f"no {name}", f"{name} is {shown(bare) if bare else 'empty'}")
+
+    def tidy(self, line: int, row: dict[str, str]) -> None:
+        """Read the ids of a row in place."""
+        for name, known in self.known.items():
+            if (raw := row.get(name)) and raw not in known:
+                row[name] = self.read(line, name, raw)
 
 
 def number(value: str, column: str) -> float:
@@ -159,6 +187,7 @@ _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASC
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
 # unit -> its numbers from 1973 to 2286; between these ranges a number may be of two units
 _UNIX = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
+_TWO = tuple(f"{number:02}" for number in range(60))
 # a spreadsheet's days from 1954 to 2119
 _DAYS = (20_000, 80_000)
 
@@ -169,6 +198,7 @@ class Times:
     def __init__(self) -> None:
         self.units: Counter[str] = Counter()
         self._last = ("", "")
+        self._days: dict[int, str] = {}
 
     def read(self, value: str, column: str = "timestamp") -> str:
         """ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`); empty for a missing one.
@@ -183,7 +213,10 @@ class Times:
         # seconds from 1973 to 2286, the usual form in files of events
         if 8 < len(text) < 11 and text.isdigit() and text.isascii() and text[0] != "0":
             self.units["seconds"] += 1
-            return datetime.fromtimestamp(int(text), timezone.utc).isoformat()
+            day, second = divmod(int(text), 86_400)
+            if (date := self._days.get(day)) is None:
+                date = self._days[day] = (_EPOCH + timedelta(days=day)).isoformat()[:11]
+            return f"{date}{_TWO[second // 3600]}:{_TWO[second // 60 % 60]}:{_TWO[second % 60]}+00:00"
         if text in MISSING:
             return ""
         try:

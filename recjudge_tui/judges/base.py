@@ -27,13 +27,11 @@ async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
 
 
 class Judge(Protocol):
-    """Answers requests. It is independent of protocols, cases and the database.
-
-    `name` is shown and is the default name of its rater. `rater_kind` is `judge` for a language model, else `rules` or
-    `random`. `cacheable` says whether a stored reply may be used instead of asking again. `concurrency` is the default
-    number of calls at once. Where its server takes one, the attribute `repetition_penalty` are the options to send beside
-    the others to a model that repeats itself.
-    """
+    """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name
+    of its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a
+    stored reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its
+    server takes one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats
+    itself."""
 
     name: str
     rater_kind: RaterKind
@@ -67,7 +65,6 @@ class SendsSecrets(Protocol):
 
 
 def takes_images(judge: Judge) -> bool:
-    """Whether requests to the judge may have images, which a judge declares by the attribute `takes_images`.
-    `recjudge judge test` shows whether its model can see them.
-    """
+    """Whether requests to the judge may have images, which a judge declares by the attribute `takes_images`. `recjudge
+    judge test` shows whether its model can see them."""
     return getattr(judge, "takes_images", False) is True

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,25 +20,17 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
 from recjudge_tui.judges.http import (
     CONNECT_S,
-    MAX_ANSWER,
+    Answer,
     UnreachableError,
+    add_to,
     broken,
-    socks_answers,
+    connection_faults,
     tls_context,
-    too_large,
     usable_network,
     whole_answer,
 )
-from recjudge_tui.judges.refusals import (
-    CallTarget,
-    ServerError,
-    body_json,
-    body_text,
-    error_in_body,
-    error_of,
-    failure,
-    sound_text,
-)
+from recjudge_tui.judges.refusals import CallTarget, error_in_body, error_of, failure, sound_text
+from recjudge_tui.judges.replies import json_object, list_of, part_of
 from recjudge_tui.judges.servers import BatchAccess
 from recjudge_tui.version import USER_AGENT
 
@@ -50,16 +42,7 @@ PAGES = 50
 # these errors mean that a request was not accepted; after any other error it is unknown
 _REFUSALS = ("rate_limit", "overloaded", "bad_request", "overflow", "refusal", "redirect")
 # errors that do not concern the call itself: it was not processed, or not yet
-_ASK_AGAIN = (
-    "expired",
-    "cancelled",
-    "canceled",
-    "rate_limit",
-    "overloaded",
-    "timeout",
-    "server_error",
-    "api_error",
-)
+_ASK_AGAIN = re.compile("expired|cancell?ed|rate_limit|overloaded|timeout|server_error|api_error")
 _MEGABYTE = 1_000_000
 
 
@@ -110,91 +93,71 @@ class RequestLine(NamedTuple):
     body: bytes
 
 
-def read_request(line: bytes) -> RequestLine:
-    """One line of a batch file. Raises LineFault for anything else, also for a line with a full address."""
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError):
-        raise LineFault("it is not JSON") from None
-    if not isinstance(content, dict):
-        raise LineFault("it is not an object")
-    custom_id, url, body = content.get("custom_id"), content.get("url"), content.get("body")
-    if not isinstance(custom_id, str) or not custom_id:
-        raise LineFault("it has no custom_id")
-    if not isinstance(url, str) or not re.fullmatch(r"/[\w./-]+", url) or ".." in url:
-        raise LineFault("its url is not a path such as /v1/chat/completions")
-    if not isinstance(body, dict) or content.get("method", "POST") != "POST":
-        raise LineFault("it is not a POST with a body")
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return RequestLine(custom_id, re.sub(r"^/v\d+(?=/)", "", url), text.encode("utf-8", "replace"))
-
-
-def read_result(line: bytes) -> ResultLine:
-    """One line of a result or error file. Raises LineFault for anything else."""
+def _object_of(line: bytes) -> dict[str, Any]:
+    """The object in a line that has a custom_id. Raises LineFault for anything else."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
         raise LineFault("it is not JSON, or cut short") from None
-    custom_id = content.get("custom_id") if isinstance(content, dict) else None
-    if not isinstance(custom_id, str):
+    if not isinstance(content, dict):
+        raise LineFault("it is not an object in JSON")
+    if not isinstance(content.get("custom_id"), str) or not content["custom_id"]:
         raise LineFault("it has no custom_id")
-    if isinstance(content.get("result"), dict):
-        return _anthropic_result(custom_id, content["result"])
-    if "response" in content or "error" in content:
-        return _openai_result(custom_id, content)
-    raise LineFault("it has neither a response nor an error nor a result")
+    return content
 
 
-def _openai_result(custom_id: str, content: Mapping[str, Any]) -> ResultLine:
-    response = content.get("response")
-    response = response if isinstance(response, dict) else {}
-    status, body = whole(response.get("status_code")), response.get("body")
-    error = content.get("error")
-    if error is None and body is not None and status in (None, 200):
-        return ResultLine(custom_id, _bytes(body))
-    shown = {"error": error} if error else body if body is not None else {"error": "no answer"}
-    return _error(custom_id, error_in_body(shown), status)
+def read_request(line: bytes) -> RequestLine:
+    """One line of a batch file. Raises LineFault for anything else, also for a line with a full address."""
+    content = _object_of(line)
+    url, body = content.get("url"), content.get("body")
+    if not isinstance(url, str) or not re.fullmatch(r"/[\w./-]+", url) or ".." in url:
+        raise LineFault("its url is not a path such as /v1/chat/completions")
+    if not isinstance(body, dict) or content.get("method", "POST") != "POST":
+        raise LineFault("it is not a POST with a body")
+    return RequestLine(content["custom_id"], re.sub(r"^/v\d+(?=/)", "", url), _bytes(body))
 
 
-def _anthropic_result(custom_id: str, result: Mapping[str, Any]) -> ResultLine:
-    kind = result.get("type")
-    if kind == "succeeded":
-        return ResultLine(custom_id, _bytes(result.get("message")))
-    if kind in ("expired", "canceled"):
-        return ResultLine(custom_id, None, str(kind), f"The provider reports: {kind}.", again=True)
-    error = result.get("error")
-    inner = error.get("error") if isinstance(error, dict) else None
-    return _error(custom_id, error_in_body({"error": inner or error or "errored"}), None)
-
-
-def _error(custom_id: str, error: ServerError, status: int | None) -> ResultLine:
-    """The error of a call in a batch, classified like that of a live call."""
-    if any(word in f"{error.code} {error.kind}" for word in _ASK_AGAIN):
-        return ResultLine(custom_id, None, error.code or error.kind, error.message, again=True)
-    fault = _fault(error, status)
+def read_result(line: bytes) -> ResultLine:
+    """One line of a result or error file. Raises LineFault for anything else."""
+    content = _object_of(line)
+    custom_id, status = content["custom_id"], None
+    if isinstance(result := content.get("result"), dict):
+        kind, error = result.get("type"), result.get("error")
+        if kind == "succeeded":
+            return ResultLine(custom_id, _bytes(result.get("message")))
+        if kind in ("expired", "canceled"):
+            error = {"type": kind, "message": f"The provider reports: {kind}."}
+        inner = part_of(result, "error").get("error")
+        shown: object = {"error": inner or error or "errored"}
+    elif "response" in content or "error" in content:
+        response, error = part_of(content, "response"), content.get("error")
+        status, body = whole(response.get("status_code")), response.get("body")
+        if error is None and body is not None and status in (None, 200):
+            return ResultLine(custom_id, _bytes(body))
+        shown = {"error": error} if error else body if body is not None else {"error": "no answer"}
+    else:
+        raise LineFault("it has neither a response nor an error nor a result")
+    # classified like the error of a live call
+    said = error_in_body(shown)
+    if _ASK_AGAIN.search(f"{said.code} {said.kind}"):
+        return ResultLine(custom_id, None, said.code or said.kind, said.message, again=True)
+    target = CallTarget("The batch's server", "the model", "")
+    fault = failure(status if status and status >= 400 else 400, httpx.Headers(), said, target)
     if isinstance(fault, CallError):
         return ResultLine(custom_id, None, fault.kind, str(fault), again=fault.retry)
     return ResultLine(custom_id, None, "refused", str(fault))
 
 
-def _fault(error: ServerError, status: int | None) -> RecjudgeError:
-    code = status if status is not None and status >= 400 else 400
-    return failure(code, httpx.Headers(), error, CallTarget("The batch's server", "the model", ""))
-
-
 def _bytes(body: object) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 # ---- at the provider ---------------------------------------------------------------------------------------------
 
 
 class RemoteBatch(NamedTuple):
-    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will
-    come.
-
-    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock.
-    """
+    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will come.
+    If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock."""
 
     id: str
     status: str
@@ -209,12 +172,13 @@ class RemoteBatch(NamedTuple):
 
 
 class BatchServer(ABC):
-    """One provider's way of taking batches. Every method raises CallError or JudgeError.
-
-    The key goes to no other server: redirects are not followed, and addresses in answers are not used.
-    """
+    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no
+    other server: redirects are not followed, and addresses in answers are not used. `cursor` is the parameter that asks
+    for the next page of a list."""
 
     shape: Shape
+    path: str
+    cursor: str
 
     def __init__(self, access: BatchAccess) -> None:
         self._url, self._target = access.url, access.target
@@ -227,99 +191,93 @@ class BatchServer(ABC):
                 follow_redirects=False,
             )
 
-    @abstractmethod
     def upload(self, path: Path) -> str:
-        """The id of the uploaded file. A file that is uploaded twice costs nothing."""
+        """The id of the uploaded file; empty where the batch is sent with its calls. A file that is uploaded twice costs
+        nothing."""
+        return ""
 
     @abstractmethod
     def create(self, path: Path, file_id: str, mark: str) -> str:
         """Create the batch with one request; returns its id."""
 
-    @abstractmethod
-    def withdraw(self, file_id: str) -> None:
+    def withdraw(self, file_id: str) -> None:  # noqa: B027 - nothing is uploaded
         """Delete an uploaded file, so that a request on its way for a batch of this file fails."""
 
     @abstractmethod
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        """The batches made from this file or with this mark; if the server stores neither, all batches since that
-        time.
-        """
+        """The batches made from this file or with this mark; if the server stores neither, all batches since that time."""
 
-    @abstractmethod
-    def fetch(self, remote_id: str) -> RemoteBatch: ...
+    def fetch(self, remote_id: str) -> RemoteBatch:
+        return self._remote(patiently(lambda: self._json("GET", f"{self.path}/{remote_id}")))
 
-    @abstractmethod
     def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
         """All results, as files of lines."""
+        files = []
+        for number, place in enumerate(remote.results):
+            files.append(folder / f"{remote.id}.{number}.jsonl")
+            patiently(partial(self._save, place, files[-1]))
+        return files
 
     def close(self) -> None:
         self._client.close()
+
+    @abstractmethod
+    def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
+        """A batch from its entry in the server's answer; `results` are the paths of its files."""
 
     def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         """The object in the answer to one request, sent once."""
         if "content" in more:
             more["headers"] = {**more.get("headers", {}), "Content-Type": "application/json"}
+        raw = bytearray()
         try:
-            with socks_answers(), self._client.stream(method, f"{self._url}{path}", **more) as streamed:
-                raw = bytearray()
+            with self._client.stream(method, f"{self._url}{path}", **more) as streamed:
                 for chunk in streamed.iter_raw():
-                    raw += chunk
-                    if len(raw) > MAX_ANSWER:
-                        raise too_large()
-                response = whole_answer(streamed, raw)
-        except httpx.RequestError as error:
+                    add_to(raw, chunk)
+                response = whole_answer(streamed.status_code, streamed.headers.raw, raw)
+        except connection_faults() as error:
             raise broken(self._url, error) from None
         self._check(response)
-        try:
-            body = body_json(response)
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            begin = one_line(self._target.scrub(body_text(response)), 120)
-            raise CallError("bad_body", f"{self._url}{path} did not answer with JSON", begin, retry=True)
-        return body
+        return json_object(response, self._target, "the batch API's")
 
-    def _pages(self, path: str, cursor: str) -> Iterator[dict[str, Any]]:
-        """The entries of a list that comes in pages, newest first."""
+    def _pages(self) -> Iterator[dict[str, Any]]:
+        """The entries of the list of batches, which comes in pages, newest first."""
         params: dict[str, Any] = {"limit": 100}
         for _ in range(PAGES):
-            page = patiently(lambda: self._json("GET", path, params=params))  # noqa: B023 - called at once
-            entries = [entry for entry in page.get("data") or () if isinstance(entry, dict)]
+            page = patiently(lambda: self._json("GET", self.path, params=params))  # noqa: B023 - called at once
+            entries = [entry for entry in list_of(page, "data") if isinstance(entry, dict)]
             yield from entries
             last = page.get("last_id") or (entries[-1].get("id") if entries else None)
             if not page.get("has_more") or not last:
                 return
-            params = {"limit": 100, cursor: last}
+            params = {"limit": 100, self.cursor: last}
 
     def _save(self, path: str, target: Path) -> None:
         """Store the body of an answer of any size. If the server sent the key back, it is replaced."""
+
+        def scrubbed(line: bytes) -> bytes:
+            return self._target.scrub(line.decode("utf-8", "replace")).encode()
+
         try:
-            with (
-                socks_answers(),
-                self._client.stream("GET", f"{self._url}{path}") as response,
-                target.open("wb") as file,
-            ):
-                if response.status_code != 200:
-                    response.read()
-                    self._check(response)
+            with self._client.stream("GET", f"{self._url}{path}") as streamed, target.open("wb") as file:
+                if streamed.status_code != 200:
+                    self._check(Answer(streamed.status_code, streamed.headers, streamed.read()))
                 rest = b""
-                for chunk in response.iter_bytes():
+                for chunk in streamed.iter_bytes():
                     *lines, rest = (rest + chunk).split(b"\n")
-                    file.writelines(self._scrubbed(line) + b"\n" for line in lines)
-                file.write(self._scrubbed(rest))
+                    file.writelines(scrubbed(line) + b"\n" for line in lines)
+                file.write(scrubbed(rest))
         except httpx.RequestError as error:
             raise broken(self._url, error) from None
 
-    def _scrubbed(self, line: bytes) -> bytes:
-        return self._target.scrub(line.decode("utf-8", "replace")).encode()
-
-    def _check(self, response: httpx.Response) -> None:
+    def _check(self, response: Answer) -> None:
         if not 200 <= response.status_code < 300:
             raise failure(response.status_code, response.headers, error_of(response), self._target)
 
 
 class OpenAIBatches(BatchServer):
     shape = JSONL
+    path, cursor = "/batches", "after"
 
     def upload(self, path: Path) -> str:
         def send() -> dict[str, Any]:
@@ -336,58 +294,73 @@ class OpenAIBatches(BatchServer):
             "completion_window": "24h",
             "metadata": {"recjudge": mark},
         }
-        return _id(self._json("POST", "/batches", json=wanted, headers={"Idempotency-Key": mark}), "batch")
+        return _id(self._json("POST", self.path, json=wanted, headers={"Idempotency-Key": mark}), "batch")
 
     def withdraw(self, file_id: str) -> None:
         self._json("DELETE", f"/files/{file_id}")
 
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        for entry in self._pages("/batches", "after"):
-            metadata = entry.get("metadata")
-            marked = isinstance(metadata, dict) and metadata.get("recjudge") == mark
-            if marked or entry.get("input_file_id") == file_id:
-                yield _openai_remote(entry)
+        for entry in self._pages():
+            if part_of(entry, "metadata").get("recjudge") == mark or entry.get("input_file_id") == file_id:
+                yield self._remote(entry)
 
-    def fetch(self, remote_id: str) -> RemoteBatch:
-        return _openai_remote(patiently(lambda: self._json("GET", f"/batches/{remote_id}")))
-
-    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
-        files = []
-        for number, file_id in enumerate(remote.results):
-            files.append(folder / f"{remote.id}.{number}.jsonl")
-            patiently(partial(self._save, f"/files/{file_id}/content", files[-1]))
-        return files
+    def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
+        counts = part_of(entry, "request_counts")
+        status, created = str(entry.get("status") or ""), entry.get("created_at")
+        messages = [
+            one_line(f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message"), 200)
+            for e in list_of(part_of(entry, "errors"), "data")
+            if isinstance(e, dict)
+        ]
+        more = [f"{len(messages) - 3} more"] if len(messages) > 3 else []
+        files = (entry.get("output_file_id"), entry.get("error_file_id"))
+        return RemoteBatch(
+            id=_id(entry, "batch"),
+            status=one_line(status, 40),
+            over=status in ("completed", "failed", "expired", "cancelled"),
+            calls=whole(counts.get("total")),
+            done=whole(counts.get("completed")),
+            failed=whole(counts.get("failed")),
+            created=float(created) if isinstance(created, int | float) else None,
+            error="; ".join([*messages[:3], *more]),
+            results=tuple(f"/files/{_id({'id': file}, 'file')}/content" for file in files if file),
+            ours=True,
+        )
 
 
 class AnthropicBatches(BatchServer):
     shape = MESSAGE_BATCH
-
-    def upload(self, path: Path) -> str:
-        return ""
+    path, cursor = "/v1/messages/batches", "after_id"
 
     def create(self, path: Path, file_id: str, mark: str) -> str:
         with path.open("rb") as file:
-            made = self._json("POST", "/v1/messages/batches", content=file, headers={"Idempotency-Key": mark})
+            made = self._json("POST", self.path, content=file, headers={"Idempotency-Key": mark})
         return _id(made, "batch")
 
-    def withdraw(self, file_id: str) -> None:
-        return
-
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        for entry in self._pages("/v1/messages/batches", "after_id"):
-            remote = _anthropic_remote(entry)
+        for remote in map(self._remote, self._pages()):
             if remote.created is not None and remote.created < since:
                 return
             yield remote
 
-    def fetch(self, remote_id: str) -> RemoteBatch:
-        return _anthropic_remote(patiently(lambda: self._json("GET", f"/v1/messages/batches/{remote_id}")))
-
-    def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
-        # the address is made here and not taken from `results_url`: the key goes to no other host
-        path = folder / f"{remote.id}.jsonl"
-        patiently(partial(self._save, f"/v1/messages/batches/{remote.id}/results", path))
-        return [path]
+    def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
+        counts = {k: whole(v) or 0 for k, v in part_of(entry, "request_counts").items()}
+        status, remote_id = str(entry.get("processing_status") or ""), _id(entry, "batch")
+        try:
+            created = datetime.fromisoformat(str(entry.get("created_at")).replace("Z", "+00:00")).timestamp()
+        except ValueError:
+            created = None
+        return RemoteBatch(
+            id=remote_id,
+            status=one_line(status, 40),
+            over=status == "ended",
+            calls=sum(counts.values()) if counts else None,
+            done=counts.get("succeeded"),
+            failed=sum(counts.get(k, 0) for k in ("errored", "canceled", "expired")) if counts else None,
+            created=created,
+            # made here and not taken from `results_url`: the key goes to no other host
+            results=(f"{self.path}/{remote_id}/results",),
+        )
 
 
 def batch_server(provider: str, access: BatchAccess) -> BatchServer:
@@ -413,58 +386,6 @@ def patiently(action: Callable[[], Any]) -> Any:
             wait = 0.5 * 2**attempt if error.retry_after is None else error.retry_after
             time.sleep(min(wait, LONGEST_WAIT_S))
     raise AssertionError
-
-
-def _openai_remote(entry: dict[str, Any]) -> RemoteBatch:
-    counts = entry.get("request_counts")
-    counts = counts if isinstance(counts, dict) else {}
-    status = str(entry.get("status") or "")
-    files = (entry.get("output_file_id"), entry.get("error_file_id"))
-    created = entry.get("created_at")
-    return RemoteBatch(
-        id=_id(entry, "batch"),
-        status=one_line(status, 40),
-        over=status in ("completed", "failed", "expired", "cancelled"),
-        calls=whole(counts.get("total")),
-        done=whole(counts.get("completed")),
-        failed=whole(counts.get("failed")),
-        created=float(created) if isinstance(created, int | float) else None,
-        error=_openai_errors(entry.get("errors")),
-        results=tuple(file for file in files if isinstance(file, str) and file),
-        ours=True,
-    )
-
-
-def _openai_errors(errors: object) -> str:
-    data = errors.get("data") if isinstance(errors, dict) else None
-    messages = [
-        one_line(f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message"), 200)
-        for e in data or ()
-        if isinstance(e, dict)
-    ]
-    return "; ".join(messages[:3]) + (f"; {len(messages) - 3} more" if len(messages) > 3 else "")
-
-
-def _anthropic_remote(entry: dict[str, Any]) -> RemoteBatch:
-    given = entry.get("request_counts")
-    counts = {k: whole(v) or 0 for k, v in given.items()} if isinstance(given, dict) else {}
-    status = str(entry.get("processing_status") or "")
-    return RemoteBatch(
-        id=_id(entry, "batch"),
-        status=one_line(status, 40),
-        over=status == "ended",
-        calls=sum(counts.values()) if counts else None,
-        done=counts.get("succeeded"),
-        failed=sum(counts.get(k, 0) for k in ("errored", "canceled", "expired")) if counts else None,
-        created=_seconds(entry.get("created_at")),
-    )
-
-
-def _seconds(text: object) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
 
 
 def _id(answer: dict[str, Any], what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Request
@@ -45,35 +45,35 @@ def label_confidence(request: Request, text: str, entries: object) -> float | No
     """
     if not entries:
         return None
-    labels = _labels(request)
-    place = _value_place(text, request.label_field) if labels else None
-    if place is None:
-        return None
-    start, value = place
-    if value not in labels:
+    field = request.reply_schema.get("properties", {}).get(request.label_field)
+    labels = field.get("enum") if isinstance(field, dict) else None
+    place = _value_place(text, request.label_field) if isinstance(labels, list) else None
+    if place is None or not isinstance(labels, list) or place[1] not in labels:
         return None
     tokens = _tokens(entries)
-    before = _bytes_before(text, start, tokens)
-    if before is None:
+    # thinking may stand before the text
+    begin = b"".join(token.written for token in tokens).rfind(text.encode("utf-8", "replace"))
+    if begin < 0:
         return None
-    return _probability(tokens, before, _canonical(value), [_canonical(label) for label in labels])
+    start = begin + len(text[: place[0]].encode("utf-8", "replace"))
+    return _probability(tokens, start, _canonical(place[1]), list(map(_canonical, labels)))
 
 
-def _probability(tokens: Sequence[Token], start: int, chosen: bytes, labels: Sequence[bytes]) -> float | None:
+def _probability(tokens: Sequence[Token], start: int, chosen: bytes, labels: list[bytes]) -> float | None:
     """The product described above. `start` is where the value begins in the joined tokens."""
-    confidence = 1.0
-    open_labels = list(labels)
-    for at, token in _from(tokens, start):
-        lead = token.written[: max(start - at, 0)]
-        head = chosen[: max(at - start, 0)]
-        if token.written not in token.alternatives:
+    confidence, end = 1.0, 0
+    for written, alternatives in tokens:
+        at, end = end, end + len(written)
+        if end <= start:
+            continue
+        lead, head = written[: max(start - at, 0)], chosen[: max(at - start, 0)]
+        if written not in alternatives:
             return None
-        mass_for = math.exp(token.alternatives[token.written])
-        mass_against = 0.0
-        for alternative, logprob in token.alternatives.items():
-            if alternative == token.written or not alternative.startswith(lead):
+        mass_for, mass_against = math.exp(alternatives[written]), 0.0
+        for alternative, logprob in alternatives.items():
+            if alternative == written or not alternative.startswith(lead):
                 continue
-            left = [label for label in open_labels if _fits(label, head + alternative[len(lead) :])]
+            left = [label for label in labels if _fits(label, head + alternative[len(lead) :])]
             if left == [chosen]:
                 mass_for += math.exp(logprob)
             elif left and chosen not in left:
@@ -81,11 +81,9 @@ def _probability(tokens: Sequence[Token], start: int, chosen: bytes, labels: Seq
         if not mass_for > 0.0:
             return None
         confidence *= mass_for / (mass_for + mass_against)
-        open_labels = [label for label in open_labels if _fits(label, head + token.written[len(lead) :])]
-        if open_labels == [chosen]:
-            return confidence
-        if chosen not in open_labels:
-            return None
+        labels = [label for label in labels if _fits(label, head + written[len(lead) :])]
+        if chosen not in labels or labels == [chosen]:
+            return confidence if labels == [chosen] else None
     return None
 
 
@@ -96,29 +94,13 @@ def _fits(label: bytes, text: bytes) -> bool:
     return text.startswith(label) and not text[len(label) : len(label) + 1].isalnum()
 
 
-def _from(tokens: Sequence[Token], start: int) -> Iterator[tuple[int, Token]]:
-    """The tokens that end after `start`, each with its beginning."""
-    at = 0
-    for token in tokens:
-        if at + len(token.written) > start:
-            yield at, token
-        at += len(token.written)
-
-
-def _labels(request: Request) -> list[Any]:
-    field = request.reply_schema.get("properties", {}).get(request.label_field)
-    labels = field.get("enum") if isinstance(field, dict) else None
-    return list(labels) if isinstance(labels, list) else []
-
-
 def _canonical(label: object) -> bytes:
     return json.dumps(label, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _value_place(text: str, field: str) -> tuple[int, Any] | None:
     """Where the value of a top-level property begins in a JSON object, and the value; the last of equal names."""
-    match = None
-    at = _past_space(text, 0)
+    match, at = None, _past_space(text, 0)
     if text[at : at + 1] != "{":
         return None
     try:
@@ -142,26 +124,19 @@ def _past_space(text: str, at: int) -> int:
     return at if space is None else space.end()
 
 
-def _bytes_before(text: str, start: int, tokens: Sequence[Token]) -> int | None:
-    """Where character `start` of the text lies in the joined tokens, which may hold thinking before the text."""
-    joined = b"".join(token.written for token in tokens)
-    at = joined.rfind(text.encode("utf-8", "replace"))
-    return None if at < 0 else at + len(text[:start].encode("utf-8", "replace"))
-
-
 def _tokens(entries: object) -> list[Token]:
     """The tokens that the server listed; empty if one entry is malformed."""
     tokens = []
     for entry in entries if isinstance(entries, list) else ():
-        written = _written(entry)
-        if written is None:
+        if (written := _written(entry)) is None:
             return []
         listed = entry.get("top_logprobs")
-        alternatives = {
-            name: float(max(other["logprob"], _LEAST_LOGPROB))
-            for other in (listed if isinstance(listed, list) else ())
-            if (name := _written(other)) is not None and _is_logprob(other.get("logprob"))
-        }
+        alternatives = {}
+        for other in listed if isinstance(listed, list) else ():
+            name = _written(other)
+            logprob = other.get("logprob") if name is not None else None
+            if isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 0.0:
+                alternatives[name or b""] = float(max(logprob, _LEAST_LOGPROB))
         tokens.append(Token(written, alternatives))
     return tokens
 
@@ -174,7 +149,3 @@ def _written(entry: object) -> bytes | None:
         return bytes(raw)
     token = entry.get("token")
     return token.encode("utf-8", "replace") if isinstance(token, str) else None
-
-
-def _is_logprob(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value <= 0.0

@@ -94,21 +94,20 @@ class GgufJudge:
         """Read the file's header, and choose slots and context. Raises JudgeError when the file is none of a language
         model, the optional package is missing, or the memory does not suffice."""
         if find_spec("xllamacpp") is None:
-            raise JudgeError(
-                "The judge gguf needs the package xllamacpp", "", "Install it: pip install 'recjudge[local]'"
-            )
+            step = "Install it: pip install 'recjudge[local]'"
+            raise JudgeError("The judge gguf needs the package xllamacpp", "", step)
         model = await asyncio.to_thread(read_header, self._path)
         context, self.slots = _room(model, workload)
-        self._workload = workload
+        name, self._workload = self._path.stem, workload
         self._wanted = {
             "model": str(self._path.absolute()),
-            "alias": self._path.stem,
+            "alias": name,
             "context": context,
             "slots": self.slots,
             "threads": await _free_cores(),
         }
         return Identity(
-            name=self._path.stem,
+            name=name,
             digest=await asyncio.to_thread(_digest, model),
             context_length=model.context or None,
             details={"context": context, "slots": self.slots, "model": model.name},
@@ -192,23 +191,18 @@ class _Process:
     def fault(self, title: str) -> JudgeError:
         """With how the process ended and its last lines."""
         code = self._child.poll() or 0
-        cause = (
-            f"It ended with signal {signal.Signals(-code).name}."
-            if code < 0
-            else f"It ended with code {code}."
-        )
+        end = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 10_000))
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
         # of errors the first two say most: the others follow from them
         shown = [line for line in lines if re.match(r"[\d.]+ E ", line)][:2] or lines[-3:]
         said = " / ".join(one_line(re.sub(r"^[\d.]+ [A-Z] ", "", line), 200) for line in shown)
+        cure = "Download the file again, or update llama.cpp: pip install -U xllamacpp"
         if code == -signal.SIGKILL or "alloc" in said:
             cure = "The memory may not have sufficed: take a smaller file, a shorter history or fewer calls at once."
         elif code < 0:
             cure = "Resume the run; what is answered is not asked again."
-        else:
-            cure = "Download the file again, or update llama.cpp: pip install -U xllamacpp"
-        return JudgeError(title, f"{cause} It wrote: {said}" if said else cause, cure)
+        return JudgeError(title, f"It ended with {end}.{f' It wrote: {said}' if said else ''}", cure)
 
     def end(self) -> None:
         self._child.kill()
@@ -224,10 +218,9 @@ def _cores() -> int:
 
 
 async def _free_cores() -> int:
-    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its threads
-    wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of the speed
-    of one).
-    """
+    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its
+    threads wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of
+    the speed of one)."""
 
     def idle_s() -> float:
         ticks = Path("/proc/stat").read_text().split(maxsplit=5)[4]
@@ -243,10 +236,9 @@ async def _free_cores() -> int:
 
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
-    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
-    asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not suffice.
-    Raises JudgeError if it does not suffice for one.
-    """
+    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply
+    is asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not
+    suffice. Raises JudgeError if it does not suffice for one."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context
@@ -268,65 +260,45 @@ def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
 
 def _free_memory() -> int | None:
     """Bytes that a new process can have, within the limit of a container; None: unknown."""
-    try:
-        told = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    if told is None:
-        return None
-    free = int(told[1]) << 10
+    free = None
     with suppress(OSError, ValueError):  # no such group, or “max”
-        free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+        told = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        free = int(told[1]) << 10 if told else None
+        if free is not None:
+            free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return free
 
 
 def read_header(path: Path) -> ModelFile:
     """What the header of a model file says. Raises JudgeError if there is none, or it is not of a language model."""
+    check_name = "Check the name after gguf:."
     try:
         if not path.is_file():
-            there = path.exists()
-            raise JudgeError(
-                f"{path} is not a file" if there else f"No file {path}", "", "Check the name after gguf:."
-            )
-        parts = _shards(path)
-        size = sum(part.stat().st_size for part in parts)
+            raise JudgeError(f"{path} is not a file" if path.exists() else f"No file {path}", "", check_name)
+        size = sum(part.stat().st_size for part in _shards(path))
         with path.open("rb") as file:
             facts = _facts(file)
     except OSError as error:
-        raise JudgeError(
-            f"Cannot read {path}", error.strerror or str(error), "Check the name after gguf:."
-        ) from None
+        raise JudgeError(f"Cannot read {path}", error.strerror or str(error), check_name) from None
     except (ValueError, struct.error) as error:
         why = one_line(error, 100) if isinstance(error, ValueError) else "It ends within its header"
-        raise JudgeError(
-            f"{path.name} is not a usable GGUF file",
-            f"{why}.",
-            "Download it again, or convert the model to GGUF.",
-        ) from None
+        step = "Download it again, or convert the model to GGUF."
+        raise JudgeError(f"{path.name} is not a usable GGUF file", f"{why}.", step) from None
     architecture = str(facts.get("general.architecture") or "")
     kind = str(facts.get("general.type") or "model")
     if kind != "model" or not architecture or any(part in architecture for part in _NO_LANGUAGE_MODELS):
-        raise JudgeError(
-            f"{path.name} is not a language model",
-            f"Its header says: {architecture or 'no architecture'}, {kind}.",
-            "Choose the file of an instruct model.",
-        )
+        why = f"Its header says: {architecture or 'no architecture'}, {kind}."
+        raise JudgeError(f"{path.name} is not a language model", why, "Choose the file of an instruct model.")
     own = {key.removeprefix(f"{architecture}."): value for key, value in facts.items()}
-    return ModelFile(
-        path, one_line(facts.get("general.name") or "", 60), architecture, size,
-        _count(own.get("context_length")), _cache_bytes(own),
-    )  # fmt: skip
-
-
-def _cache_bytes(own: dict[str, Any]) -> int:
-    """Keys and values of one token in all layers, at 16 bits; 0 if the header does not say."""
+    # keys and values of one token in all layers, at 16 bits
     layers, heads = _count(own.get("block_count")), own.get("attention.head_count")
     kept = own.get("attention.head_count_kv", heads)
     heads = max(map(_count, heads), default=0) if isinstance(heads, list) else _count(heads)
     together = sum(map(_count, kept)) if isinstance(kept, list) else layers * _count(kept)
     width = _count(own.get("embedding_length")) // max(1, heads)
     wide = sum(_count(own.get(f"attention.{part}_length", width)) for part in ("key", "value"))
-    return 2 * together * wide
+    name = one_line(facts.get("general.name") or "", 60)
+    return ModelFile(path, name, architecture, size, _count(own.get("context_length")), 2 * together * wide)
 
 
 def _count(value: object) -> int:
@@ -404,18 +376,14 @@ class FoundFile(NamedTuple):
 
 def found_files(*, ollama: bool = True) -> list[FoundFile]:
     """The language models in the working folder and in those of LM Studio, Hugging Face, llama.cpp and Ollama (unless its
-    server answers, which offers them itself). Nothing is loaded; unreadable files and those of other models are left out.
-    """
-    found = []
+    server answers, which offers them itself). Nothing is loaded; unreadable files and those of other models are left out."""
+    found: list[FoundFile] = []
     for place, label, path in _usual_files(ollama):
         with suppress(JudgeError):
             model = read_header(path)
             shown = path.name if place == "working folder" else str(path)
-            found.append(
-                FoundFile(
-                    f"gguf:{shown}", place, f"{label} {model.size / 1e9:.1f} GB" if label else model.details
-                )
-            )
+            details = f"{label} {model.size / 1e9:.1f} GB" if label else model.details
+            found.append(FoundFile(f"gguf:{shown}", place, details))
         if len(found) == MOST_FILES:
             break
     return found
@@ -423,27 +391,23 @@ def found_files(*, ollama: bool = True) -> list[FoundFile]:
 
 def _usual_files(ollama: bool) -> Iterator[tuple[str, str, Path]]:
     """(whose folder, the model's name there, file)."""
-    home, environment = Path.home(), os.environ
-    hugging_face = (
-        environment.get("HF_HUB_CACHE") or f"{environment.get('HF_HOME') or home / '.cache/huggingface'}/hub"
-    )
-    folders = [
+    home, env = Path.home(), os.environ
+    hugging_face = env.get("HF_HUB_CACHE") or f"{env.get('HF_HOME') or home / '.cache/huggingface'}/hub"
+    for place, folder, pattern in (
         ("working folder", Path(), "*.gguf"),
         ("LM Studio", home / ".lmstudio/models", "*/*/*.gguf"),
         ("LM Studio", home / ".cache/lm-studio/models", "*/*/*.gguf"),
         ("Hugging Face", Path(hugging_face), "models--*/snapshots/*/**/*.gguf"),
-        ("llama.cpp", Path(environment.get("LLAMA_CACHE") or home / ".cache/llama.cpp"), "*.gguf"),
-    ]
-    for place, folder, pattern in folders:
+        ("llama.cpp", Path(env.get("LLAMA_CACHE") or home / ".cache/llama.cpp"), "*.gguf"),
+    ):
         with suppress(OSError):
             for path in sorted(folder.glob(pattern)):
-                later_shard = (shard := _SHARD.search(path.name)) is not None and int(shard[1]) > 1
-                if not later_shard and "mmproj" not in path.name:
+                shard = _SHARD.search(path.name)
+                if (shard is None or int(shard[1]) == 1) and "mmproj" not in path.name:
                     yield place, "", path
-    if ollama:
-        own = environment.get("OLLAMA_MODELS") or f"{home}/.ollama/models"
-        for store in (own, "/usr/share/ollama/.ollama/models"):
-            yield from _ollama_files(Path(store))
+    stores = (env.get("OLLAMA_MODELS") or f"{home}/.ollama/models", "/usr/share/ollama/.ollama/models")
+    for store in map(Path, stores if ollama else ()):
+        yield from _ollama_files(store)
 
 
 def _ollama_files(store: Path) -> Iterator[tuple[str, str, Path]]:

@@ -1,4 +1,5 @@
-"""HTTP by httpx2: one exchange with a total deadline and a cap on its size, no redirects, and errors that say what to do.
+"""HTTP by httpx2's core: one exchange with a total deadline and a cap on its size, no redirects, and errors that say what
+to do.
 
 Proxies and certificates come from the environment and the system. A connection is used again only when nothing is left on
 it: httpx2 alone takes what a server sent behind an answer for the answer to the next request.
@@ -7,14 +8,15 @@ it: httpx2 alone takes what a server sent behind an answer for the answer to the
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import select
 import ssl
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +45,7 @@ _SETTINGS = (
     (b"Accept", b"*/*"),
     (b"Accept-Encoding", b"gzip, deflate"),
 )
+Header = tuple[bytes, bytes]
 
 
 class UnreachableError(CallError):
@@ -54,13 +57,33 @@ class UnreachableError(CallError):
         super().__init__("connection", title, cause, next_step, retry=True)
 
 
+class Answer(NamedTuple):
+    """A complete answer, its body unpacked."""
+
+    status_code: int
+    headers: httpx.Headers
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as UTF-8, whatever charset the server names: that may be any of Python's codecs."""
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ValueError for anything else, also for nesting that is too deep to read."""
+        try:
+            return json.loads(self.content)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
 class Client:
     """Connections to servers: as many as there are calls in flight. Through a proxy each serves one request."""
 
     def __init__(self) -> None:
-        # proxy ("": none) -> its connections; server -> which of these it is asked through
-        self._ways: dict[str, httpx.AsyncHTTPTransport] = {}
-        self._way_to: dict[tuple[str, str], httpx.AsyncHTTPTransport] = {}
+        # proxy ("": none) -> its connections; server -> those it is asked through
+        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
+        self._pool_of: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
 
     async def send(
         self,
@@ -70,83 +93,71 @@ class Client:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         timeout_s: float,
-    ) -> httpx.Response:
-        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds.
-
-        Nothing is sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`,
-        `connection` (lost before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of
-        them are worth a retry. Raises JudgeError if the proxy or the certificates cannot be used.
-        """
+    ) -> Answer:
+        """Send one request and return the complete answer, whatever its status, within `timeout_s` seconds. Nothing is
+        sent twice. Raises UnreachableError when no connection can be made, else CallError: `timeout`, `connection` (lost
+        before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of them are worth a
+        retry. Raises JudgeError if the proxy or the certificates cannot be used."""
         try:
-            return await within(timeout_s, self._exchange(method, url, headers, content))
+            return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
         except asyncio.TimeoutError:
             raise late(url, timeout_s) from None
-        except (httpx.RequestError, OSError) as error:
+        except connection_faults() as error:
             raise broken(url, error) from None
 
     async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
-    ) -> httpx.Response:
-        request = httpx.Request(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str] | None, content: bytes | None
+    ) -> Answer:
+        sent = [(b"Host", url.netloc), *_SETTINGS, *httpx.Headers(headers).raw]
+        if content is not None:
+            sent.append((b"Content-Length", b"%d" % len(content)))
+        request = httpcore2.Request(
             method,
-            url,
-            headers=[*_SETTINGS, *httpx.Headers(headers).raw],
+            httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=sent,
             content=content,
             extensions={"timeout": {"connect": CONNECT_S}},
         )
-        with socks_answers():
-            response = await self._way(request.url).handle_async_request(request)
-            try:
-                if response.status_code < 200:
-                    raise httpx.RemoteProtocolError("the server wants another protocol")
-                body = bytearray()
-                async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > MAX_ANSWER:
-                        raise too_large()
-            finally:
-                await response.aclose()
-        return whole_answer(response, body)
+        response = await self._pool(url).handle_async_request(request)
+        try:
+            if response.status < 200:
+                raise httpx.RemoteProtocolError("the server wants another protocol")
+            body = bytearray()
+            async for chunk in response.aiter_stream():
+                add_to(body, chunk)
+        finally:
+            await response.aclose()
+        return whole_answer(response.status, response.headers, body)
 
-    def _way(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
-        server = url.scheme, url.netloc.decode("ascii")
-        if server not in self._way_to:
+    def _pool(self, url: httpx.URL) -> httpcore2.AsyncConnectionPool:
+        server = url.raw_scheme, url.netloc
+        if server not in self._pool_of:
             proxy = _proxy_for(url)
-            if proxy not in self._ways:
-                self._ways[proxy] = _made_way(proxy, secure=url.scheme == "https")
-            self._way_to[server] = self._ways[proxy]
-        return self._way_to[server]
+            if proxy not in self._pools:
+                self._pools[proxy] = _made_pool(proxy, secure=url.scheme == "https")
+            self._pool_of[server] = self._pools[proxy]
+        return self._pool_of[server]
 
     async def aclose(self) -> None:
-        ways, self._ways, self._way_to = self._ways, {}, {}
-        for way in ways.values():
-            await way.aclose()
+        pools, self._pools, self._pool_of = self._pools, {}, {}
+        for pool in pools.values():
+            await pool.aclose()
         await asyncio.sleep(0)  # gives the event loop time to close the sockets
 
 
-def _made_way(proxy: str, *, secure: bool) -> httpx.AsyncHTTPTransport:
+def _made_pool(proxy: str, *, secure: bool) -> httpcore2.AsyncConnectionPool:
     with usable_network():
         # reading the certificates takes 20 ms, so an address without TLS goes without
-        verify = tls_context() if secure or proxy else False
-        if proxy:
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-            return httpx.AsyncHTTPTransport(verify=verify, limits=limits, proxy=httpx.Proxy(proxy))
-        return _Direct(verify)
+        context = tls_context() if secure or proxy else None
+        if not proxy:
+            return _Pool(context, max_connections=None, keepalive_expiry=IDLE_S)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        return httpx.AsyncHTTPTransport(
+            verify=context or False, limits=limits, proxy=httpx.Proxy(proxy)
+        )._pool
 
 
 # ---- connections -------------------------------------------------------------------------------------------------
-
-
-class _Direct(httpx.AsyncHTTPTransport):
-    """httpx2's transport with the pool below."""
-
-    def __init__(self, verify: ssl.SSLContext | bool) -> None:
-        super().__init__(verify=verify, trust_env=False)
-        self._pool = _Pool(
-            verify if isinstance(verify, ssl.SSLContext) else None,
-            max_connections=None,
-            keepalive_expiry=IDLE_S,
-        )
 
 
 class _Pool(httpcore2.AsyncConnectionPool):
@@ -155,7 +166,7 @@ class _Pool(httpcore2.AsyncConnectionPool):
     def __init__(self, ssl_context: ssl.SSLContext | None, **settings: Any) -> None:
         super().__init__(ssl_context, **settings)
         self._context = ssl_context
-        self._in_doubt: set[httpcore2.Origin | str] = set()
+        self._in_doubt: set[httpcore2.Origin] = set()
 
     def create_connection(self, origin: httpcore2.Origin) -> httpcore2.AsyncConnectionInterface:
         return _Connection(origin, self._context, self._in_doubt)
@@ -184,9 +195,12 @@ class _Connection(httpcore2.AsyncHTTPConnection):
         return now - self._idle_since >= REST_S  # the pool has just asked whether it has expired
 
     def has_expired(self) -> bool:
-        if self.is_idle() and (self._wire.has_unread() or self._has_rest()):
+        if self._server in self._servers_in_doubt:
+            return True
+        if self.is_idle() and (self._wire.received or self._has_rest()):
             self._servers_in_doubt.add(self._server)
-        return self._server in self._servers_in_doubt or super().has_expired()
+            return True
+        return super().has_expired()
 
     def _has_rest(self) -> bool:
         """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
@@ -199,7 +213,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._received, self._first = bytearray(), True
+        self.received, self._first = bytearray(), True
         self._unsent = b""
         self._news = asyncio.Event()
         self._ended, self._error = False, ""
@@ -208,18 +222,30 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         """A new request: nothing was read yet."""
         self._first, self._unsent = True, b""
 
-    def has_unread(self) -> bool:
-        return bool(self._received)
-
     async def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, *_: Any, **__: Any
     ) -> _Wire:
-        loop = asyncio.get_running_loop()
-        with _as_connect_error():
-            # Python's race between addresses leaves a socket open when it is cancelled; one address needs no race
-            delay = None if literal_address(host) else 0.25
-            opening = loop.create_connection(lambda: self, host, port, happy_eyeballs_delay=delay)
-            await within(timeout or CONNECT_S, opening)
+        loop, is_name = asyncio.get_running_loop(), literal_address(host) is None
+        # a name may have addresses that do not answer; one address needs no race
+        opening = asyncio.ensure_future(
+            within(
+                timeout or CONNECT_S,
+                loop.create_connection(
+                    lambda: self, host, port, happy_eyeballs_delay=0.25 if is_name else None
+                ),
+            )
+        )
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            with _as_connect_error():
+                await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # Python's race between addresses leaves a socket open when it is cancelled: it goes on, and is closed then
+            self._ended = True
+            if not is_name:
+                opening.cancel()
+            await self.aclose()  # it may have been made in the same turn of the loop
+            raise
         return self
 
     async def start_tls(
@@ -238,17 +264,17 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
         if self._unsent and self._transport is not None and not self._ended:
             self._transport.write(self._unsent)
             self._unsent = b""
-        while not self._received and not self._ended:
+        while not self.received and not self._ended:
             self._news.clear()
             await self._news.wait()
-        if not self._received and (self._error or self._first):
+        if not self.received and (self._error or self._first):
             raise httpcore2.ReadError(self._error or "the server closed the connection without an answer")
-        if self._first and self._received.startswith(_TLS_ALERT):
+        if self._first and self.received.startswith(_TLS_ALERT):
             raise httpcore2.RemoteProtocolError("it answered a plain request with a TLS alert")
         self._first = False
-        data = bytes(self._received[:max_bytes])
-        del self._received[:max_bytes]
-        if self._transport is not None and not self._ended and len(self._received) < _HIGH_WATER:
+        data = bytes(self.received[:max_bytes])
+        del self.received[:max_bytes]
+        if self._transport is not None and not self._ended and len(self.received) < _HIGH_WATER:
             self._transport.resume_reading()
         return data
 
@@ -263,7 +289,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
-            return self._ended or bool(self._received)
+            return self._ended or bool(self.received)
         return None if self._transport is None else self._transport.get_extra_info(info)
 
     def is_readable(self) -> bool:
@@ -278,10 +304,12 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if self._ended:
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        self._received += data
-        if len(self._received) >= _HIGH_WATER and self._transport is not None:
+        self.received += data
+        if len(self.received) >= _HIGH_WATER and self._transport is not None:
             self._transport.pause_reading()
         self._news.set()
 
@@ -291,8 +319,7 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
 
     def connection_lost(self, error: Exception | None) -> None:
         self._error = self._error or str(error or "")
-        self._ended = True
-        self._news.set()
+        self.eof_received()
 
 
 @contextmanager
@@ -308,17 +335,20 @@ def _as_connect_error() -> Iterator[None]:
 # ---- bodies ------------------------------------------------------------------------------------------------------
 
 
-def too_large() -> httpx.RemoteProtocolError:
-    return httpx.RemoteProtocolError(f"the answer is larger than {MAX_ANSWER} bytes")
+def add_to(body: bytearray, chunk: bytes) -> None:
+    """Add a part of an answer. Raises httpx2.RemoteProtocolError if it becomes too large."""
+    body += chunk
+    if len(body) > MAX_ANSWER:
+        raise httpx.RemoteProtocolError(f"the answer is larger than {MAX_ANSWER} bytes")
 
 
-def whole_answer(response: httpx.Response, body: bytes | bytearray) -> httpx.Response:
+def whole_answer(status: int, headers: Iterable[Header], body: bytes | bytearray) -> Answer:
     """The answer with its unpacked body. Raises httpx2.DecodingError, and RemoteProtocolError if it is too large."""
-    packing = response.headers.get("content-encoding", "").lower()
-    kept = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-    for name in reversed(packing.split(",")):
-        body = _unpacked(body, name.strip())
-    return httpx.Response(response.status_code, headers=kept, content=bytes(body))
+    named = httpx.Headers([*headers])
+    if packing := named.pop("content-encoding", ""):
+        for name in reversed(packing.lower().split(",")):
+            body = _unpacked(body, name.strip())
+    return Answer(status, named, bytes(body))
 
 
 def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
@@ -328,17 +358,14 @@ def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
     if packing not in ("gzip", "x-gzip", "deflate"):
         raise httpx.DecodingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
     # some servers leave out the zlib header of deflate
-    for window in (_ZLIB_OR_GZIP, -zlib.MAX_WBITS) if packing == "deflate" else (_ZLIB_OR_GZIP,):
-        unpacker, plain = zlib.decompressobj(window), None
-        try:
+    for window in (_ZLIB_OR_GZIP, -zlib.MAX_WBITS)[: 1 + (packing == "deflate")]:
+        unpacker = zlib.decompressobj(window)
+        with suppress(zlib.error):
             plain = unpacker.decompress(body, MAX_ANSWER + 1)
             break
-        except zlib.error as error:
-            fault = error
-    if plain is None:
-        raise httpx.DecodingError(f"the answer cannot be decompressed: {fault}") from None
-    if len(plain) > MAX_ANSWER:
-        raise too_large()
+    else:
+        raise httpx.DecodingError("the answer cannot be decompressed")
+    add_to(bytearray(), plain)
     if body and not unpacker.eof:
         raise httpx.DecodingError("the compressed answer was cut short")
     return plain
@@ -348,9 +375,10 @@ def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
 
 
 class _Fault(NamedTuple):
-    """What an exception of the library means: the first whose types and words fit, in this order."""
+    """What an exception means, by the names of its classes in httpx2, its core and botocore: the first whose names and
+    words fit."""
 
-    types: tuple[type[Exception], ...]
+    names: frozenset[str]
     words: str
     kind: str
     title: str
@@ -359,35 +387,54 @@ class _Fault(NamedTuple):
 
 _HTTPS = "Write https:// instead of http://."
 _MAYBE_HTTPS = "If the server expects TLS, write https:// instead of http://."
-_FAULTS = (
-    # its text quotes the header, which may be the key
-    _Fault((httpx.LocalProtocolError, httpx.UnsupportedProtocol), "", "bad_request", "The request to {} is not valid HTTP"),
-    _Fault((httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError), "", "unreachable", "No connection to {}"),
-    _Fault((httpx.RemoteProtocolError,), "TLS alert", "unreachable", "The server at {} speaks TLS", _HTTPS),
-    _Fault((httpx.ProtocolError, httpx.DecodingError), "", "bad_body", "The answer of {} was cut short or is not HTTP"),
-    _Fault((httpx.TimeoutException,), "", "timeout", "No answer from {} in time"),
-    _Fault((Exception,), "", "connection", "The connection to {} was lost", _MAYBE_HTTPS),
+_FAULTS = tuple(
+    _Fault(frozenset(names.split()), *others)
+    for names, *others in (
+        # its text quotes the header, which may be the key
+        ("LocalProtocolError UnsupportedProtocol", "", "bad_request", "The request to {} is not valid HTTP"),
+        ("ConnectError ConnectTimeout ConnectTimeoutError EndpointConnectionError ProxyError SOCKSError", "",
+         "unreachable", "No connection to {}"),
+        ("ProxyConnectionError SSLError", "", "unreachable", "No connection to {}"),
+        ("RemoteProtocolError", "TLS alert", "unreachable", "The server at {} speaks TLS", _HTTPS),
+        ("ProtocolError DecodingError ResponseParserError", "", "bad_body",
+         "The answer of {} was cut short or is not HTTP"),
+        ("TimeoutException ReadTimeoutError", "", "timeout", "No answer from {} in time"),
+        ("Exception", "", "connection", "The connection to {} was lost", _MAYBE_HTTPS),
+    )
 )  # fmt: skip
 _ERROR_NUMBER = re.compile(r"\[Errno (-?\d+)\]")
 # OpenSSL's errors, in several versions, for an answer that is not TLS
 _PLAIN_ANSWERS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
+_OF_CONNECTIONS = (
+    httpx.RequestError, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError,
+    httpcore2.ProxyError, httpcore2.UnsupportedProtocol, OSError,
+)  # fmt: skip
+
+
+def connection_faults() -> tuple[type[Exception], ...]:
+    """What a failure of the connection raises."""
+    # nothing but a SOCKS proxy loads the package; httpx2 passes its errors on
+    socks = sys.modules.get("socksio")
+    return (*_OF_CONNECTIONS, socks.SOCKSError) if socks else _OF_CONNECTIONS
 
 
 def broken(url: str, error: Exception) -> CallError:
     """The error for a failure of the connection."""
-    why, text = _reason(error), str(error)
-    fault = next(f for f in _FAULTS if isinstance(error, f.types) and re.search(f.words, text))
+    names = {kind.__name__ for kind in type(error).__mro__}
+    fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
     title = fault.title.format(url)
-    if fault.kind == "unreachable":
-        return (
-            UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
-            if (fault.next_step)
-            else _unreachable(url, title, error, why)
-        )
     if fault.kind == "bad_request":
-        return CallError(
-            fault.kind, title, "A header or the address holds a character that HTTP does not allow."
-        )
+        why = "A header or the address holds a character that HTTP does not allow."
+        return CallError(fault.kind, title, why)
+    why = one_line(error, 200)
+    if number := _ERROR_NUMBER.search(why):
+        # negative numbers are those of name resolution, which os.strerror does not know
+        code = int(number[1])
+        why = os.strerror(code) if code > 0 else why.replace(number[0], "").strip()
+    if fault.kind == "unreachable":
+        if fault.next_step:
+            return UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
+        return _unreachable(url, title, error, why)
     step = fault.next_step if url.startswith("http:") else ""
     return CallError(fault.kind, title, why, step, retry=True)
 
@@ -401,20 +448,11 @@ def late(url: str, timeout_s: float) -> CallError:
     )
 
 
-def _reason(error: Exception) -> str:
-    """The operating system's message without its error number: `Connection refused`."""
-    text = one_line(error, 200)
-    number = _ERROR_NUMBER.search(text)
-    if number is None:
-        return text
-    # negative numbers are those of name resolution, which os.strerror does not know
-    code = int(number[1])
-    return os.strerror(code) if code > 0 else text.replace(number[0], "").strip()
-
-
-def _unreachable(url: str, title: str, error: Exception, why: str) -> UnreachableError:
+def _unreachable(url: str, title: str, error: BaseException, why: str) -> UnreachableError:
     """The error if no connection can be made, with a next step if the cause is TLS, a proxy or this machine."""
-    causes = list(_causes(error))
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     proxy = _without_password(_proxy_for(httpx.URL(url)))
     if tls is not None and not (proxy and url.startswith("http:")):
@@ -426,12 +464,6 @@ def _unreachable(url: str, title: str, error: Exception, why: str) -> Unreachabl
     return UnreachableError(title, why)
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return UnreachableError(
@@ -439,15 +471,16 @@ def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
             f"{one_line(error.verify_message, 200).rstrip('.').capitalize()}. Certificates in force: {certificates()}.",
             "Name the file of the authority that signed it in SSL_CERT_FILE.",
         )
-    if getattr(error, "reason", None) in _PLAIN_ANSWERS:
+    reason = getattr(error, "reason", None) or ""
+    if reason in _PLAIN_ANSWERS:
         return UnreachableError(
             f"The server at {url} does not speak TLS",
             "Its answer is not TLS.",
             "Write http:// instead of https://, or give the port for TLS.",
         )
-    reason = (getattr(error, "reason", None) or "").replace("_", " ").lower() or one_line(error, 200)
+    why = reason.replace("_", " ").lower() or one_line(error, 200)
     return UnreachableError(
-        f"No secure connection to {url}", f"TLS failed: {reason}.", "Check the address and the server's TLS."
+        f"No secure connection to {url}", f"TLS failed: {why}.", "Check the address and the server's TLS."
     )
 
 
@@ -465,9 +498,8 @@ class Certificates(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        if self.variable:
-            return f"{self.variable}: {self.path}"
-        return f"the system's: {self.path}" if self.path else "the system's"
+        source = self.variable or "the system's"
+        return f"{source}: {self.path}" if self.path else source
 
 
 def certificates(platform: str = sys.platform) -> Certificates:
@@ -533,20 +565,6 @@ def _without_password(proxy: str) -> str:
 
 
 @contextmanager
-def socks_answers() -> Iterator[None]:
-    """For a request through a proxy: raises ProxyError for an answer that is not SOCKS, because httpx2 does not."""
-    try:
-        yield
-    except _socks_errors() as error:
-        raise httpx.ProxyError(f"the proxy's answer is not SOCKS: {error}") from error
-
-
-def _socks_errors() -> tuple[type[Exception], ...]:
-    # nothing but a SOCKS proxy loads the package
-    return (sys.modules["socksio"].SOCKSError,) if sys.modules.get("socksio") else ()
-
-
-@contextmanager
 def usable_network() -> Iterator[None]:
     """For making an HTTP client: raises JudgeError if the proxy or the certificates that the environment names cannot
     be used."""
@@ -559,16 +577,12 @@ def usable_network() -> Iterator[None]:
             f"Install it with: pip install 'recjudge[socks]'. {OTHER_PROXY}",
         ) from error
     except OSError as error:
-        # ssl.SSLError is an OSError too
         reason = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
         source = certificates()
-        raise JudgeError(
-            "the certificates cannot be read",
-            f"{source}: {reason}.",
-            f"Correct {source.variable}, or remove it from the environment."
-            if source.variable
-            else "Name a file of certificates in SSL_CERT_FILE.",
-        ) from error
+        step = "Name a file of certificates in SSL_CERT_FILE."
+        if source.variable:
+            step = f"Correct {source.variable}, or remove it from the environment."
+        raise JudgeError("the certificates cannot be read", f"{source}: {reason}.", step) from error
     except (ValueError, httpx.InvalidURL) as error:
         raise JudgeError(
             "the proxy in the environment has no valid address",

@@ -6,6 +6,7 @@ import json
 import os
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import httpx2 as httpx
 
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.trust import pairs_of, require_trust
 
 SERVICE = "recjudge"
@@ -36,11 +38,9 @@ class Key:
         return {name: self._secret}
 
     def scrub(self, text: str) -> str:
-        """The text with the key replaced by the variable's name, in case a server sent the key back.
-
-        The key's base64, hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not
-        secret and are left in.
-        """
+        """The text with the key replaced by the variable's name, in case a server sent the key back. The key's base64,
+        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not secret and are
+        left in."""
         if len(self._secret) < _SHORTEST_SECRET:
             return text
         for form in _forms(self._secret):
@@ -48,44 +48,35 @@ class Key:
                 text = text.replace(form, f"[{self.variable}]")
         return text
 
-    def scrub_answer(self, response: httpx.Response) -> httpx.Response:
+    def scrub_answer(self, response: Answer) -> Answer:
         """The answer with `scrub` applied to its body and headers, also where JSON hides the key behind escapes."""
-        body = response.content
+        body, raw = response.content, response.headers.raw
         clean = self.scrub(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if b"\\" in clean:
-            clean = self._scrub_json(clean)
-        raw = response.headers.raw
+            with suppress(ValueError, RecursionError):
+                told = json.loads(clean)
+                scrubbed = self._scrub_json(told)
+                clean = clean if scrubbed == told else json.dumps(scrubbed).encode()
         headers = [(name, self.scrub(value.decode("latin-1")).encode("latin-1")) for name, value in raw]
-        if clean == body and headers == raw:
-            return response
-        kept = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-        return httpx.Response(response.status_code, headers=kept, content=clean)
+        return (
+            response
+            if (clean, headers) == (body, raw)
+            else Answer(response.status_code, httpx.Headers(headers), clean)
+        )
 
-    def _scrub_json(self, body: bytes) -> bytes:
-        """JSON with every decoded string scrubbed; other text is unchanged."""
-        try:
-            whole: list[Any] = [json.loads(body)]
-        except (ValueError, RecursionError):
-            return body
-        changed = False
-        parts: list[Any] = [whole]
-        while parts:
-            part = parts.pop()
-            for place, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
-                if isinstance(value, dict | list):
-                    parts.append(value)
-                elif isinstance(value, str) and self.scrub(value) != value:
-                    part[place], changed = self.scrub(value), True
-                if isinstance(place, str) and self.scrub(place) != place:
-                    part[self.scrub(place)], changed = part.pop(place), True
-        return json.dumps(whole[0]).encode() if changed else body
+    def _scrub_json(self, part: Any) -> Any:
+        """A part of a JSON text with every string scrubbed. Raises RecursionError for one that is nested too deeply."""
+        if isinstance(part, dict):
+            return {self.scrub(name): self._scrub_json(value) for name, value in part.items()}
+        if isinstance(part, list):
+            return list(map(self._scrub_json, part))
+        return self.scrub(part) if isinstance(part, str) else part
 
 
 @lru_cache(maxsize=16)
 def _forms(secret: str) -> tuple[str, ...]:
     """The forms in which a key may occur in a text: as it is, percent-encoded, in hexadecimal, and in base64, alone or
-    within a longer text.
-    """
+    within a longer text."""
     raw = secret.encode()
     forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]
     forms += [form.lower() for form in forms[-1:]] + [raw.hex()]
@@ -101,13 +92,10 @@ def find_keys(
     variables: Sequence[str], urls: Sequence[str], *, own: str = "", typed: bool = False
 ) -> dict[str, Key]:
     """The keys of these variables, to be sent to these servers: each from the environment, else from the system keyring
-    (service `recjudge`). Those that are not set are left out.
-
-    This is the only way to a key. Unless the user has named servers and variables in this very command (`typed`), each
-    pair of them must be trusted (`trust.require_trust`, which explains `own`): raises UntrustedError. The keyring is used
-    only if the optional package `keyring` is installed. White space around a key is removed. Raises JudgeError for a key
-    that no HTTP header can carry.
-    """
+    (service `recjudge`). Those that are not set are left out. This is the only way to a key. Unless the user has named
+    servers and variables in this very command (`typed`), each pair of them must be trusted (`trust.require_trust`, which
+    explains `own`): raises UntrustedError. The keyring is used only if the optional package `keyring` is installed. White
+    space around a key is removed. Raises JudgeError for a key that no HTTP header can carry."""
     if not typed:
         check_trust(variables, urls, own)
     return {name: key for name in dict.fromkeys(variables) if (key := _key_in(name)) is not None}
@@ -142,32 +130,22 @@ def is_set(variable: str) -> bool:
 
 
 def _secret_in(variable: str) -> str:
-    return (os.environ.get(variable) or _from_keyring(variable) or "").strip()
+    secret: object = os.environ.get(variable)
+    if not secret and find_spec("keyring") is not None:
+        keyring, errors = import_module("keyring"), import_module("keyring.errors")
+        with suppress(errors.KeyringError):  # no keyring service in this session
+            secret = keyring.get_password(SERVICE, variable)
+    return secret.strip() if isinstance(secret, str) else ""
 
 
 def missing_key(variable: str, server: str) -> JudgeError:
-    return JudgeError(
-        f"No API key for {server}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --api-key-env NAME.",
-    )
+    return _not_set(f"No API key for {server}", variable, "--api-key-env NAME")
 
 
 def missing_header(name: str, variable: str) -> JudgeError:
-    return JudgeError(
-        f"No value for the header {name}",
-        f"The environment variable {variable} is not set.",
-        f"Set it: export {variable}=… — or name another one with --header-env {name}=VAR.",
-    )
+    return _not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
 
 
-def _from_keyring(variable: str) -> str | None:
-    if find_spec("keyring") is None:
-        return None
-    keyring = import_module("keyring")
-    errors = import_module("keyring.errors")
-    try:
-        secret = keyring.get_password(SERVICE, variable)
-    except errors.KeyringError:  # no keyring service in this session
-        return None
-    return secret if isinstance(secret, str) else None
+def _not_set(title: str, variable: str, option: str) -> JudgeError:
+    step = f"Set it: export {variable}=… — or name another one with {option}."
+    return JudgeError(title, f"The environment variable {variable} is not set.", step)

@@ -17,7 +17,7 @@ from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.openai import api_root
 from recjudge_tui.judges.refusals import CallTarget, sound_text
-from recjudge_tui.judges.replies import json_object
+from recjudge_tui.judges.replies import json_object, list_of
 
 WITHIN_S = 1.0
 MOST_MODELS = 200
@@ -37,10 +37,9 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM St
 
 
 class LocalServer(NamedTuple):
-    """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with
-    a description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the
-    server without.
-    """
+    """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with a
+    description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the server
+    without."""
 
     name: str
     url: str
@@ -64,9 +63,8 @@ def local_servers(
     usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
-    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it
-    is on this machine. Call it outside an event loop.
-    """
+    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
+    this machine. Call it outside an event loop."""
     return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
 
 
@@ -105,16 +103,15 @@ async def _compatible(url: str, name: str, timeout_s: float) -> LocalServer | No
     client = Client()
     try:
         response = await client.send("GET", f"{url}/models", timeout_s=timeout_s)
-        listed = json_object(response, CallTarget(url, "", ""), "the server's").get("data")
+        answered = json_object(response, CallTarget(url, "", ""), "the server's")
     except (CallError, JudgeError):
         return None
     finally:
         await client.aclose()
-    if response.status_code != 200 or not isinstance(listed, list):
+    if response.status_code != 200 or not isinstance(answered.get("data"), list):
         return None
-    entries = [
-        entry for entry in listed[:MOST_MODELS] if isinstance(entry, dict) and sound_text(entry.get("id"))
-    ]
+    listed = list_of(answered, "data")[:MOST_MODELS]
+    entries = [entry for entry in listed if isinstance(entry, dict) and sound_text(entry.get("id"))]
     owner = sound_text(entries[0].get("owned_by")) if entries else ""
     judges = tuple((f"openai:{one_line(sound_text(entry['id']), 200)}", "") for entry in entries)
     return LocalServer(_OWNERS.get(owner, name), url, judges, (url,))

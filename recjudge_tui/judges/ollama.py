@@ -15,28 +15,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
-import httpx2 as httpx
-
-from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.calls import Message, Reply, Request, Usage, estimate_prompt_tokens, whole
+from recjudge_tui.domain.calls import Message, Reply, Request, estimate_prompt_tokens, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
-from recjudge_tui.judges.confidence import TOP_LOGPROBS, label_confidence
-from recjudge_tui.judges.http import Client, UnreachableError
+from recjudge_tui.judges.confidence import TOP_LOGPROBS
+from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
 from recjudge_tui.judges.refusals import (
     CallTarget,
     ServerError,
     failure,
     overflow,
-    refused_part,
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import bad_body, finished, json_object, looks_like_object, split_thinking
-from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url, written
+from recjudge_tui.judges.replies import Said, bad_body, json_object, list_of, part_of
+from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_KEY = "OLLAMA_API_KEY"
@@ -49,7 +45,6 @@ _CHARACTERS_PER_TOKEN = 8
 # a prompt that was entirely in the server's cache is counted as one token or a few
 _WHOLE_PROMPT_CACHED = 64
 KEEP_ALIVE = "10m"
-_EXPECTED = "Ollama's"
 _HINT = "Is this an Ollama server? "
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
 
@@ -70,15 +65,21 @@ class ServedModel(NamedTuple):
 
 
 class OllamaJudge(HttpJudge[ServedModel]):
-    """One model at one or more Ollama servers, with one context length for the whole run.
-
-    Replies are not streamed: the deadline applies to the whole reply anyway, a cancelled call closes its connection
-    and thereby stops the generation, and errors keep their status.
-    """
+    """One model at one or more Ollama servers, with one context length for the whole run. Replies are not streamed: the
+    deadline applies to the whole reply anyway, a cancelled call closes its connection and thereby stops the generation,
+    and errors keep their status."""
 
     concurrency = 1
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
+    expected = "Ollama's"
+    schema_part = "format"
+    droppable = ("format", "logprobs")
+    counts: ClassVar[dict[str, str]] = {
+        "input": "prompt_eval_count",
+        "output": "eval_count",
+        "cached_input": "prompt_eval_cached_count",
+    }
     repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
@@ -86,85 +87,71 @@ class OllamaJudge(HttpJudge[ServedModel]):
         self._num_ctx = MIN_CONTEXT
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its version and the model, and choose the context length of the run.
-
-        Raises JudgeError when no server answers, the model is not installed, or the servers have different models
-        under its name.
-        """
+        """Ask each server for its version and the model, and choose the context length of the run. Raises JudgeError when
+        no server answers, the model is not installed, or the servers have different models under its name."""
         models = await self._inspect_servers(workload)
-        digests = {model.installed.digest for model in models}
-        if len(digests) > 1:
+        first = models[0]
+        if len({model.installed.digest for model in models}) > 1:
             raise JudgeError(
                 f"The servers have different models named “{self._model}”",
                 ", ".join(f"{model.url}: {model.installed.digest[:12]}" for model in models),
                 f"Pull it again on each: ollama pull {self._model}",
             )
-        digest = digests.pop()
-        if workload.images and any(
-            model.capabilities and "vision" not in model.capabilities for model in models
-        ):
+        if workload.images and any(m.capabilities and "vision" not in m.capabilities for m in models):
             raise sees_no_images(
                 self._model, "Ollama says so: it does not list “vision” among its capabilities."
             )
-        self._apply(workload.known, digest)
+        self._apply(workload.known, first.installed.digest)
         context = min((model.context for model in models if model.context), default=None)
         thinks = any("thinking" in model.capabilities for model in models)
         self._num_ctx = context_for(workload, context, thinks=thinks)
-        first = models[0]
         details = {
+            "server": sorted({f"ollama {model.version}" for model in models}),
+            "capabilities": first.capabilities,
+            "num_ctx": self._num_ctx,
             "parameter_size": first.installed.parameters,
             "quantization_level": first.installed.quantization,
         }
         return Identity(
             name=self._model,
-            digest=digest,
-            endpoints=self._endpoints.urls,
+            digest=first.installed.digest,
+            endpoints=self.urls,
             context_length=context,
-            details={
-                "server": sorted({f"ollama {model.version}" for model in models}),
-                "capabilities": first.capabilities,
-                "num_ctx": self._num_ctx,
-                **{k: v for k, v in details.items() if v},
-            },
+            details={k: v for k, v in details.items() if v or k == "capabilities"},
         )
 
     async def _inspect(self, url: str) -> ServedModel:
-        version = await self._answer(url, "/api/version")
-        models = listed_models(await self._answer(url, MODELS_PATH), url)
+        version = await self._asked(url, "/api/version")
+        models = listed_models(await self._asked(url, MODELS_PATH), url)
         names = (self._model, f"{self._model}:latest")
         installed = next((model for model in models if model.name in names), None)
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
-        shown = await self._answer(url, "/api/show", {"model": self._model})
-        info, capabilities = shown.get("model_info"), shown.get("capabilities")
-        contexts = [
-            whole(value)
-            for key, value in (info if isinstance(info, dict) else {}).items()
-            if key.endswith(".context_length")
-        ]
+        shown = await self._asked(url, "/api/show", {"model": self._model})
+        lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
         return ServedModel(
             url,
             one_line(sound_text(version.get("version")), 40),
             installed,
-            next(filter(None, contexts), None),
-            [_line(word) for word in (capabilities if isinstance(capabilities, list) else ())],
+            next(filter(None, map(whole, lengths)), None),
+            list(map(_line, list_of(shown, "capabilities"))),
         )
 
-    async def _answer(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
+    async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object in a server's answer to one of the questions asked before the first call."""
         content = None if body is None else json.dumps(body).encode()
         response = await self._fetch(f"{url}{path}", "GET" if body is None else "POST", content, _HINT)
         if response.status_code != 200:
             raise self._unusable(url, response)
         try:
-            return json_object(response, self._target(url), _EXPECTED)
+            return json_object(response, self._target(url), self.expected)
         except CallError as error:
             raise JudgeError(error.title, error.cause, f"{_HINT}{error.next_step}") from None
 
     def _no_server(self, cause: str) -> JudgeError:
-        return no_server(self._endpoints.urls)
+        return no_server(self.urls)
 
-    def _body(self, request: Request) -> RequestBody:
+    def _wanted(self, request: Request) -> dict[str, Any]:
         """`truncate` and `shift` must both be false: either alone leaves a way to cut a prompt silently."""
         options = {
             "num_ctx": self._num_ctx,
@@ -182,58 +169,40 @@ class OllamaJudge(HttpJudge[ServedModel]):
         }
         if self._logprobs and "logprobs" not in self._dropped:
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-        sent = self._accepted(with_options(wanted, request.sampling.extra))
-        messages = [_message(m) for m in request.messages]
-        body = {"model": self._model, "messages": messages, **sent}
-        recorded = {**sent, "format": "json_schema"} if "format" in sent else sent
-        return RequestBody(written(body), sent, recorded)
+        return wanted
 
-    def _usage(self, body: Mapping[str, Any]) -> Usage:
-        return Usage(
-            input=whole(body.get("prompt_eval_count")),
-            output=whole(body.get("eval_count")),
-            cached_input=whole(body.get("prompt_eval_cached_count")),
-        )
+    def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
+        return {"model": self._model, "messages": list(map(_message, request.messages)), **sent}
 
-    def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
-    ) -> str | None:
-        return refused_part(status, error, sent, ("format", "logprobs"))
-
-    def _read(
-        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
-    ) -> Reply:
-        target = self._target(url)
-        answer = json_object(response, target, _EXPECTED, _folded)
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
         message = answer.get("message")
         if not isinstance(message, dict):
-            raise bad_body(url, _EXPECTED, "It has no message.")
-        suspicion = check_prompt_count(request, answer, self._num_ctx)
-        text, thinking = split_thinking(
-            sound_text(message.get("content")), sound_text(message.get("thinking"))
+            raise bad_body(target.server, self.expected, "It has no message.")
+        return Said(
+            text=sound_text(message.get("content")),
+            thinking=sound_text(message.get("thinking")),
+            model=sound_text(answer.get("model")),
+            stop=sound_text(answer.get("done_reason")),
+            tokens=answer.get("logprobs"),
+            noted=check_prompt_count(request, answer, self._num_ctx),
         )
-        stop, entries = sound_text(answer.get("done_reason")), answer.get("logprobs")
-        reply = Reply(
-            text=target.scrub(text),
-            thinking=target.scrub(thinking),
-            model=target.scrub(sound_text(answer.get("model"))),
-            stop=target.scrub(stop),
-            structured="format" in body.sent and looks_like_object(text),
-            usage=self._usage(answer),
-            latency_s=latency_s,
-            logprobs=bool(entries),
-            label_confidence=label_confidence(request, text, entries),
-            sent={**body.recorded, **suspicion},
-            dropped=tuple(self._dropped),
-        )
+
+    def _reply(self, said: Said, request: Request, body: RequestBody, latency_s: float | None) -> Reply:
         try:
-            return finished(reply, request, cut=stop == "length")
-        except CallError as error:
-            check_room(answer, stop, self._num_ctx, error)
-            raise
+            return super()._reply(said, request, body, latency_s)
+        except CallError as ended:
+            prompt, reply = said.usage.input, said.usage.output
+            if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
+                raise
+            why = (
+                f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of {self._num_ctx}."
+            )
+            full = overflow(why, prompt, self._num_ctx)
+            full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
+            raise full from None
 
     def _meaning(
-        self, url: str, response: httpx.Response, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: ServerError, request: Request | None = None
     ) -> RecjudgeError:
         target = self._target(url)
         message = target.scrub(error.message)
@@ -248,64 +217,45 @@ class OllamaJudge(HttpJudge[ServedModel]):
         sized = replace(error, context=error.context or self._num_ctx)
         meaning = failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
-            meaning.cause = f"{meaning.cause} ({estimated_size(request)}.)"
+            low, high = estimate_prompt_tokens(request.messages)
+            room = f"its reply may take {request.sampling.max_tokens}"
+            meaning.cause += f" (By estimate it has {low} to {high} tokens, and {room}.)"
         return meaning
+
+    @staticmethod
+    def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
+        """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
+        texts = {"content": "", "thinking": ""}
+        for event in events:
+            for name in texts:
+                texts[name] += sound_text(part_of(event, "message").get(name))
+        return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message with its images in order. The text has their numbers at their positions. The server puts images in
-    front of the text unless the text contains `[img`, which must not come from the data.
-    """
-    text = sound_text(message.content)
+    """A message with its images in order. The text has their numbers at their positions. The server puts images in front
+    of the text unless the text contains `[img`, which must not come from the data."""
     if not message.images:
-        return {"role": message.role, "content": text}
+        return {"role": message.role, "content": message.content}
     return {
         "role": message.role,
-        "content": text.replace("[img", "[ img"),
-        "images": [as_base64(placed) for placed in message.images],
+        "content": message.content.replace("[img", "[ img"),
+        "images": list(map(as_base64, message.images)),
     }
-
-
-def _folded(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
-    texts = {"content": "", "thinking": ""}
-    for event in events:
-        part = event.get("message")
-        for name in texts:
-            texts[name] += sound_text(part.get(name)) if isinstance(part, dict) else ""
-    return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
 # ---- the context -------------------------------------------------------------------------------------------------
 
 
 def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
-    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024.
-
-    At least 4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does
-    not affect the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated
-    because thinking used up the first cap.
-    """
+    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024. At least
+    4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does not affect
+    the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated because
+    thinking used up the first cap."""
     reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
     need = workload.longest_prompt_tokens + reply + MARGIN
     rounded = max(MIN_CONTEXT, -(-need // 1024) * 1024)
     return rounded if context_length is None else min(rounded, context_length)
-
-
-def estimated_size(request: Request) -> str:
-    """The request's size as a sentence for an error message."""
-    low, high = estimate_prompt_tokens(request.messages)
-    return f"By estimate it has {low} to {high} tokens, and its reply may take {request.sampling.max_tokens}"
-
-
-def check_room(answer: dict[str, Any], stop: str, num_ctx: int, ended: CallError) -> None:
-    """Raise CallError `overflow` for an answer that ended because prompt and reply filled the context."""
-    prompt, reply = whole(answer.get("prompt_eval_count")), whole(answer.get("eval_count"))
-    if stop == "length" and prompt is not None and reply is not None and prompt + reply >= num_ctx:
-        why = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of {num_ctx}."
-        full = overflow(why, prompt, num_ctx)
-        full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
-        raise full
 
 
 def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
@@ -362,12 +312,9 @@ def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[Install
 
 
 async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
-    """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names.
-
-    `base_url` is an address that the user typed: it gets the key of Ollama.
-
-    Raises JudgeError when no Ollama server answers there within `timeout_s` seconds.
-    """
+    """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names. `base_url` is an
+    address that the user typed: it gets the key of Ollama. Raises JudgeError when no Ollama server answers there within
+    `timeout_s` seconds."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
     client = Client()
@@ -397,8 +344,7 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
 
 
 def _model(model: dict[str, Any]) -> InstalledModel:
-    given = model.get("details")
-    details = given if isinstance(given, dict) else {}
+    details = part_of(model, "details")
     return InstalledModel(
         name=_line(model.get("model") or model.get("name")),
         digest=_line(model.get("digest")),

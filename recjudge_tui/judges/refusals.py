@@ -17,6 +17,7 @@ import httpx2 as httpx
 from recjudge_tui.domain.calls import Request, whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, SightError
+from recjudge_tui.judges.http import Answer
 
 LONGEST_DELAY_S = 3600.0
 LOADING_S = 2.0
@@ -25,10 +26,8 @@ _STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
 @dataclass(frozen=True)
 class CallTarget:
-    """The names used in error messages: the server, the model and the key's variable.
-
-    `scrub` hides the key in a text. `address_form` says how the address of such a server is written.
-    """
+    """The names used in error messages: the server, the model and the key's variable. `scrub` hides the key in a text.
+    `address_form` says how the address of such a server is written."""
 
     server: str
     model: str
@@ -57,19 +56,6 @@ class ServerError:
 # ---- reading the body --------------------------------------------------------------------------------------------
 
 
-def body_text(response: httpx.Response) -> str:
-    """The body as UTF-8, whatever charset the server names: that may be any of Python's codecs."""
-    return response.content.decode("utf-8", "replace")
-
-
-def body_json(response: httpx.Response) -> object:
-    """The body as JSON. Raises ValueError for anything else, also for nesting that is too deep to read."""
-    try:
-        return json.loads(response.content)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
 def sound_text(value: object) -> str:
     """The value if it is a string, else an empty one; lone surrogates, which UTF-8 and SQLite cannot hold, become "?"."""
     if not isinstance(value, str):
@@ -77,41 +63,38 @@ def sound_text(value: object) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
-def error_of(response: httpx.Response) -> ServerError:
+def error_of(response: Answer) -> ServerError:
     """The error in an answer's body, in any of the usual shapes, else the beginning of the body."""
     try:
-        body = body_json(response)
+        return error_in_body(response.json())
     except ValueError:
-        text = body_text(response)
-        return ServerError(one_line(text, 200), delay_s=_delay_in(text))
-    return error_in_body(body)
+        return ServerError(one_line(response.text, 200), delay_s=_delay_in(response.text))
 
 
 def error_in_body(body: object) -> ServerError:
     """The error in a JSON body. Parts of an unexpected type are shown as they are, or left empty."""
     if isinstance(body, list) and body and isinstance(body[0], dict):
         body = body[0]
-    error: object = body
+    error = body
     if isinstance(body, dict):
         error = body.get("error") or body.get("detail") or body.get("message") or body
-    if not isinstance(error, dict):
-        text = error if isinstance(error, str) else _as_json(error)
-        code = _word(body.get("code")) if isinstance(body, dict) else ""
-        return ServerError(one_line(text, 400), code=code.lower(), delay_s=_delay_in(text))
-    message = error.get("message") or error
+    fields = error if isinstance(error, dict) else {}
+    message = (fields.get("message") or fields) if fields else error
+    if not fields and isinstance(body, dict):
+        fields = {"code": body.get("code")}
     text = message if isinstance(message, str) else _as_json(message)
-    details = error.get("details")
+    details = fields.get("details")
     hints = [part for part in (details if isinstance(details, list) else ()) if isinstance(part, dict)]
-    asked = [str(part["retryDelay"]) for part in hints if part.get("retryDelay")]
-    reasons = [_word(part.get("reason")).lower() for part in hints if part.get("reason")]
+    asked = next((f"retry in {part['retryDelay']}" for part in hints if part.get("retryDelay")), text)
+    kinds = [fields.get("type"), *(part.get("reason") for part in hints)]
     return ServerError(
         message=one_line(text, 400),
-        kind=" ".join(filter(None, [_word(error.get("type")).lower(), *reasons])),
-        code=_word(error.get("code")).lower(),
-        param=_word(error.get("param")),
-        prompt_tokens=whole(error.get("n_prompt_tokens")),
-        context=whole(error.get("n_ctx")),
-        delay_s=_delay_in(f"retry in {asked[0]}" if asked else text),
+        kind=" ".join(filter(None, map(_word, kinds))).lower(),
+        code=_word(fields.get("code")).lower(),
+        param=_word(fields.get("param")),
+        prompt_tokens=whole(fields.get("n_prompt_tokens")),
+        context=whole(fields.get("n_ctx")),
+        delay_s=_delay_in(asked),
     )
 
 
@@ -126,17 +109,24 @@ def _word(value: object) -> str:
     return one_line(value, 200) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-def status_in(error: ServerError, otherwise: int = 502) -> int:
+# the usual status of errors that name only their type
+_STATUS_OF = {
+    "authentication_error": 401, "billing_error": 402, "permission_error": 403, "not_found_error": 404,
+    "request_too_large": 413, "rate_limit_error": 429, "overloaded_error": 529, "invalid_request_error": 400,
+}  # fmt: skip
+
+
+def status_in(error: ServerError) -> int:
     """The status of an error that was sent with status 200, as some gateways do; its code is then often the real one."""
-    return int(error.code) if _STATUS.fullmatch(error.code) else otherwise
+    return int(error.code) if _STATUS.fullmatch(error.code) else _STATUS_OF.get(error.kind, 502)
 
 
 # ---- delays ------------------------------------------------------------------------------------------------------
 
 # a number of any length: the delay is cut anyway
 _SECONDS = re.compile(r"\s*[+-]?\d{1,300}(\.\d*)?([eE]\+?\d{1,2})?\s*", re.ASCII)
-_UNITS = {"ms": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
-_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s{0,2}(ms|milliseconds?|h|m|s)", re.ASCII)
+_UNITS = {"ms": 0.001, "mi": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
+_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s{0,2}(ms|mi(?=lli)|h|m|s)", re.ASCII)
 _ASKED = re.compile(
     r"(?:try again|retry|wait|available|resets?)\b\D{0,30}?((?:\d{1,9}(?:\.\d{1,9})?\s{0,2}"
     r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)\b[, ]{0,2}|"
@@ -148,40 +138,23 @@ _ASKED = re.compile(
 def _delay_in(text: str) -> float | None:
     """The delay that a message asks for (`try again in 1m2.5s`, `retry after 20 seconds`), in seconds."""
     asked = _ASKED.search(text[:4000])
-    if asked is None:
-        return None
-    parts = _PART.findall(asked[1].lower())
-    return sum(float(number) * _UNITS["ms" if unit.startswith("mil") else unit] for number, unit in parts)
+    parts = _PART.findall(asked[1].lower()) if asked else ()
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) if asked else None
 
 
 def retry_after(headers: httpx.Headers, in_body: float | None = None) -> float | None:
-    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body.
-
-    A date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour
-    at most; None without a readable header.
-    """
-    seconds = _asked_delay(headers)
-    seconds = in_body if seconds is None else seconds
+    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body. A
+    date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour at
+    most; None without a readable header."""
+    seconds, asked = in_body, headers.get("retry-after", "")
+    if _SECONDS.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
+        seconds = float(milliseconds) / 1000
+    elif _SECONDS.fullmatch(asked):
+        seconds = float(asked)
+    elif (until := _http_date(asked)) is not None:
+        now = _http_date(headers.get("date", ""))
+        seconds = until - (time.time() if now is None else now)
     return None if seconds is None else min(max(0.0, seconds), LONGEST_DELAY_S)
-
-
-def _asked_delay(headers: httpx.Headers) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
-    until = _http_date(value)
-    if until is None:
-        return None
-    now = _http_date(headers.get("date", ""))
-    return until - (time.time() if now is None else now)
-
-
-def _number(value: str | None) -> float | None:
-    return float(value) if value is not None and _SECONDS.fullmatch(value) else None
 
 
 def _http_date(value: str) -> float | None:
@@ -233,8 +206,8 @@ _MEANINGS = (
     _Meaning((), r"insufficient_quota|billing_hard_limit_reached|insufficient_credits|billing_error"
              r"|credit balance is too low", "", "The account at {server} has no credit left", "Add credit, then resume."),
     _Meaning((), r"^model_not_found|not a valid model", "", "{server} has no model “{model}”",
-             "Check the name: recjudge judge list."),
-    _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name: recjudge judge list."),
+             "Check the name of the model."),
+    _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name of the model."),
     _Meaning((404, 405), r"^deploymentnotfound", "", "{server} has no such deployment", "Check --base-url. {form}"),
     _Meaning((404, 405), "", "", "{server} has nothing at this address", "Check --base-url. {form}"),
     _Meaning((429,), "", "rate_limit", "{server} answered 429: too many requests", retry=True),
@@ -249,8 +222,7 @@ _MEANINGS = (
 
 def failure(status: int, headers: httpx.Headers, error: ServerError, target: CallTarget) -> RecjudgeError:
     """The error for an answer with a status other than 200: a JudgeError if every further call would fail too (key,
-    model, credit, address), else a CallError.
-    """
+    model, credit, address), else a CallError."""
     meaning = _meaning(status, error)
     message, key = target.scrub(error.message), target.key_variable
     if meaning.kind == "overflow":
@@ -396,7 +368,7 @@ def sees_no_images(model: str, why: str) -> SightError:
     return SightError(
         f"The model “{model}” does not see images",
         why,
-        "Choose a model that does (“recjudge judge test” says which), or leave out --images.",
+        "Choose a model that does, or leave out --images.",
     )
 
 

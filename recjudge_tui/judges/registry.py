@@ -15,11 +15,9 @@ from recjudge_tui.plugins import JUDGES, package_of, plugins
 
 
 class Provider(NamedTuple):
-    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge.
-
-    `form` is what the user writes, and `key_variables` are the environment variables that may hold its key. `extra` is
-    the optional part of this package that it needs, and `package` the module that this part installs.
-    """
+    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge. `form` is what the user writes, and
+    `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this package that
+    it needs, and `package` the module that this part installs."""
 
     module: str
     form: str
@@ -32,48 +30,27 @@ class Provider(NamedTuple):
         return not self.package or find_spec(self.package) is not None
 
 
+_HERE = "recjudge_tui.judges."
 _BUILT_IN: dict[str, Provider] = {
-    "rules": Provider(
-        "recjudge_tui.judges.rules.judge", "rules", "built in, deterministic; not a language model"
-    ),
-    "random": Provider(
-        "recjudge_tui.judges.random_judge", "random", "built in, seeded random labels; a baseline"
-    ),
-    "replay": Provider("recjudge_tui.judges.replay", "replay:FILE", "answers recorded earlier"),
-    "gguf": Provider(
-        "recjudge_tui.judges.gguf",
-        "gguf:FILE",
-        "a model file on this machine, run by llama.cpp without a server to start",
-        extra="local",
-        package="xllamacpp",
-    ),
-    "ollama": Provider(
-        "recjudge_tui.judges.ollama",
-        "ollama:MODEL",
-        "a model of an Ollama server (OLLAMA_HOST or --base-url)",
-        ("OLLAMA_API_KEY",),
-    ),
-    "openai": Provider(
-        "recjudge_tui.judges.openai",
-        "openai:MODEL",
-        "a model of any OpenAI-compatible server (--base-url, --api-key-env)",
-        ("OPENAI_API_KEY",),
-    ),
-    "anthropic": Provider(
-        "recjudge_tui.judges.anthropic",
-        "anthropic:MODEL",
-        "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)",
-        ("ANTHROPIC_API_KEY",),
-    ),
-    "bedrock": Provider(
-        "recjudge_tui.judges.bedrock",
-        "bedrock:MODEL",
-        "a model on Amazon Bedrock, with the credentials that AWS tools use",
-        ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"),
-        extra="bedrock",
-        package="boto3",
-    ),
-}
+    provider.form.partition(":")[0]: provider
+    for provider in (
+        Provider(f"{_HERE}rules.judge", "rules", "built in, deterministic; not a language model"),
+        Provider(f"{_HERE}random_judge", "random", "built in, seeded random labels; a baseline"),
+        Provider(f"{_HERE}replay", "replay:FILE", "answers recorded earlier"),
+        Provider(f"{_HERE}gguf", "gguf:FILE",
+                 "a model file on this machine, run by llama.cpp without a server to start",
+                 extra="local", package="xllamacpp"),
+        Provider(f"{_HERE}ollama", "ollama:MODEL", "a model of an Ollama server (OLLAMA_HOST or --base-url)",
+                 ("OLLAMA_API_KEY",)),
+        Provider(f"{_HERE}openai", "openai:MODEL",
+                 "a model of any OpenAI-compatible server (--base-url, --api-key-env)", ("OPENAI_API_KEY",)),
+        Provider(f"{_HERE}anthropic", "anthropic:MODEL",
+                 "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)", ("ANTHROPIC_API_KEY",)),
+        Provider(f"{_HERE}bedrock", "bedrock:MODEL",
+                 "a model on Amazon Bedrock, with the credentials that AWS tools use",
+                 ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"), extra="bedrock", package="boto3"),
+    )
+}  # fmt: skip
 
 
 def takes_address(spec: JudgeSpec) -> bool:
@@ -83,10 +60,8 @@ def takes_address(spec: JudgeSpec) -> bool:
 
 
 def server_urls(spec: JudgeSpec) -> tuple[str, ...]:
-    """The addresses that a judge will ask: the given ones, else those of the environment, else the provider's own.
-
-    Empty if they are not known in advance.
-    """
+    """The addresses that a judge will ask: the given ones, else those of the environment, else the provider's own. Empty
+    if they are not known in advance."""
     try:
         return tuple(getattr(make_judge(spec), "urls", ()))
     except RecjudgeError:
@@ -111,7 +86,19 @@ def make_judge(spec: JudgeSpec) -> Judge:
     """The judge that `spec` names; no call is made. Raises UsageError for an unknown provider, and for a key in place of
     the name of its variable; the error does not repeat it."""
     spec.check()
-    judge = _made(spec)
+    provider = _BUILT_IN.get(spec.provider)
+    point = next((point for point in plugins(JUDGES) if point.name == spec.provider), None)
+    if provider is not None:
+        if ":" in provider.form and not spec.target:
+            raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
+        judge = cast(Judge, import_module(provider.module).make(spec))
+    elif point is not None:
+        require_trust(secrets_of(spec))
+        from recjudge_tui.judges.third_party import ThirdPartyJudge
+
+        judge = cast(Judge, ThirdPartyJudge(point, spec))
+    else:
+        raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")
     if spec.header_env:
         if not hasattr(judge, "send_headers"):
             raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
@@ -143,18 +130,3 @@ def check_trust(spec: JudgeSpec) -> None:
     judge = make_judge(spec)
     if isinstance(judge, SendsSecrets):
         judge.check_trust()
-
-
-def _made(spec: JudgeSpec) -> Judge:
-    provider = _BUILT_IN.get(spec.provider)
-    if provider is not None:
-        if ":" in provider.form and not spec.target:
-            raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
-        return cast(Judge, import_module(provider.module).make(spec))
-    for point in plugins(JUDGES):
-        if point.name == spec.provider:
-            require_trust(secrets_of(spec))
-            from recjudge_tui.judges.third_party import ThirdPartyJudge
-
-            return cast(Judge, ThirdPartyJudge(point, spec))
-    raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")

@@ -31,13 +31,10 @@ def make(spec: JudgeSpec) -> ReplayJudge:
 
 
 class ReplayJudge:
-    """Looks each request up by its content hash in a JSONL file.
-
-    A line is `{"content_hash": str, "reply": {fields of Reply}}`; further keys are ignored. A line with
-    `"state": "failed"` holds an `"error"` instead (a text, or `kind`, `title`, `cause`, `next_step`), which is raised
-    as the same CallError. Of several lines with the same hash the last reply counts; a failure counts only if there
-    is no reply. Only offsets are kept in memory.
-    """
+    """Looks each request up by its content hash in a JSONL file. A line is `{"content_hash": str, "reply": {fields of
+    Reply}}`; further keys are ignored. A line with `"state": "failed"` holds an `"error"` instead (a text, or `kind`,
+    `title`, `cause`, `next_step`), which is raised as the same CallError. Of several lines with the same hash the last
+    reply counts; a failure counts only if there is no reply. Only offsets are kept in memory."""
 
     rater_kind: RaterKind = "judge"
     cacheable = False
@@ -62,19 +59,15 @@ class ReplayJudge:
         content_hash = request.content_hash()
         offset = offsets.get(_key(content_hash))
         if offset is None:
-            raise CallError(
-                "not_recorded",
-                f"No recorded reply in {self._path.name}",
-                f"The file has no line for content {content_hash[:12]}…; it was recorded with another "
-                f"prompt or other data.",
-            )
+            why = f"The file has no line for content {content_hash[:12]}…; it was recorded from others."
+            raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
         with _opened(self._path) as file:
             file.seek(offset)
             line = file.readline(LONGEST_LINE + 1)
         recorded = _parse(line, f"{self._path} at byte {offset}")
         if recorded["content_hash"] != content_hash:
             raise JudgeError(f"{self._path} has changed since it was opened", "", "Start the run again.")
-        if _failed(recorded):
+        if recorded.get("state") == "failed":
             raise _recorded_error(recorded.get("error"))
         return _reply(recorded, str(self._path))
 
@@ -97,39 +90,32 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise JudgeError(
-                    f"{path} is not a file",
-                    "It is a folder, a device or a pipe.",
-                    "Name a file after replay:.",
-                )
+                why = "It is a folder, a device or a pipe."
+                raise JudgeError(f"{path} is not a file", why, "Name a file after replay:.")
             yield file
     except OSError as error:
-        raise JudgeError(
-            f"Cannot read {path}", error.strerror or str(error), "Check the file name after replay:."
-        ) from None
+        why = error.strerror or str(error)
+        raise JudgeError(f"Cannot read {path}", why, "Check the file name after replay:.") from None
 
 
 def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
     """The offset of each hash, and the SHA-256 (hex) of the file. Every line is checked."""
     offsets: dict[bytes, int] = {}
-    failures: set[bytes] = set()
+    answered: set[bytes] = set()
     hasher = sha256()
     offset = number = 0
     with _opened(path) as file:
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
-            if len(line) > LONGEST_LINE:
-                raise _bad_line(f"{path}:{number}", f"longer than {LONGEST_LINE // 2**20} MiB")
             hasher.update(line)
             if line.strip():
                 recorded = _parse(line, f"{path}:{number}")
                 key = _key(recorded["content_hash"])
-                if not _failed(recorded):
+                if recorded.get("state") != "failed":
                     _reply(recorded, f"{path}:{number}")
-                    failures.discard(key)
+                    answered.add(key)
                     offsets[key] = offset
-                elif key not in offsets or key in failures:
-                    failures.add(key)
+                elif key not in answered:
                     offsets[key] = offset
             offset += len(line)
     return offsets, hasher.hexdigest()
@@ -141,6 +127,8 @@ def _key(content_hash: str) -> bytes:
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise _bad_line(where, f"longer than {LONGEST_LINE // 2**20} MiB")
     try:
         recorded = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -148,10 +136,6 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
     if not isinstance(recorded, dict) or not isinstance(recorded.get("content_hash"), str):
         raise _bad_line(where, "no content_hash")
     return recorded
-
-
-def _failed(recorded: dict[str, Any]) -> bool:
-    return recorded.get("state") == "failed"
 
 
 def _reply(recorded: dict[str, Any], where: str) -> Reply:
@@ -162,20 +146,13 @@ def _reply(recorded: dict[str, Any], where: str) -> Reply:
         return Reply.model_validate({k: v for k, v in fields.items() if k in Reply.model_fields})
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise _bad_line(where, f"reply.{place}: {first['msg']}") from None
+        raise _bad_line(where, f"reply.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def _recorded_error(error: object) -> CallError:
-    if not isinstance(error, dict):
-        return CallError("recorded_failure", one_line(error or "The recorded call failed", 400))
-    texts = {k: one_line(error.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step")}
-    return CallError(
-        texts["kind"] or "recorded_failure",
-        texts["title"] or "The recorded call failed",
-        texts["cause"],
-        texts["next_step"],
-    )
+    told = error if isinstance(error, dict) else {"title": error}
+    kind, title, *others = (one_line(told.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step"))
+    return CallError(kind or "recorded_failure", title or "The recorded call failed", *others)
 
 
 def _bad_line(where: str, why: str) -> JudgeError:

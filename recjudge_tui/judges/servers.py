@@ -1,5 +1,5 @@
-"""The common part of judges that ask a language model: servers, key, connections, and parts of a request that a server
-refuses.
+"""The common part of judges that ask a language model: servers, key, connections, the request made from what a vendor takes,
+parts of it that a server refuses, and the reply made from what a vendor's answer says.
 """
 
 from __future__ import annotations
@@ -14,30 +14,44 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
 
+from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Message, PlacedImage, Reply, Request, Usage
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
-from recjudge_tui.judges.http import Client, UnreachableError
+from recjudge_tui.judges.confidence import label_confidence
+from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
 from recjudge_tui.judges.refusals import (
     LOADING_S,
     CallTarget,
     ServerError,
-    body_json,
+    error_in_body,
     error_of,
     failure,
     has_images,
     is_blind,
     is_loading,
+    refused_part,
     sees_no_images,
+    sound_text,
+    status_in,
+)
+from recjudge_tui.judges.replies import (
+    Said,
+    added,
+    finished,
+    json_object,
+    looks_like_object,
+    split_thinking,
+    usage_of,
 )
 from recjudge_tui.judges.trust import Sent, pairs_of
 
@@ -46,10 +60,7 @@ PREPARE_S = 15.0
 LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
 HIGHEST_PORT = 65535
-_PORT = re.compile(r"\d{1,5}", re.ASCII)
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
-FORMAT = "jpeg"
-MEDIA_TYPE = f"image/{FORMAT}"
 
 Facts = TypeVar("Facts")
 T = TypeVar("T")
@@ -65,38 +76,31 @@ class Endpoint:
     in_flight: int = 0
     aside_until: float = 0.0
 
-    @property
-    def is_alive(self) -> bool:
-        return self.aside_until <= time.monotonic()
-
 
 class Endpoints:
-    """The servers of one judge, which have the same model, with the number of calls in flight at each.
-
-    Calls of one seat follow each other and are about one user; they stay at a server as long as none has fewer calls in
-    flight, because a server that has just read a user's prompts need not read them again.
-    """
+    """The servers of one judge, which have the same model, with the number of calls in flight at each. Calls of one seat
+    follow each other and are about one user; they stay at a server as long as none has fewer calls in flight, because a
+    server that has just read a user's prompts need not read them again."""
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
+        self.urls = tuple(endpoint.url for endpoint in self._all)
         # seat -> the server that answered its last call
         self._kept: dict[int, Endpoint] = {}
 
-    @property
-    def urls(self) -> tuple[str, ...]:
-        return tuple(endpoint.url for endpoint in self._all)
-
     async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
-        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
-        the last call of this `Request.seat`.
-
-        An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
-        is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
-        Raises the last UnreachableError when none can be reached.
-        """
+        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that
+        answered the last call of this `Request.seat`. An endpoint without a connection (`UnreachableError`: nothing was
+        sent) is set aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway,
+        so a single server is always asked. Raises the last UnreachableError when none can be reached."""
         tried: list[Endpoint] = []
         while True:
-            endpoint = self._choose(tried, seat)
+            alive = [each for each in self._all if each not in tried and each.aside_until <= time.monotonic()]
+            kept = None if seat is None else self._kept.get(seat)
+            endpoint = min(
+                alive or self._all,
+                key=lambda e: (e.in_flight, e is not kept) if alive else (e.aside_until, False),
+            )
             known_until = endpoint.aside_until
             endpoint.in_flight += 1
             try:
@@ -104,7 +108,7 @@ class Endpoints:
             except UnreachableError:
                 self.set_aside(endpoint.url)
                 tried.append(endpoint)
-                if not any(other.is_alive for other in self._all if other not in tried):
+                if all(other in tried or other.aside_until > time.monotonic() for other in self._all):
                     raise
             else:
                 if endpoint.aside_until == known_until:  # otherwise it was paused during this call
@@ -122,22 +126,14 @@ class Endpoints:
                 endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
 
     def pause_server(self, url: str, error: RecjudgeError) -> RecjudgeError:
-        """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise.
-
-        Its `retry_after` becomes the time until any server may be asked: 0 while another one is free.
-        """
+        """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise. Its `retry_after`
+        becomes the time until any server may be asked: 0 while another one is free."""
         if isinstance(error, CallError) and error.retry_after is not None:
             self.set_aside(url, error.retry_after)
-            due = min(endpoint.aside_until for endpoint in self._all)
-            error.retry_after = max(0.0, due - time.monotonic()) if len(self._all) > 1 else error.retry_after
+            if len(self._all) > 1:
+                due = min(endpoint.aside_until for endpoint in self._all)
+                error.retry_after = max(0.0, due - time.monotonic())
         return error
-
-    def _choose(self, tried: list[Endpoint], seat: int | None) -> Endpoint:
-        alive = [endpoint for endpoint in self._all if endpoint not in tried and endpoint.is_alive]
-        if alive:
-            kept = None if seat is None else self._kept.get(seat)
-            return min(alive, key=lambda e: (e.in_flight, e is not kept))
-        return min(self._all, key=lambda e: e.aside_until)
 
 
 def under(url: str, path: str) -> str:
@@ -147,10 +143,8 @@ def under(url: str, path: str) -> str:
 
 
 def checked_url(url: str) -> str:
-    """The URL without a final slash. Raises UsageError for a bad URL and for one that holds a secret.
-
-    The error does not repeat what precedes an `@` or follows a `?`.
-    """
+    """The URL without a final slash. Raises UsageError for a bad URL and for one that holds a secret. The error does not
+    repeat what precedes an `@` or follows a `?`."""
     bare = url.strip().rstrip("/")
     if "@" in bare or "?" in bare or "#" in bare:
         raise UsageError(
@@ -158,9 +152,7 @@ def checked_url(url: str) -> str:
             f"The URL is stored with every run. Use {bare.rpartition('@')[2].partition('?')[0]} instead.",
             "Put the key into an environment variable and name that with --api-key-env.",
         )
-    scheme, sep, rest = bare.partition("://")
-    fault = "" if scheme in ("http", "https") and sep else "It does not begin with http:// or https://."
-    if fault := fault or _fault_of(bare, rest.partition("/")[0]):
+    if fault := _fault_of(bare):
         raise UsageError(
             f"“{one_line(bare, 200)}” is not a base URL",
             fault,
@@ -169,55 +161,68 @@ def checked_url(url: str) -> str:
     return bare
 
 
-def _fault_of(url: str, place: str) -> str:
-    """What is wrong with a URL whose host and port are `place`; empty if nothing is."""
-    bracketed = place.startswith("[")
-    host, closed, rest = place.partition("]") if bracketed else (place, "", "")
-    host, _, port = (host, "", rest.removeprefix(":")) if bracketed else host.partition(":")
-    if bracketed and (not closed or (rest and not rest.startswith(":"))):
-        return "Its IPv6 address is incomplete: write it between [ and ]."
-    if ":" in port and not bracketed:
+def _fault_of(url: str) -> str:
+    """What is wrong with a URL; empty if nothing is."""
+    if not url.startswith(("http://", "https://")):
+        return "It does not begin with http:// or https://."
+    place = url.partition("://")[2].partition("/")[0]
+    host, colon, port = place.partition(":")
+    if place.startswith("["):
+        host, closed, rest = place.partition("]")
+        if not closed or (rest and not rest.startswith(":")):
+            return "Its IPv6 address is incomplete: write it between [ and ]."
+        colon, port = rest[:1], rest[1:]
+    elif ":" in port:
         return "It has too many colons; write an IPv6 address between [ and ]."
-    if (port or place.endswith(":")) and not (_PORT.fullmatch(port) and 0 < int(port) <= HIGHEST_PORT):
+    if colon and not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) <= HIGHEST_PORT):
         return f"Its port must be a number from 1 to {HIGHEST_PORT}."
     if not host:
         return "It has no host."
     if _NO_URL.search(url):
         return "It contains a space or another character that a URL cannot have."
     try:
-        parsed = urlsplit(url)
         httpx.URL(url).raw_host.decode("ascii").encode("idna")
+        return "" if urlsplit(url).hostname else "It has no host."
     except UnicodeError:
         return "Its host is not a valid name."
     except (ValueError, httpx.InvalidURL) as error:
         return f"{one_line(error, 100)}."
-    return "" if parsed.hostname else "It has no host."
 
 
-# ---- bodies of requests ------------------------------------------------------------------------------------------
+# ---- requests ----------------------------------------------------------------------------------------------------
 
 # the first bytes of a JPEG file as base64
 _DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
 _BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestBody(NamedTuple):
-    """The body of one request. `sent` are its parameters beside model and messages.
+    """The body of one request. `sent` are its parameters beside model and messages. `recorded` are the same parameters as
+    stored with the call: of the schema, which the prompt determines, only the mode."""
 
-    `recorded` are the same parameters as stored with the call: of the schema, which the prompt determines, only the
-    mode.
-    """
-
-    content: bytes
+    content: dict[str, Any]
     sent: Mapping[str, Any]
     recorded: dict[str, Any]
 
 
 def written(body: Mapping[str, Any]) -> bytes:
     """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _as_json(body).encode("utf-8", "replace")
+
+
+def content_of(
+    message: Message, text: Callable[[str], dict[str, Any]], image: Callable[[PlacedImage], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Texts and images in the order in which they are read, each in the vendor's form. Blank texts are refused by some."""
+    parts = message.parts() if message.images else (message.content,)
+    return [
+        text(sound_text(part)) if isinstance(part, str) else image(part)
+        for part in parts
+        if not isinstance(part, str) or part.strip() or not message.images
+    ]
 
 
 def as_base64(placed: PlacedImage) -> str:
@@ -244,9 +249,7 @@ def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
 
 def split_system(messages: tuple[Message, ...]) -> tuple[list[str], tuple[Message, ...]]:
     """The system texts at the beginning, which some APIs take apart from the other messages, and the others."""
-    head = 0
-    while head < len(messages) and messages[head].role == "system":
-        head += 1
+    head = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
     return [message.content for message in messages[:head]], messages[head:]
 
 
@@ -277,17 +280,22 @@ class RejectedPartError(Exception):
     def __init__(self, part: str, usage: Usage | None = None) -> None:
         super().__init__(part)
         self.part = part
-        self.usage = usage
+        self.usage = usage or Usage()
 
 
 class VendorJudge(ABC):
     """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
-    rest of the run (`refusals.REPAIRS`)."""
+    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a
+    server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
+    (`replies.usage_of`)."""
 
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
     takes_images = True
+    droppable: tuple[str, ...]
+    schema_part: str
+    counts: ClassVar[Mapping[str, str]]
 
     def __init__(self, name: str, model: str, urls: tuple[str, ...]) -> None:
         self.name = name
@@ -315,34 +323,63 @@ class VendorJudge(ABC):
                 reply = await self._attempt(request, deadline)
             except RejectedPartError as refusal:
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
-                paid = _sum(paid, refusal.usage or Usage())
+                paid = added(paid, refusal.usage)
             except CallError as error:
                 if paid != Usage():
-                    error.usage = _sum(paid, error.usage if isinstance(error.usage, Usage) else Usage())
+                    error.usage = added(paid, error.usage if isinstance(error.usage, Usage) else Usage())
                 raise
             else:
-                return (
-                    reply if paid == Usage() else reply.model_copy(update={"usage": _sum(paid, reply.usage)})
-                )
+                if paid == Usage():
+                    return reply
+                return reply.model_copy(update={"usage": added(paid, reply.usage)})
 
     @abstractmethod
     async def _attempt(self, request: Request, deadline: float) -> Reply:
         """Send the request once, until `deadline` (monotonic). Raises RejectedPartError, and what `ask` raises."""
 
+    @abstractmethod
+    def _wanted(self, request: Request) -> dict[str, Any]:
+        """The parameters of a request, before options are added and refused ones left out."""
+
+    @abstractmethod
+    def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
+        """The body with these parameters."""
+
+    @abstractmethod
+    def _scrub(self, text: str) -> str:
+        """The text without secrets."""
+
+    def _body(self, request: Request) -> RequestBody:
+        wanted = with_options(self._wanted(request), request.sampling.extra)
+        sent = {name: value for name, value in wanted.items() if name not in self._dropped}
+        recorded = {**sent, self.schema_part: "json_schema"} if self.schema_part in sent else sent
+        return RequestBody(self._content(request, sent), sent, recorded)
+
+    def _reply(self, said: Said, request: Request, body: RequestBody, latency_s: float | None) -> Reply:
+        """The reply in what an answer says. Raises CallError as `finished`."""
+        scrub = self._scrub
+        text, thinking = split_thinking(said.text, said.thinking)
+        reply = Reply(
+            text=scrub(text),
+            thinking=scrub(thinking),
+            model=scrub(said.model),
+            stop=scrub(said.stop),
+            structured=self.schema_part in body.sent and looks_like_object(text),
+            usage=said.usage,
+            latency_s=latency_s,
+            logprobs=bool(said.tokens) and isinstance(said.tokens, list),
+            label_confidence=label_confidence(request, text, said.tokens),
+            sent={**body.recorded, **said.noted},
+            dropped=tuple(self._dropped),
+        )
+        places = {name: scrub(part) for name, part in said.places.items()}
+        return finished(reply, request, scrub(one_line(said.refusal, 400)), places)
+
     def _apply(self, known: Capabilities | None, digest: str = "") -> None:
         """Leave out what these servers have refused before, and ask for logprobs if they give them."""
-        if known is not None and known.hold_for(self._endpoints.urls, digest):
+        if known is not None and known.hold_for(self.urls, digest):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
-
-    def _accepted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters without those that were refused before and those without a value."""
-        return {k: v for k, v in parameters.items() if k not in self._dropped and v is not None}
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    pairs = {name: (getattr(first, name), getattr(second, name)) for name in Usage.model_fields}
-    return Usage(**{n: (a or 0) + (b or 0) for n, (a, b) in pairs.items() if a is not None or b is not None})
 
 
 class QuietHeaders(httpx.Headers):
@@ -353,15 +390,16 @@ class QuietHeaders(httpx.Headers):
 
 
 class HttpJudge(VendorJudge, Generic[Facts]):
-    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call.
-
-    `urls` are where the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of
-    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key.
-    """
+    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where
+    the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless
+    the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
+    answer should be, in words. `fold` folds the events of a stream into one body."""
 
     chat_path: str
     default_key: str
     keyed_host = ""
+    expected: str
+    fold: Callable[[list[dict[str, Any]]], dict[str, Any]]
 
     def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
         super().__init__(spec.spec, spec.target, urls)
@@ -381,100 +419,99 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         await self._client.aclose()
 
     async def _inspect_servers(self, workload: Workload) -> list[Facts]:
-        """Look up the key and ask each server about the model.
-
-        Raises JudgeError when the key is missing or refused, when no server answers, or when a server does not have
-        the model. A server that cannot be reached is set aside as long as another one answers.
-        """
+        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
+        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
+        as another one answers."""
         self._timeout_s = workload.timeout_s
         self._look_up_key()
         facts: list[Facts] = []
-        failures: list[UnreachableError] = []
-        for url in self._endpoints.urls:
+        faults: list[UnreachableError] = []
+        for url in self.urls:
             try:
                 facts.append(await self._inspect(url))
             except UnreachableError as error:
                 self._endpoints.set_aside(url)
-                failures.append(error)
+                faults.append(error)
+        if advised := next((f for f in faults if f.next_step and not facts), None):
+            raise JudgeError(advised.title, advised.cause, advised.next_step)
         if not facts:
-            if advised := next((failure for failure in failures if failure.next_step), None):
-                raise JudgeError(advised.title, advised.cause, advised.next_step)
-            raise self._no_server("; ".join(dict.fromkeys(failure.cause for failure in failures)))
+            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         return facts
 
     @abstractmethod
     async def _inspect(self, url: str) -> Facts:
-        """What the server reports about the model.
-
-        Raises UnreachableError, and JudgeError when the model cannot be used.
-        """
+        """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
 
     @abstractmethod
     def _no_server(self, cause: str) -> JudgeError:
         """The error if no server can be reached, with this cause."""
 
     @abstractmethod
-    def _body(self, request: Request) -> RequestBody: ...
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
+        """What an answer with status 200 says. Raises like `ask`."""
 
-    @abstractmethod
-    def _read(
-        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
-    ) -> Reply:
-        """The reply in an answer with status 200. Raises like `ask`."""
-
-    @abstractmethod
-    def _usage(self, body: Mapping[str, Any]) -> Usage:
-        """The server's token counts from the body of its answer; empty if it sends none."""
-
-    @abstractmethod
     def _refused(
         self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
         """The part of the request that the server refuses; None when the error is another one."""
+        return refused_part(status, error, sent, self.droppable)
 
     def _meaning(
-        self, url: str, response: httpx.Response, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: ServerError, request: Request | None = None
     ) -> RecjudgeError:
         """The error for an answer with a status other than 200."""
         return failure(response.status_code, response.headers, error, self._target(url))
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
         body = self._body(request)
-        post = partial(self._post, body.content, deadline)
+        post = partial(self._post, written(body.content), deadline)
         url, response, latency_s = await self._endpoints.call(post, request.seat)
         if response.status_code == 200:
-            return self._read_counted(response, url, request, body, latency_s)
+            return self._read(response, url, request, body, latency_s)
         error = error_of(response)
         if has_images(request) and is_blind(response.status_code, error):
-            raise sees_no_images(self._model, self._target(url).scrub(error.message))
-        refused = self._refused(response.status_code, error, body.sent, request)
-        if refused is not None:
+            raise sees_no_images(self._model, self._scrub(error.message))
+        if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
-        counted = self._counted(response)
-        if isinstance(fault, CallError) and counted != Usage():
+        if isinstance(fault, CallError) and (counted := self._counted(response)) != Usage():
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
 
-    def _read_counted(
-        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
+    def _read(
+        self, response: Answer, url: str, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
-        """The reply in an answer. If it cannot be used, the CallError has the server's token counts."""
+        """The reply in an answer; an error sent with status 200 is raised as what it is. Every CallError has the server's
+        token counts."""
+        target, usage = self._target(url), Usage()
         try:
-            return self._read(response, url, request, body, latency_s)
+            answer = json_object(response, target, self.expected, type(self).fold)
+            usage = usage_of(answer, self.counts)
+            if answer.get("error"):
+                raise self._error_inside(answer, target)
+            said = self._said(answer, request, target)._replace(usage=usage)
+            if latency_s is not None:
+                self._check_said(said, body)
+            return self._reply(said, request, body, latency_s)
         except CallError as error:
-            if error.usage is None:
-                error.usage = self._counted(response)
+            error.usage = usage if error.usage is None else error.usage
             raise
 
-    def _counted(self, response: httpx.Response) -> Usage:
+    def _check_said(self, said: Said, body: RequestBody) -> None:
+        """Raises RejectedPartError for a part of the request that the server has ignored."""
+
+    def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:
+        error = error_in_body(body)
+        return failure(status_in(error), httpx.Headers(), error, target)
+
+    def _counted(self, response: Answer) -> Usage:
         try:
-            body = body_json(response)
+            body = response.json()
         except ValueError:
             return Usage()
-        return self._usage(body) if isinstance(body, dict) else Usage()
+        return usage_of(body, self.counts) if isinstance(body, dict) else Usage()
 
-    async def _post(self, content: bytes, deadline: float, url: str) -> tuple[str, httpx.Response, float]:
+    async def _post(self, content: bytes, deadline: float, url: str) -> tuple[str, Answer, float]:
         """The server's URL, its answer, and the seconds it took."""
         begin = time.monotonic()
         response = await self._client.send(
@@ -489,7 +526,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
     def _chat_url(self, url: str) -> str:
         return under(url, self.chat_path)
 
-    def _scrubbed(self, response: httpx.Response) -> httpx.Response:
+    def _scrubbed(self, response: Answer) -> Answer:
         """The answer without the key: whatever a server sends may be stored or shown."""
         for key in self._secrets():
             response = key.scrub_answer(response)
@@ -505,18 +542,14 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     async def _fetch(
         self, url: str, method: str = "GET", content: bytes | None = None, hint: str = ""
-    ) -> httpx.Response:
+    ) -> Answer:
         """The answer to a question about the model; a server that loads it is waited for. Raises UnreachableError;
         JudgeError for any other failure."""
-        until = time.monotonic() + LOADED_WITHIN_S
+        until, timeout_s = time.monotonic() + LOADED_WITHIN_S, min(PREPARE_S, self._timeout_s)
         while True:
             try:
                 response = await self._client.send(
-                    method,
-                    url,
-                    headers=self._headers,
-                    content=content,
-                    timeout_s=min(PREPARE_S, self._timeout_s),
+                    method, url, headers=self._headers, content=content, timeout_s=timeout_s
                 )
             except UnreachableError:
                 raise
@@ -528,17 +561,14 @@ class HttpJudge(VendorJudge, Generic[Facts]):
                 raise self._unusable(url, self._scrubbed(response))
             await asyncio.sleep(LOADING_S)
 
-    def _unusable(self, url: str, response: httpx.Response) -> JudgeError:
+    def _unusable(self, url: str, response: Answer) -> JudgeError:
         """The JudgeError for a failed question about the model: no call can work."""
         fault = self._meaning(url, response, error_of(response))
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self) -> None:
-        """Look up the key and the values of headers.
-
-        Raises JudgeError when the key is missing although the user named its variable or a server needs one, and when
-        a header has no value.
-        """
+        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named
+        its variable or a server needs one, and when a header has no value."""
         found = find_keys(self._variables(), self.urls, own=self._own)
         self._header_values = []
         for name, variable in self._header_env:
@@ -581,12 +611,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return key.bearer()
 
     def wire(self, request: Request, recorded: Mapping[str, Any], dropped: Sequence[str]) -> WireCall:
-        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused.
-        No key is looked up: its header contains `$NAME`.
-        """
+        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused. No
+        key is looked up: its header contains `$NAME`."""
         before, self._dropped = self._dropped, dict.fromkeys(dropped)
-        body: dict[str, Any] = json.loads(self._body(request).content)
-        url = self._chat_url(self._endpoints.urls[0])
+        body, url = dict(self._body(request).content), self._chat_url(self.urls[0])
         self._dropped = before
         # the schema is recorded by its mode only
         body.update({k: v for k, v in recorded.items() if k in body and v != "json_schema"})
@@ -617,32 +645,28 @@ class BatchAccess(NamedTuple):
 
 
 class BatchJudge(HttpJudge[Facts]):
-    """A judge that can also write requests and read replies without sending anything, for batches.
-
-    `batch_path` is where the provider would send a single call of a batch.
-    """
+    """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
+    the provider would send a single call of a batch."""
 
     batch_path: str
 
     def batch_identity(self, known: Capabilities | None) -> Identity:
-        """The identity, as far as it is known without a call.
-
-        `known` are refused parameters, which `batch_body` then leaves out.
-        """
+        """The identity, as far as it is known without a call. `known` are refused parameters, which `batch_body` then
+        leaves out."""
         self._apply(known)
-        return Identity(name=self._model, endpoints=self._endpoints.urls)
+        return Identity(name=self._model, endpoints=self.urls)
 
     def batch_access(self) -> BatchAccess:
         """Where to send batches, and with which key. Raises JudgeError when the key is missing."""
         self._look_up_key()
-        url = self._endpoints.urls[0]
+        url = self.urls[0]
         return BatchAccess(url, self._headers, self._target(url))
 
     def batch_body(self, request: Request) -> bytes:
         """The body that `ask` would send."""
-        return self._body(request).content
+        return written(self._body(request).content)
 
     def read_batch(self, body: bytes, request: Request) -> Reply:
         """The reply in the body of a batch's result. Raises like `ask`."""
-        response = self._scrubbed(httpx.Response(200, content=body))
-        return self._read_counted(response, self._endpoints.urls[0], request, self._body(request), None)
+        response = self._scrubbed(Answer(200, httpx.Headers(), body))
+        return self._read(response, self.urls[0], request, self._body(request), None)

@@ -11,8 +11,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -120,10 +120,8 @@ def is_key_of(vendor: str, variable: str) -> bool:
 
 
 def require_trust(sent: Sequence[Sent], own: str = "") -> None:
-    """Raise UntrustedError for the pairs that are neither a vendor's own nor confirmed by this user.
-
-    `own` is the vendor, if the servers are its own or those that this user's environment names.
-    """
+    """Raise UntrustedError for the pairs that are neither a vendor's own nor confirmed by this user. `own` is the vendor,
+    if the servers are its own or those that this user's environment names."""
     foreign = [pair for pair in sent if not (own and is_key_of(own, pair.variable)) and not _is_usual(pair)]
     if foreign:
         known = {*_stored(_path()), *_unstored()}
@@ -148,8 +146,15 @@ def remember(sent: Iterable[Sent]) -> None:
     try:
         if set(new) <= _stored(path):
             return
-        with _only_writer(path):
-            _write(path, sorted({*_stored(path), *new}))
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # keeps other processes and threads from writing it
+        lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(lock, "wb"), whole_file(path.resolve()) as draft:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lines = (f"  {json.dumps(list(pair))}" for pair in sorted({*_stored(path), *new}))
+            descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write("[\n" + ",\n".join(lines) + "\n]\n")
     except (OSError, RecjudgeError):
         os.environ[UNSTORED] = json.dumps(sorted({*_unstored(), *new}))
 
@@ -160,8 +165,8 @@ def _path() -> Path:
 
 def _stored(path: Path) -> set[Sent]:
     try:
-        return _read(small_file(path).decode())
-    except (OSError, UnicodeDecodeError):
+        return _read(small_file(path))
+    except OSError:
         return set()
 
 
@@ -169,7 +174,7 @@ def _unstored() -> set[Sent]:
     return _read(os.environ.get(UNSTORED, "[]"))
 
 
-def _read(text: str) -> set[Sent]:
+def _read(text: str | bytes) -> set[Sent]:
     """The pairs in a JSON list; a damaged one confirms nothing."""
     try:
         entries = json.loads(text)
@@ -180,23 +185,3 @@ def _read(text: str) -> set[Sent]:
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, list) and len(entry) == 2 and all(isinstance(word, str) for word in entry)
     }
-
-
-@contextmanager
-def _only_writer(path: Path) -> Iterator[None]:
-    """Keep other processes and threads from writing the file."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _write(path: Path, pairs: Sequence[Sent]) -> None:
-    lines = ",\n".join(f"  {json.dumps(list(pair))}" for pair in pairs)
-    with whole_file(path.resolve()) as draft:
-        descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"[\n{lines}\n]\n")

@@ -62,15 +62,7 @@ from recjudge_tui.store.runs import run_row
 _FORM = re.compile(r"^(#+)[ ]*(?:output|reply|answer|response)\b[^\n]*\n.*?(?=^\1[ ]|\Z)", re.I | re.M | re.S)
 _PAIR_KEYS = {1.0: ("1", "a"), 0.0: ("0", "t"), -1.0: ("2", "b")}
 _PAIR_WORDS = {1.0: "List 1", 0.0: "Tie", -1.0: "List 2"}
-_EMPTY_USER: dict[str, object] = {
-    "attributes": {},
-    "as_of": "",
-    "history": (),
-    "searches": (),
-    "clicks": (),
-    "browsed": (),
-    "preferences": (),
-}
+_PARTS_OF_USER = ("attributes", "as_of", "history", "searches", "clicks", "browsed", "preferences")
 
 
 class ShownCase(NamedTuple):
@@ -141,8 +133,9 @@ def guidelines(prompt: Prompt, top_k: int) -> str:
 
 def _shown_parts(user: UserView, prompt: Prompt) -> UserView:
     """The user with only those fields that the prompt shows to a judge."""
-    hidden = [name for name in _EMPTY_USER if not re.search(rf"\buser\.{name}\b", prompt.user)]
-    return user.model_copy(update={name: _EMPTY_USER[name] for name in hidden})
+    nothing = UserView(user_id=user.user_id)
+    hidden = (name for name in _PARTS_OF_USER if not re.search(rf"\buser\.{name}\b", prompt.user))
+    return user.model_copy(update={name: getattr(nothing, name) for name in hidden})
 
 
 def of_lists(question: str, names: tuple[str, str]) -> str:
@@ -270,13 +263,8 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
     names = checked_annotators(request)
     load_shipped(db)
     prompt_id, version, prompt, run_id = _guidelines(db, project_id, chosen, request.prompt)
-    settings = settings_for(
-        chosen.name,
-        sample=request.sample,
-        seed=request.seed,
-        systems=request.systems,
-        stratify=request.stratify,
-    )
+    drawn = {name: getattr(request, name) for name in ("sample", "seed", "systems", "stratify")}
+    settings = settings_for(chosen.name, **drawn)
     left_out: Counter[str] = Counter()
     keys = _cases(db, project_id, chosen, settings, left_out)
     if not keys:
@@ -491,15 +479,10 @@ class Queue(NamedTuple):
     left: tuple[int, ...]
 
 
-def annotators_of(db: Database, project_id: int, protocol: str) -> list[str]:
-    """The names of the annotators with tasks of the protocol."""
-    return [each.rater for each in project_assignments(db, project_id) if each.protocol == protocol]
-
-
 def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
     """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged. Raises
     what `combine` raises, and UsageError when fewer than two people annotate."""
-    annotators = annotators_of(db, project_id, protocol)
+    annotators = [each.rater for each in project_assignments(db, project_id) if each.protocol == protocol]
     return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
 
 

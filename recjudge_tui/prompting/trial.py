@@ -47,7 +47,7 @@ from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.runs.calls import Bill, CostOf, Question, ask
+from recjudge_tui.runs.calls import Bill, Call, CostOf, Question
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
 from recjudge_tui.runs.limits import CallLimits, RunStopError
 from recjudge_tui.runs.prices import cost_at, price_of
@@ -127,7 +127,7 @@ async def _ask(judge: _ObservedJudge, question: Question, workload: Workload, co
     try:
         await judge.prepare(workload)
         asyncio.get_running_loop().call_later(PATIENCE_S, stopping.set)
-        return await ask(judge, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill())
+        return await Call(judge, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill()).result()
     except RunStopError:
         error = judge.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
         return CallResult(judge.attempts, error_kind=error.kind, error=str(error))
@@ -439,11 +439,9 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
     same = None
     if request is not None and row["content_hash"]:
         same = request.content_hash() == row["content_hash"]
-    curl = (
-        ""
-        if request is None or setup is None
-        else _curl(setup, request, parameters, stored.get("dropped", ()))
-    )
+    curl = ""
+    if request is not None and setup is not None:
+        curl = _curl(setup, request, parameters, stored.get("dropped", ()))
     return SentCall(
         first={"ab": row["system_a"], "ba": row["system_b"]}.get(row["list_order"], ""),
         request=request,

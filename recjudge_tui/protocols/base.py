@@ -27,12 +27,11 @@ AnswersByOrder = Mapping[Order, Answer | None]
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is
-    asked; without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a
-    call; `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt,
-    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
-    `verdict(prompt, aspect, answers)` makes the verdict by a named rule.
-    """
+    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is asked;
+    without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a call;
+    `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt, material,
+    reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault. `verdict(prompt,
+    aspect, answers)` makes the verdict by a named rule."""
 
     facts: ProtocolFacts
     orders: tuple[Order, ...]
@@ -47,19 +46,10 @@ class Protocol:
 
 def reask(request: Request, reply: Reply, fault: str) -> Request:
     """The request again, with the reply and its fault. Each reply gets one such second chance."""
-    return request.model_copy(
-        update={
-            "messages": (
-                *request.messages,
-                Message(role="assistant", content=reply.text or "(empty)"),
-                Message(
-                    role="user",
-                    content=f"That reply cannot be used: {fault}. "
-                    "Answer again with one JSON object in the form asked for, and nothing else.",
-                ),
-            )
-        }
-    )
+    wanted = "Answer again with one JSON object in the form asked for, and nothing else."
+    said = Message(role="assistant", content=reply.text or "(empty)")
+    told = Message(role="user", content=f"That reply cannot be used: {fault}. {wanted}")
+    return request.model_copy(update={"messages": (*request.messages, said, told)})
 
 
 # the longest reasoning, and analysis of one aspect, in characters: what loops ends there, on servers that enforce it
@@ -92,17 +82,11 @@ def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
 
 def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
     """The rule for cases that are asked once: the answer itself."""
-    answer = next(iter(answers.values()), None)
+    answer, rule = next(iter(answers.values()), None), "as answered"
     if answer is None:
-        return VerdictDraft(aspect=aspect, state="failed", rule="as answered", note="the call failed")
-    return VerdictDraft(
-        aspect=aspect,
-        state="ok",
-        value=answer.value,
-        label=answer.label,
-        rule="as answered",
-        confidence=answer.confidence,
-    )
+        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note="the call failed")
+    value, label, confidence = answer.value, answer.label, answer.confidence
+    return VerdictDraft(aspect=aspect, state="ok", value=value, label=label, rule=rule, confidence=confidence)
 
 
 # ---- both orders -------------------------------------------------------------------------------------------------
@@ -112,10 +96,8 @@ ONE_ORDER = "one order"
 
 
 def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
-    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes.
-
-    Raises PromptError when no label has the opposite value.
-    """
+    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes. Raises
+    PromptError when no label has the opposite value."""
     value = -label.value if order == "ba" else label.value
     for spec in prompt.labels_of(aspect):
         if spec.value == value:
@@ -128,11 +110,9 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
 
 
 def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent.
-
-    On a graded scale, two answers in the same direction give the weaker one. If the call of either order failed,
-    the verdict is failed, never a tie.
-    """
+    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
+    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict
+    is failed, never a tie."""
     rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
     given = [answer for answer in answers.values() if answer is not None]
     if len(given) < len(answers) or not given:
@@ -141,9 +121,8 @@ def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictD
             aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
         )
     weakest = min(given, key=lambda answer: abs(answer.value))
-    consistent = min(a.value for a in given) * max(a.value for a in given) > 0 or all(
-        a.value == 0 for a in given
-    )
+    values = [answer.value for answer in given]
+    consistent = min(values) * max(values) > 0 or not any(values)
     tie = next((label for label in prompt.labels_of(aspect) if label.value == 0), None)
     confidences = [a.confidence for a in given if a.confidence is not None]
     return VerdictDraft(

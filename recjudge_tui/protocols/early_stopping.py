@@ -13,7 +13,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.planning import EVEN, ConfidenceSequence, StoppingRule, StoppingState, is_decided
+from recjudge_tui.stats.planning import EVEN, StoppingRule, StoppingState, is_decided
 
 Pair = tuple[str, str]
 # the systems of a case (the second empty for a single list) -> the verdict's value, None where it has none
@@ -22,11 +22,8 @@ UserVerdicts = Mapping[Pair, float | None]
 
 @dataclass(frozen=True)
 class StoppingCriterion:
-    """The pairs of systems to compare, and the stopping rule.
-
-    `best` is the label whose share is compared for single lists. It is None for pairs of lists, which compare win rates
-    with a tie as half a win.
-    """
+    """The pairs of systems to compare, and the stopping rule. `best` is the label whose share is compared for single
+    lists. It is None for pairs of lists, which compare win rates with a tie as half a win."""
 
     pairs: tuple[Pair, ...]
     rule: StoppingRule
@@ -74,9 +71,7 @@ def stopping_criterion(
     protocol: Protocol, prompt: Prompt, settings: RunSettings, cases: Iterable[Pair]
 ) -> StoppingCriterion | None:
     """What a run over these `cases` (their systems, as in UserVerdicts) compares; None for fewer than two systems.
-
-    `margin` is the width of the interval of the figure: of a difference of shares, twice that of its mean.
-    """
+    `margin` is the width of the interval of the figure: of a difference of shares, twice that of its mean."""
     compared = sorted(set(cases))
     if protocol.facts.of_pairs:
         pairs, best, scale = compared, None, 1.0
@@ -108,19 +103,14 @@ def user_outcomes(criterion: StoppingCriterion, users: Sequence[UserVerdicts]) -
 
 def stopping_status(criterion: StoppingCriterion, state: StoppingState, planned: int) -> StoppingStatus:
     figure = "win rate" if criterion.best is None else f"share of {criterion.best.name}"
-    compared = tuple(
-        _compared(pair, sequence, single=criterion.best is not None)
-        for pair, sequence in zip(criterion.pairs, state.sequences, strict=True)
-    )
+    compared = []
+    for pair, sequence in zip(criterion.pairs, state.sequences, strict=True):
+        low, high, mean, even = sequence.low, sequence.high, sequence.mean, EVEN
+        if criterion.best is not None:
+            low, high, mean, even = 2 * low - 1, 2 * high - 1, None if mean is None else 2 * mean - 1, 0.0
+        compared.append(PairInterval(*pair, sequence.n, mean, low, high, even))
     done = is_decided(criterion.rule, state)
-    return StoppingStatus(state.users, planned, done, figure, criterion.rule.level, compared)
-
-
-def _compared(pair: Pair, sequence: ConfidenceSequence, *, single: bool) -> PairInterval:
-    low, high, mean, even = sequence.low, sequence.high, sequence.mean, EVEN
-    if single:
-        low, high, mean, even = 2 * low - 1, 2 * high - 1, None if mean is None else 2 * mean - 1, 0.0
-    return PairInterval(*pair, sequence.n, mean, low, high, even)
+    return StoppingStatus(state.users, planned, done, figure, criterion.rule.level, tuple(compared))
 
 
 def status_text(status: StoppingStatus) -> str:
@@ -134,21 +124,14 @@ def status_text(status: StoppingStatus) -> str:
 
 def pair_text(status: StoppingStatus, pair: PairInterval) -> str:
     """`als above pop, win rate 0.610 [0.531, 0.690]`; seen from the better system, else from the first by name."""
-    a, b, turn = pair.system_a, pair.system_b, pair.above == pair.system_b
-    if turn:
-        a, b = b, a
+    a, b, low, value, high = pair.system_a, pair.system_b, pair.low, pair.value, pair.high
+    if pair.above == b:
+        a, b, low, high = b, a, 2 * pair.even - high, 2 * pair.even - low
+        value = None if value is None else 2 * pair.even - value
     narrow = " narrow enough" if status.decided and not pair.above else ""
     words = f"{a} {'above' if pair.above else 'against'} {b}{narrow}, {status.figure} "
-    low, value, high = (_turned(v, pair.even) if turn else v for v in (pair.low, pair.value, pair.high))
-    if turn:
-        low, high = high, low
-    if low is None or high is None or value is None:
+    if value is None:
         return f"{words}unknown: no user has verdicts for both"
     users = f" from {pair.users:,} users" if pair.users != status.users else ""
-    if pair.even == EVEN:
-        return f"{words}{value:.3f} [{low:.3f}, {high:.3f}]{users}"
-    return f"{words}higher by {value:.3f} [{low:.3f}, {high:.3f}]{users}"
-
-
-def _turned(value: float | None, even: float) -> float | None:
-    return None if value is None else 2 * even - value
+    by = "" if pair.even == EVEN else "higher by "
+    return f"{words}{by}{value:.3f} [{low:.3f}, {high:.3f}]{users}"

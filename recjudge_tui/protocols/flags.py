@@ -15,20 +15,7 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.prose import name_key
 from recjudge_tui.protocols.rendering import as_data
 
-_NONE = (
-    "",
-    "none",
-    "no",
-    "null",
-    "nil",
-    "n a",
-    "nothing",
-    "no items",
-    "no item",
-    "none flagged",
-    "no issues",
-    "no issue",
-)
+_NONE = re.compile(r"(?:none(?: flagged)?|no(?: items?| issues?)?|null|nil|n a|nothing)?")
 _PLACE = re.compile(
     r"\W*(?:\d{1,3}[.)]\s+)?(?:item|position|rank|no\.?|#)\s*#?(\d{1,4})\b|\W*(\d{1,4})\b", re.IGNORECASE
 )
@@ -36,10 +23,8 @@ _WORD = re.compile(r"\w+")
 _EPISODE = re.compile(
     r"\b(season|episode|series|volume|part)s?\s+(?:\d+|one|two|three|[ivx]+)\b", re.IGNORECASE
 )
-_FILM, _SERIAL = (
-    re.compile(r"\b(?:film|movie)s?\b", re.IGNORECASE),
-    re.compile(r"series|serial|tv|show", re.IGNORECASE),
-)
+_FILM = re.compile(r"\b(?:film|movie)s?\b", re.IGNORECASE)
+_SERIAL = re.compile(r"series|serial|tv|show", re.IGNORECASE)
 _OWNED = "already owned"
 
 
@@ -54,7 +39,7 @@ class FlagReader:
         """The flags, each once. Raises ReplyFault, whose message names the entry."""
         entries = raw
         if isinstance(raw, str):
-            if " ".join(_WORD.findall(raw.casefold())) in _NONE:
+            if _NONE.fullmatch(" ".join(_WORD.findall(raw.casefold()))):
                 return ()
             entries = _from_json(raw) or list(self._lines(raw))
         if (not entries and isinstance(entries, (dict, list))) or entries is None or not self._issues:
@@ -102,15 +87,11 @@ class FlagReader:
                 raise ReplyFault(
                     f"“{line.strip()[:60]}” is no flagged item: name its place, one issue type, and the reason"
                 )
-            titles = [t for t in self._ids if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", folded)]
-            place = _PLACE.match(line)
-            item = (
-                next(filter(None, place.groups()))
-                if place
-                else titles[0]
-                if len(titles) == 1
-                else line.strip()
-            )
+            item = line.strip()
+            if place := _PLACE.match(line):
+                item = next(filter(None, place.groups()))
+            elif len(t := [t for t in self._ids if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", folded)]) == 1:
+                item = t[0]
             yield {"item": item, "issue": named[0], "reason": line[found.end() :].strip(" \t*:–—-().")}
 
 
@@ -126,13 +107,10 @@ def _from_json(text: str) -> object:
 
 
 def refuted_by_data(flag: Flag, material: Material) -> str | None:
-    """Why the data shown refute a flag: an item flagged as owned that no event names, or the season of a film.
-
-    Only what is plain counts: an event whose title shares half of its words may be another edition.
-    """
-    item = next(
-        (item for slate in material.slates for item in slate.items if item.item_id == flag.item_id), None
-    )
+    """Why the data shown refute a flag: an item flagged as owned that no event names, or the season of a film. Only what
+    is plain counts: an event whose title shares half of its words may be another edition."""
+    items = (item for slate in material.slates for item in slate.items)
+    item = next((item for item in items if item.item_id == flag.item_id), None)
     if item is None:
         return None
     user = material.user
@@ -140,13 +118,8 @@ def refuted_by_data(flag: Flag, material: Material) -> str | None:
         events = [event for event in (*user.history, *user.others) if event.item and owned(event.type)]
         if not any(_alike(item, event.item) for event in events if event.item):
             return "no event shown says that the user has it"
-    episode = _EPISODE.search(flag.reason)
-    if (
-        episode
-        and _FILM.search(item.category)
-        and not _SERIAL.search(item.category)
-        and not _EPISODE.search(item.title)
-    ):
+    is_film = _FILM.search(item.category) and not _SERIAL.search(item.category)
+    if (episode := _EPISODE.search(flag.reason)) and is_film and not _EPISODE.search(item.title):
         return f"its category is {as_data(item.category)[:60]}, which has no {episode[1].casefold()}s"
     return None
 

@@ -18,8 +18,8 @@ from recjudge_tui.domain.material import (
 from recjudge_tui.domain.prompt import Example, Prompt
 from recjudge_tui.errors import PromptError, ReplyFault, UsageError
 from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.prose import name_key
 from recjudge_tui.protocols.registry import analysis_field, profile_request, protocol
-from recjudge_tui.protocols.replies import field_key
 
 SAMPLE_K = 10
 SAMPLE_TEXT = "Sample text: you bought soap, and this goes with it."
@@ -31,55 +31,45 @@ _LISTS = {"list": 1, "pair": 2, "explanation": 0}
 
 
 def lint(prompt: Prompt) -> list[str]:
-    """The problems of a prompt, a sentence each; an empty list for a correct one.
-
-    A prompt whose texts follow the form of a run is checked in each form. Both texts are rendered with a full sample
-    case, with an almost empty one and for each aspect alone; so is the call that writes a profile. The protocol must be
-    able to parse the reply of every example. The text must name labels, issue types and reply fields and show the
-    lists. A scale that is asked in both orders must be symmetric.
-    """
+    """The problems of a prompt, a sentence each; an empty list for a correct one. A prompt whose texts follow the form of
+    a run is checked in each form. Both texts are rendered with a full sample case, with an almost empty one and for each
+    aspect alone; so is the call that writes a profile. The protocol must be able to parse the reply of every example. The
+    text must name labels, issue types and reply fields and show the lists. A scale that is asked in both orders must be
+    symmetric."""
     try:
         rules = protocol(prompt.protocol)
     except UsageError as error:
         return [str(error)]
     forms = [form for form in _FORMS if set(form) <= set(prompt.variables)]
     faults = [fault for form in forms for fault in _faults(prompt.with_variables(form), rules)]
-    examples = () if faults else _bad_examples(prompt, rules)
-    return list(dict.fromkeys((*faults, *examples)))
+    if not faults:
+        sample = sample_material(rules.facts.unit)
+        request = rules.request(prompt, sample, rules.orders[0], "", Sampling())
+        faults = [fault for each in prompt.examples for fault in _bad_example(prompt, each, rules, request)]
+    return list(dict.fromkeys(faults))
 
 
 def _faults(prompt: Prompt, rules: Protocol) -> list[str]:
     """The problems of one form of a prompt."""
-    order = rules.orders[0]
+    order, sampling, sample = rules.orders[0], Sampling(), sample_material(rules.facts.unit)
     try:
-        full = rules.request(prompt, sample_material(rules.facts.unit), order, "", Sampling())
-        rules.request(prompt, bare_material(rules.facts.unit), order, "", Sampling())
+        full = rules.request(prompt, sample, order, "", sampling)
+        rules.request(prompt, bare_material(rules.facts.unit), order, "", sampling)
         for aspect in prompt.aspects:
-            rules.request(prompt, sample_material(rules.facts.unit), order, aspect.name, Sampling())
+            rules.request(prompt, sample, order, aspect.name, sampling)
         if prompt.profile is not None:
-            profile_request(prompt, sample_material(rules.facts.unit), Sampling())
+            profile_request(prompt, sample, sampling)
     except PromptError as error:
         return [str(error)]
-    return [
-        *ambiguous(prompt),
-        *_asymmetric(prompt, rules),
-        *_untold(prompt, full),
-        *_unshown(full),
-    ]
-
-
-def _bad_examples(prompt: Prompt, rules: Protocol) -> Iterator[str]:
-    request = rules.request(prompt, sample_material(rules.facts.unit), rules.orders[0], "", Sampling())
-    for example in prompt.examples:
-        yield from _bad_example(prompt, example, rules, request)
+    return [*ambiguous(prompt), *_asymmetric(prompt, rules), *_untold(prompt, full), *_unshown(full)]
 
 
 def ambiguous(prompt: Prompt) -> Iterator[str]:
     """Names in replies that could mean two aspects, or an aspect and its analysis: a sentence each."""
     taken = {"reasoning": "the reasoning", "flagged_items": "the flagged items"}
-    taken |= {field_key(analysis_field(spec)): f"the analysis of “{spec.name}”" for spec in prompt.aspects}
+    taken |= {name_key(analysis_field(spec)): f"the analysis of “{spec.name}”" for spec in prompt.aspects}
     for spec in prompt.aspects:
-        for key in dict.fromkeys(map(field_key, (spec.field, spec.name, *spec.aliases))):
+        for key in dict.fromkeys(map(name_key, (spec.field, spec.name, *spec.aliases))):
             if key in taken:
                 yield f"In a reply “{key}” could mean “{spec.name}” or {taken[key]}."
             taken[key] = f"“{spec.name}”"
@@ -87,7 +77,15 @@ def ambiguous(prompt: Prompt) -> Iterator[str]:
 
 def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
     """A case with a value for everything that a template may use."""
+
+    def slate(which: int) -> SlateView:
+        places = range(1, length + 1)
+        return SlateView(
+            items=tuple(ItemView(item_id=f"{which}-{n}", title=f"Sample {which} {n}") for n in places)
+        )
+
     item = ItemView(item_id="h1", title="Oat Soap Bar", brand="Tarn", category="Bath")
+    scores = {"persuasiveness": 4.0, "transparency": 2.0, "accuracy": 3.0, "satisfaction": 5.0}
     return Material(
         kind=kind,
         user=UserView(
@@ -104,9 +102,11 @@ def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
             browsed=("Bath",),
             preferences=("buys soap every month",),
         ),
-        slates=_slates(_LISTS[kind], length),
+        slates=tuple(map(slate, range(1, _LISTS[kind] + 1))),
         explanation=ExplanationView(item=item, text=SAMPLE_TEXT) if kind == "explanation" else None,
-        example=_example(item) if kind == "explanation" else None,
+        example=ExplanationView(item=item, text="You like soap.", scores=scores)
+        if kind == "explanation"
+        else None,
         top_k=max(length, 1),
     )
 
@@ -115,23 +115,6 @@ def bare_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
     """A case with nothing but the judged material."""
     nothing = {"user": UserView(user_id="u1"), "example": None}
     return sample_material(kind, length).model_copy(update=nothing)
-
-
-def _example(item: ItemView) -> ExplanationView:
-    scores = {"persuasiveness": 4.0, "transparency": 2.0, "accuracy": 3.0, "satisfaction": 5.0}
-    return ExplanationView(item=item, text="You like soap.", scores=scores)
-
-
-def _slates(lists: int, length: int) -> tuple[SlateView, ...]:
-    return tuple(
-        SlateView(
-            items=tuple(
-                ItemView(item_id=f"{which}-{place}", title=f"Sample {which} {place}")
-                for place in range(1, length + 1)
-            )
-        )
-        for which in range(1, lists + 1)
-    )
 
 
 def _asymmetric(prompt: Prompt, rules: Protocol) -> Iterator[str]:
@@ -148,18 +131,14 @@ def _asymmetric(prompt: Prompt, rules: Protocol) -> Iterator[str]:
 
 def _untold(prompt: Prompt, request: Request) -> Iterator[str]:
     text = "\n".join(message.content for message in request.messages)
-    for name in request.reply_schema["required"]:
-        if name not in text:
-            yield f"The text does not mention the field “{name}”."
-    for aspect in prompt.aspects:
-        for label in prompt.labels_of(aspect.name):
-            if label.reply not in text:
-                yield f"The text does not mention the label “{label.reply}”."
+    fields = request.reply_schema["required"]
+    told = [("field", name) for name in fields]
+    told += [("label", label.reply) for aspect in prompt.aspects for label in prompt.labels_of(aspect.name)]
     # only a pointwise reply names issue types; other texts need not mention them
-    if "flagged_items" in request.reply_schema["required"]:
-        for issue in prompt.issues:
-            if issue.name not in text:
-                yield f"The text does not mention the issue type “{issue.name}”."
+    told += [("issue type", issue.name) for issue in prompt.issues if "flagged_items" in fields]
+    for what, name in told:
+        if name not in text:
+            yield f"The text does not mention the {what} “{name}”."
 
 
 def _unshown(request: Request) -> Iterator[str]:

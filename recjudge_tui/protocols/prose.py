@@ -6,10 +6,17 @@ for once more. They are bounded, so that their time is linear in the text.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from importlib.resources import files
 from typing import NamedTuple
 
 from recjudge_tui.domain.prompt import AspectSpec
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 # the part of the prose next to the answer that is read for contradictions
 _NEAR = 10_000
@@ -61,8 +68,7 @@ class SummaryLine(NamedTuple):
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
     """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
-    colon or an equals sign.
-    """
+    colon or an equals sign."""
     by_name = {
         name_key(name): aspect for aspect in aspects for name in (aspect.field, aspect.name, *aspect.aliases)
     }
@@ -114,9 +120,7 @@ def summary_lines(lines: list[str]) -> list[SummaryLine]:
 
 
 def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
-    """Whether a value is a placeholder for any label, as in a form repeated from the instructions: “...”, or all
-    labels.
-    """
+    """Whether a value is a placeholder for any label, as in a form repeated from the instructions: “...”, or all labels."""
     value = value[:200]
     if value.strip("<> ") in _DOTS:
         return True
@@ -144,9 +148,8 @@ def argues(value: str, labels: tuple[str, ...]) -> bool:
 def contradiction(
     before: str, after: str, aspects: tuple[AspectSpec, ...], given: set[str], labels: tuple[str, ...]
 ) -> str | None:
-    """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none.
-    `given` are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them.
-    """
+    """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none. `given`
+    are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them."""
     before, after = (_plain(part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
     line = before[-80:].rpartition("\n")[2]
     if retracted := _RETRACTED_BEFORE.search(line):
@@ -175,9 +178,7 @@ def contradiction(
 
 
 def _plain(text: str) -> str:
-    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for
-    emphasis.
-    """
+    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis."""
     return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 
@@ -257,47 +258,13 @@ _NO = re.compile(
     r"(?<!\w)(?:no|nein|non|não|nee|nej|nei|nie|ne|нет|ні|не|όχι|hayır|nem|nu|không|tidak|bukan)[,;:.!]",
     re.IGNORECASE,
 )
-# whole words, folded: as prefixes they would match too many other words
-_WORDS = frozenset(
-    "nein faux erro anzi fout nee nej nei fel feil fejl vent vänta sai nhầm hata hiba ошибка нет רגע maaf salah errato"
-    " khoan wacht nie".split()
-)
-# the beginnings of words, folded
+_DATA = tomllib.loads(files("recjudge_tui.protocols").joinpath("retractions.toml").read_text("utf-8"))
+_WORDS = frozenset(_DATA["words"].split())
 _BEGINNINGS = frozenset(
-    # German, Dutch
-    "falsch irrtum irrtüml geirrt korrektur korrigier entschuldig verzeihung eigentlich stattdessen fehler vielmehr "
-    "widerruf onjuist eigenlijk correctie vergis "
-    # French, Spanish, Portuguese, Italian, Romanian
-    "attendez attends trompé erreur désolé fausse rectif plutôt finalement rétract incorrec équivoc equivoc espera perdón "
-    "error corrijo correcci corrig disculp lamento errad enganei desculp aspetta sbagliat errore scusa scusi scuse correggo "
-    "correzion greșit gresit greșeal scuze corectez "
-    # Danish, Norwegian, Swedish, Finnish
-    "felaktig faktisk egentlig ursäkta undskyld beklager rättelse rettelse väärin virhe anteeksi korjaus "
-    # Polish, Czech, Slovak, Hungarian
-    "błąd błęd pomył przeprasz czekaj właściwie jednak korekt chyba špatn spletl omlouvám oprava vlastně nesprávn téves "
-    "tévedt valójában bocsánat elnézést "
-    # Russian, Ukrainian, Bulgarian
-    "ошиб неверн неправильн подожд извин исправ вернее точнее вместо помил невірн насправді вибач перепрош грешк "
-    # Greek, Turkish
-    "λάθος λαθος συγγνώμη διόρθωση περίμενε yanlış aslında düzelt pardon "
-    # Arabic, Persian, Hebrew
-    "خطأ خطا انتظر عذرا عذرًا آسف تصحيح اشتباه ببخشید متاسفم טעות סליחה תיקון "
-    # Hindi, Bengali
-    "गलत ग़लत माफ क्षमा सुधार ভুল দুঃখিত "
-    # Indonesian, Malay; refusals
-    "keliru refus tunggu sebenarnya koreksi silap".split()
-)  # fmt: skip
+    word for line in _DATA["beginnings"].splitlines() if not line.startswith("#") for word in line.split()
+)
 _LENGTHS = sorted({len(beginning) for beginning in _BEGINNINGS})
-# phrases, and words of languages that do not put spaces between words
-_ANYWHERE = (
-    "等等", "等一下", "不对", "不對", "错", "錯", "不是", "更正", "纠正", "糾正", "其实", "其實", "抱歉",
-    "对不起", "應該是", "应该是", "应为", "收回", "間違", "違い", "違う", "誤り", "訂正", "すみません",
-    "申し訳", "待って", "実は", "ではなく", "やはり", "やっぱり", "取り消", "아니", "틀렸", "틀린", "잘못",
-    "정정", "죄송", "사실은", "잠깐", "취소", "ผิด", "ขอโทษ", "แก้ไข", "ไม่ใช่", "en fait", "de fapt",
-    "na verdade", "itse asiassa", "stimmt nicht", "nicht richtig", "doch eher", "doch nicht", "toch niet",
-    "на самом деле", "στην πραγματικότητα", "في الواقع", "mejor dicho", "xin lỗi", "ich meinte",
-    "hatte unrecht", "me retracto", "moment,", "moment mal", "en realidad", "in realtà", "je retire", "थांब",
-)  # fmt: skip
+_ANYWHERE = tuple(_DATA["anywhere"])
 
 
 def retraction(text: str) -> str | None:

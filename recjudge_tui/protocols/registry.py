@@ -30,8 +30,9 @@ from recjudge_tui.protocols.base import (
     turned,
 )
 from recjudge_tui.protocols.flags import FlagReader
+from recjudge_tui.protocols.prose import name_key
 from recjudge_tui.protocols.rendering import messages, profile_messages
-from recjudge_tui.protocols.replies import PROFILE_FIELD, Fields, field_key, label_of, read_fields, text_of
+from recjudge_tui.protocols.replies import PROFILE_FIELD, Fields, label_of, read_fields, text_of
 
 
 def protocol(name: str) -> Protocol:
@@ -51,17 +52,26 @@ def _question(
     aspect: str,
     sampling: Sampling,
     fields: dict[str, Any],
-    schema_name: str,
-    label_field: str,
+    names: tuple[str, str],
 ) -> Request:
+    """The request for these fields; `names` are the schema's and that of the field whose confidence is wanted."""
     return Request(
         messages=messages(prompt, shown, aspect),
         reply_schema=object_schema(fields),
-        schema_name=schema_name,
-        label_field=label_field,
+        schema_name=names[0],
+        label_field=names[1],
         sampling=sampling,
         material=shown,
     )
+
+
+def _fields(prompt: Prompt, aspects: tuple[AspectSpec, ...]) -> dict[str, Any]:
+    """A reasoning, unless the variable `reasoning` is `none`, and the label of each aspect."""
+    reasoning = {"reasoning": text_schema(LONGEST_REASONING)}
+    return {
+        **({} if prompt.variables.get("reasoning") == "none" else reasoning),
+        **{spec.field: answer_schema(prompt, spec.name) for spec in aspects},
+    }
 
 
 def rating_request(
@@ -69,48 +79,43 @@ def rating_request(
 ) -> Request:
     """A request for a rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
-    ratings = {spec.field: answer_schema(prompt, spec.name) for spec in aspects}
-    reasoning = (
-        {} if prompt.variables.get("reasoning") == "none" else {"reasoning": text_schema(LONGEST_REASONING)}
-    )
-    label_field = aspects[0].field if len(aspects) == 1 and prompt.scale is None else ""
-    return _question(
-        prompt,
-        material,
-        aspect,
-        sampling,
-        {**reasoning, **ratings},
-        schema_name="ratings",
-        label_field=label_field,
-    )
+    field = aspects[0].field if len(aspects) == 1 and prompt.scale is None else ""
+    return _question(prompt, material, aspect, sampling, _fields(prompt, aspects), ("ratings", field))
 
 
 def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
     """One answer for each aspect asked about, all with the reply's reasoning. Raises ReplyFault."""
-    aspects = prompt.aspects_of(aspect)
+    return _parsed(prompt, reply, order, prompt.aspects_of(aspect))[0]
+
+
+def _parsed(
+    prompt: Prompt, reply: Reply, order: Order, aspects: tuple[AspectSpec, ...]
+) -> tuple[ParsedReply, Fields]:
+    """An answer for each aspect, in the order of the systems, all with the reply's reasoning; and the fields read."""
     fields, parsed_by = read_fields(prompt, reply, aspects)
     confidence = reply.label_confidence if len(aspects) == 1 else None
-    reasoning = text_of(fields.get("reasoning"))
-    answers = (_answer(prompt, spec, fields, "", reasoning, confidence) for spec in aspects)
-    return ParsedReply(answers=tuple(answers), parsed_by=parsed_by)
-
-
-def _answer(
-    prompt: Prompt, spec: AspectSpec, fields: Fields, order: Order, reasoning: str, confidence: float | None
-) -> Answer:
-    label = label_of(prompt, spec, fields[field_key(spec.field)])
-    if order:
-        label = turned(prompt, spec.name, label, order)
-    return Answer(
-        aspect=spec.name, value=label.value, label=label.name, reasoning=reasoning, confidence=confidence
-    )
+    answers = []
+    for spec in aspects:
+        label = label_of(prompt, spec, fields[name_key(spec.field)])
+        label = turned(prompt, spec.name, label, order) if order else label
+        reasoning = text_of(fields.get("reasoning"))
+        answers.append(
+            Answer(
+                aspect=spec.name,
+                value=label.value,
+                label=label.name,
+                reasoning=reasoning,
+                confidence=confidence,
+            )
+        )
+    return ParsedReply(answers=tuple(answers), parsed_by=parsed_by), fields
 
 
 def _pointwise_request(
     prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
 ) -> Request:
     spec, places = prompt.aspects[0], len(material.slates[0].items)
-    fields = {"reasoning": text_schema(LONGEST_REASONING), spec.field: answer_schema(prompt, spec.name)}
+    fields = _fields(prompt, (spec,))
     if prompt.issues:
         flagged = {
             "item": {"type": "integer", "enum": list(range(1, places + 1))},
@@ -119,16 +124,13 @@ def _pointwise_request(
         }
         items = object_schema(flagged)
         fields["flagged_items"] = {"type": "array", "items": items, "maxItems": 2 * places}
-    return _question(prompt, material, aspect, sampling, fields, "list_verdict", spec.field)
+    return _question(prompt, material, aspect, sampling, fields, ("list_verdict", spec.field))
 
 
 def _pointwise_parse(
     prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str
 ) -> ParsedReply:
-    spec = prompt.aspects[0]
-    fields, parsed_by = read_fields(prompt, reply, (spec,))
-    answer = _answer(prompt, spec, fields, "", text_of(fields.get("reasoning")), reply.label_confidence)
-    parsed = ParsedReply(answers=(answer,), parsed_by=parsed_by)
+    parsed, fields = _parsed(prompt, reply, "", prompt.aspects[:1])
     try:
         flags = FlagReader(prompt, material).read(fields.get("flagged_items"))
     except ReplyFault as fault:
@@ -137,33 +139,31 @@ def _pointwise_parse(
     return parsed.model_copy(update={"flags": flags})
 
 
+def _shown(material: Material, order: Order) -> Material:
+    return material.swapped() if order == "ba" else material
+
+
 def _pair_request(
     prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
 ) -> Request:
-    shown = material.swapped() if order == "ba" else material
-    spec = prompt.aspects[0]
-    fields = {"reasoning": text_schema(LONGEST_REASONING), spec.field: answer_schema(prompt, spec.name)}
-    return _question(prompt, shown, aspect, sampling, fields, "pair_verdict", spec.field)
+    fields, names = _fields(prompt, prompt.aspects[:1]), ("pair_verdict", prompt.aspects[0].field)
+    return _question(prompt, _shown(material, order), aspect, sampling, fields, names)
 
 
 def _pair_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
-    spec = prompt.aspects[0]
-    fields, parsed_by = read_fields(prompt, reply, (spec,))
-    answer = _answer(prompt, spec, fields, order, text_of(fields.get("reasoning")), reply.label_confidence)
-    return ParsedReply(answers=(answer,), parsed_by=parsed_by)
+    return _parsed(prompt, reply, order, prompt.aspects[:1])[0]
 
 
 def _arena_request(
     prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
 ) -> Request:
-    shown = material.swapped() if order == "ba" else material
     aspects = prompt.aspects_of(aspect)
     fields: dict[str, Any] = {}
     for spec in aspects:
         fields[analysis_field(spec)] = text_schema(LONGEST_ANALYSIS)
         fields[spec.field] = answer_schema(prompt, spec.name)
-    label_field = _decisive(aspects).field
-    return _question(prompt, shown, aspect, sampling, fields, "arena_verdict", label_field)
+    names = ("arena_verdict", _decisive(aspects).field)
+    return _question(prompt, _shown(material, order), aspect, sampling, fields, names)
 
 
 def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:
@@ -173,15 +173,16 @@ def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:
 
 def _arena_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
     aspects = prompt.aspects_of(aspect)
-    fields, parsed_by = read_fields(prompt, reply, aspects)
+    parsed, fields = _parsed(prompt, reply, order, aspects)
     answers = []
-    for spec in aspects:
+    for spec, answer in zip(aspects, parsed.answers, strict=True):
         last = spec == _decisive(aspects)
         # if a reply has one reasoning for all aspects, it belongs to the decisive one
-        analysis = fields.get(field_key(analysis_field(spec))) or (fields.get("reasoning") if last else "")
+        analysis = fields.get(name_key(analysis_field(spec))) or (fields.get("reasoning") if last else "")
         confidence = reply.label_confidence if last else None
-        answers.append(_answer(prompt, spec, fields, order, text_of(analysis), confidence))
-    return ParsedReply(answers=tuple(answers), parsed_by=parsed_by)
+        told = {"reasoning": text_of(analysis), "confidence": confidence}
+        answers.append(answer.model_copy(update=told))
+    return parsed.model_copy(update={"answers": tuple(answers)})
 
 
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:

@@ -62,9 +62,8 @@ class Lines(str):
 
 
 def as_data(value: object) -> str:
-    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could
-    end a frame.
-    """
+    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could end
+    a frame."""
     if isinstance(value, Lines):
         return value
     text = safe_text(value)
@@ -85,22 +84,19 @@ def with_article(noun: object) -> str:
 
 
 def item_line(item: Record, *attributes: str) -> Lines:
-    """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts
-    are left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category.
-    """
+    """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts are
+    left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category."""
     _check(item, ItemView, "item_line expects an item")
     more = item["attributes"]
-    known = tuple((name, more[name]) for name in attributes if more.get(name))
+    known = tuple((name, more.get(name, "")) for name in attributes)
     image = item["image"]
-    return _item_line(item["title"], item["brand"], item["category"], known, image["digest"] if image else "")
+    parts = (("brand", item["brand"]), ("category", item["category"]), *known)
+    return _item_line(item["title"], parts, image["digest"] if image else "")
 
 
 # cached, because the same items are in many lists and histories
 @lru_cache(maxsize=20_000)
-def _item_line(
-    title: str, brand: str, category: str, attributes: tuple[tuple[str, str], ...], image: str
-) -> Lines:
-    parts = (("brand", brand), ("category", category), *attributes)
+def _item_line(title: str, parts: tuple[tuple[str, str], ...], image: str) -> Lines:
     named = [f"{name}: {_part(value)}" for name, value in parts if value]
     return Lines(" | ".join([_part(title), *named]) + (f"\x00{image}\x00" if image else ""))
 
@@ -111,29 +107,17 @@ def item_lines(items: Iterable[Record], *attributes: str) -> Lines:
 
 
 def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
-    """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line.
-
-    The value of events of other types than `rating` is shown only with `values`; so is the scale, where it is known.
-    """
+    """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line. The value of events of other types
+    than `rating` is shown only with `values`; so is the scale, where it is known."""
     _check(event, ShownEvent, "event_line expects an event")
     item = event["item"]
     what = item_line(item, *attributes) if item else f"“{_part(event['text'])}”"
-    value = _value(event) if values else _rating(event)
-    head = f"{_part(event['timestamp'][:10])} {_part(event['type'])}".strip()
-    return Lines(f"{head}: {what}{value}")
-
-
-def _rating(event: Record) -> str:
-    rating = event["value"]
-    return f" | rated {rating:g}" if rating is not None and event["type"] == RATING else ""
-
-
-def _value(event: Record) -> str:
-    if event["value"] is None:
-        return ""
-    scale = event["scale"]
-    word = "rated" if scale or action_of(event["type"]) == "rated" else "value"
-    return f" | {word} {event['value']:g}" + (f" on a scale of {scale[0]:g} to {scale[1]:g}" if scale else "")
+    value, kind, scale, shown = event["value"], event["type"], event["scale"] if values else None, ""
+    if value is not None and (values or kind == RATING):
+        word = "rated" if scale or kind == RATING or action_of(kind) == "rated" else "value"
+        shown = f" | {word} {value:g}" + (f" on a scale of {scale[0]:g} to {scale[1]:g}" if scale else "")
+    head = f"{_part(event['timestamp'][:10])} {_part(kind)}".strip()
+    return Lines(f"{head}: {what}{shown}")
 
 
 def event_lines(events: Iterable[Record], *attributes: str, values: bool = False) -> Lines:
@@ -161,17 +145,12 @@ def system_text(prompt: Prompt, top_k: int, aspect: str = "") -> str:
 def _system_text(key: Same, top_k: int, aspect: str) -> str:
     prompt = key.model
     assert isinstance(prompt, Prompt)
-    return _rendered(
-        prompt,
-        prompt.system,
-        "system",
-        {
-            **_of_prompt(key, aspect),
-            "top_k": top_k,
-            "good_from": bound(0.7, top_k),
-            "partial_from": bound(0.4, top_k),
-        },
-    )
+    return _rendered(prompt, prompt.system, "system", {**_of_prompt(key, aspect), **_bounds(top_k, top_k)})
+
+
+def _bounds(top_k: int, length: int) -> dict[str, Any]:
+    """The items asked for, and how many fitting ones make a list of this length good and partial."""
+    return {"top_k": top_k, "good_from": bound(0.7, length), "partial_from": bound(0.4, length)}
 
 
 @lru_cache(maxsize=32)
@@ -179,42 +158,35 @@ def _of_prompt(key: Same, aspect: str) -> Mapping[str, Any]:
     """The fields of the prompt that both texts get."""
     prompt = key.model
     assert isinstance(prompt, Prompt)
+
+    def worded(models: Iterable[Model], field: str) -> tuple[Record, ...]:
+        """Copies for a template, with the run's words in the text of one field."""
+        records: tuple[Record, ...] = tuple(map(plain, models))
+        for copy in records:
+            copy[field] = prompt.worded(copy[field])
+        return records
+
     return {
-        "labels": _worded(prompt, prompt.labels, "meaning"),
+        "labels": worded(prompt.labels, "meaning"),
         "scale": plain(prompt.scale),
-        "aspects": _worded(prompt, prompt.aspects_of(aspect), "question"),
-        "issues": _worded(prompt, prompt.issues, "meaning"),
+        "aspects": worded(prompt.aspects_of(aspect), "question"),
+        "issues": worded(prompt.issues, "meaning"),
         "examples": plain(prompt.shown_examples()),
         "variables": plain(prompt.variables),
     }
 
 
-def _worded(prompt: Prompt, models: Iterable[Model], field: str) -> tuple[Record, ...]:
-    """Copies for a template, with the run's words in the text of one field."""
-    records = tuple(plain(model) for model in models)
-    for copy in records:
-        copy[field] = prompt.worded(copy[field])
-    return records
-
-
 def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
     """The text of one case, lists in the order of `material.slates`; the bounds are those of the first list's length."""
     length = len(material.slates[0].items) if material.slates else material.top_k
-    return _rendered(
-        prompt,
-        prompt.user,
-        "user",
-        {
-            "user": record(material.user),
-            "slates": tuple(map(record, material.slates)),
-            "explanation": plain(material.explanation),
-            "example": plain(material.example),
-            **_of_prompt(Same(prompt), aspect),
-            "top_k": material.top_k,
-            "good_from": bound(0.7, length),
-            "partial_from": bound(0.4, length),
-        },
-    )
+    of_case = {
+        "user": record(material.user),
+        "slates": tuple(map(record, material.slates)),
+        "explanation": plain(material.explanation),
+        "example": plain(material.example),
+    }
+    names = {**of_case, **_of_prompt(Same(prompt), aspect), **_bounds(material.top_k, length)}
+    return _rendered(prompt, prompt.user, "user", names)
 
 
 def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Message, Message]:
@@ -226,10 +198,8 @@ def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Mess
 
 
 def _with_images(text: str, material: Material) -> Message:
-    """The text of a case, with the images of its items beside their lines.
-
-    If the prompt writes items without `item_line`, the lines of items with images come above its text.
-    """
+    """The text of a case, with the images of its items beside their lines. If the prompt writes items without
+    `item_line`, the lines of items with images come above its text."""
     items = {item.item_id: item for item in material.items_with_images()}
     if items and not _IMAGE_MARK.search(text):
         lines = [f"- {item_line(record(item))}" for item in items.values()]
@@ -250,10 +220,8 @@ def _with_images(text: str, material: Material) -> Message:
 def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Message]:
     """The two messages of the call that writes a user's profile. Raises PromptError where the prompt has none."""
     if prompt.profile is None:
-        raise PromptError(
-            f"prompt “{prompt.name}” has no instructions for writing a profile",
-            next_step="Give it a [profile] table.",
-        )
+        fault = f"prompt “{prompt.name}” has no instructions for writing a profile"
+        raise PromptError(fault, next_step="Give it a [profile] table.")
     names = {"user": record(material.user), "variables": plain(prompt.variables)}
     return (
         Message(role="system", content=_rendered(prompt, prompt.profile.system, "system", names)),
@@ -313,7 +281,7 @@ def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> 
         raise PromptError(
             f"prompt “{prompt.name}” cannot be rendered",
             f"In its {where}{f', line {line}' if line else ''}: {fault}.",
-            "Correct the template; “recjudge prompt lint FILE” checks it.",
+            "Correct the template.",
         ) from error
 
 

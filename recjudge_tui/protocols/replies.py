@@ -80,10 +80,8 @@ _MOST_FIELDS = 200
 
 
 def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
-    """The reply as a mapping: every wanted field with the reply of one of its labels.
-
-    Raises ReplyFault; its message tells the model what is missing, wrong or said twice.
-    """
+    """The reply as a mapping: every wanted field with the reply of one of its labels. Raises ReplyFault; its message
+    tells the model what is missing, wrong or said twice."""
     text = reply.text.strip()
     while end := _END_TOKEN.search(text, max(len(text) - 20, 0)):
         text = text[: end.start()].rstrip()
@@ -98,7 +96,11 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     specs = tuple({label.reply: label for a in wanted for label in prompt.labels_of(a.name)}.values())
     labels = tuple(label.reply for label in specs)
     objects = json_objects(text, {*(name for aspect in wanted for name in _names(aspect)), *labels})
-    given = [each for each in objects if _is_answer(prompt, each.fields, wanted)]
+    given = [
+        each
+        for each in objects
+        if any(_given(each.fields, a) for a in wanted) and not _is_example(prompt, each.fields)
+    ]
     lines = _prose(text, objects).split("\n")
     flagged = flagged_section(lines, wanted) if prompt.issues and not given else ""
     labelled, summaries = label_lines(lines, wanted), summary_lines(lines)
@@ -112,8 +114,12 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
         after = _prose(text, [TextObject(first.fields, 0, first.end), *objects[objects.index(first) + 1 :]])
     elif labelled and {line.aspect for line in labelled} == set(wanted):
         fields = {**_spelled_out(prompt, lines, labelled), "flagged_items": flagged}
-        single = len(wanted) == 1
-        before, after = _beside(prompt, wanted[0], lines, labelled) if single else _around(lines, labelled)
+        before, after = _around(lines, labelled)
+        if len(wanted) == 1:
+            # the text before the first line that names a label, and the text after it without such lines
+            numbers = [line.number for line in labelled if _readable(prompt, wanted[0], line.value)]
+            before = "\n".join(lines[: numbers[0]])
+            after = "\n".join(x for n, x in enumerate(lines) if n > numbers[0] and n not in numbers)
     elif summaries:
         fields = _summary(prompt, lines, summaries[-1], wanted)
         before, after = _around(lines, summaries)
@@ -124,7 +130,7 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
         before, after = "", ""
     else:
         raise ReplyFault("no JSON object with the fields asked for was found")
-    replies = {fields[field_key(aspect.field)] for aspect in wanted}
+    replies = {fields[name_key(aspect.field)] for aspect in wanted}
     if fault := contradiction(before, after, wanted, replies, labels):
         raise ReplyFault(fault)
     return fields, parsed_by
@@ -149,13 +155,11 @@ def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
 
 def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
     """The one label that a text names: its words in any case, or, where that is clear, with other marks around them.
-
-    Labels that are numbers may be written as in `4/5` and `4 out of 5`, if 5 is the highest.
-    """
+    Labels that are numbers may be written as in `4/5` and `4 out of 5`, if 5 is the highest."""
     if len(text) > _LONGEST_LABEL:
         return None
     words, weak = text.casefold().split(), _weak(text)
-    numeric = all(_is_number(label.reply) for label in labels)
+    numeric = all(label.reply.isascii() and label.reply.isdigit() for label in labels)
     exact = [label for label in labels if label.reply.casefold().split() == words]
     if numeric and not exact:
         number = _number(text, max(float(label.reply) for label in labels))
@@ -168,10 +172,6 @@ def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
 def _weak(text: str) -> list[str]:
     """The words of a label without the marks around them."""
     return _BETWEEN.split(text.casefold().strip(_AROUND))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
 
 
 def _number(text: str, highest: float) -> float:
@@ -191,7 +191,7 @@ def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> F
         raise ReplyFault("the reply only repeats an example of the instructions")
     if len(reply) > _MOST_FIELDS:
         raise ReplyFault(f"the object has more than {_MOST_FIELDS} fields")
-    fields = {field_key(name): value for name, value in reply.items()}
+    fields = {name_key(name): value for name, value in reply.items()}
     for aspect in wanted:
         given = _given(reply, aspect)
         if not given:
@@ -201,14 +201,14 @@ def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> F
         replies = {label_of(prompt, aspect, value).reply for value in given}
         if len(replies) > 1:
             raise ReplyFault(f"“{aspect.field}” is given twice, with different values")
-        fields[field_key(aspect.field)] = replies.pop()
+        fields[name_key(aspect.field)] = replies.pop()
     return fields
 
 
 def _given(reply: Fields, aspect: AspectSpec) -> list[Any]:
     """The values at the top level of a reply under any name of the aspect."""
-    names = set(map(field_key, _names(aspect)))
-    return [value for name, value in reply.items() if value is not None and field_key(name) in names]
+    names = set(map(name_key, _names(aspect)))
+    return [value for name, value in reply.items() if value is not None and name_key(name) in names]
 
 
 def _names(aspect: AspectSpec) -> tuple[str, ...]:
@@ -219,20 +219,11 @@ def _is_example(prompt: Prompt, reply: Fields) -> bool:
     return any(reply == example.reply for example in prompt.examples)
 
 
-def _is_answer(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> bool:
-    return any(_given(reply, aspect) for aspect in wanted) and not _is_example(prompt, reply)
-
-
 def text_of(value: object) -> str:
     """The text of a field: a text as it is, another value as JSON, nothing as an empty text."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False) if value else ""
-
-
-def field_key(name: str) -> str:
-    """The key of a field in the mapping of `read_fields`, however the reply spelled it."""
-    return name_key(name)
 
 
 def _readable(prompt: Prompt, aspect: AspectSpec, value: object) -> str | None:
@@ -251,11 +242,9 @@ def _check_agreement(
     summaries: list[SummaryLine],
 ) -> None:
     """Raise ReplyFault where two objects differ in more than their words, or two places name different labels."""
-    for first, second in itertools.pairwise(given):
+    for first, second in itertools.pairwise(each.fields for each in given):
         if any(
-            second.fields.get(name, value) != value
-            for name, value in first.fields.items()
-            if not isinstance(value, str)
+            second.get(name, value) != value for name, value in first.items() if not isinstance(value, str)
         ):
             raise ReplyFault("it has two JSON objects that differ")
     for place, aspect in enumerate(wanted):
@@ -276,12 +265,12 @@ def _check_beside(
     objects: list[TextObject], prompt: Prompt, wanted: tuple[AspectSpec, ...], labels: tuple[LabelSpec, ...]
 ) -> None:
     """Raise ReplyFault if an object that is not the answer contains a requested field or a label, at any depth."""
-    names = {field_key(name) for aspect in wanted for name in _names(aspect)}
+    names = {name_key(name) for aspect in wanted for name in _names(aspect)}
     values: list[object] = [each.fields for each in objects if not _is_example(prompt, each.fields)]
     while values:
         value = values.pop()
         if isinstance(value, dict):
-            if names & set(map(field_key, value)):
+            if names & set(map(name_key, value)):
                 raise ReplyFault(
                     "the fields asked for are in a JSON object within another one, or hold no label"
                 )
@@ -305,23 +294,11 @@ def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> 
     return "\n".join(lines[: labelled[0].number]), "\n".join(lines[labelled[-1].number + 1 :])
 
 
-def _beside(
-    prompt: Prompt, aspect: AspectSpec, lines: list[str], labelled: list[LabelLine]
-) -> tuple[str, str]:
-    """The text before the first line that names a label, and the text after it without such lines."""
-    numbers = [line.number for line in labelled if _readable(prompt, aspect, line.value)]
-    after = [line for number, line in enumerate(lines) if number > numbers[0] and number not in numbers]
-    return "\n".join(lines[: numbers[0]]), "\n".join(after)
-
-
 def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
-    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect.
-
-    The text before and after those lines is the reasoning, including lines on an aspect that argue without naming a
-    label.
-    """
+    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect. The text before and after those
+    lines is the reasoning, including lines on an aspect that argue without naming a label."""
     fields: Fields = {
-        field_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply
+        name_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply
         for line in {line.aspect.name: line for line in labelled}.values()
     }
     labels = {line.number for line in labelled if _readable(prompt, line.aspect, line.value)}
@@ -337,7 +314,7 @@ def _summary(prompt: Prompt, lines: list[str], line: SummaryLine, wanted: tuple[
             f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(line.values)}"
         )
     given = {
-        field_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, line.values, strict=True)
+        name_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, line.values, strict=True)
     }
     return {**given, "reasoning": "\n".join(lines[: line.number]).strip()}
 
@@ -388,12 +365,9 @@ def whole_object(text: str) -> Fields | None:
 
 
 def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
-    """Every outermost JSON object in the text, in order; trailing commas are forgiven.
-
-    Raises ReplyFault if an object is cut off, because the text after it may belong to it, and if an invalid object
-    contains one of the words of the answer. Any other invalid object, such as a form from the instructions, has no
-    fields.
-    """
+    """Every outermost JSON object in the text, in order; trailing commas are forgiven. Raises ReplyFault if an object is
+    cut off, because the text after it may belong to it, and if an invalid object contains one of the words of the answer.
+    Any other invalid object, such as a form from the instructions, has no fields."""
     objects = []
     start = text.find("{")
     while start >= 0:
@@ -498,24 +472,18 @@ def parse_profile(reply: Reply) -> ParsedReply:
 
 
 def profile_text(text: str) -> str:
-    """The profile in a reply: the field of the last JSON object that has it, else the whole text.
-
-    Raises ReplyFault for anything else, such as an incomplete object.
-    """
+    """The profile in a reply: the field of the last JSON object that has it, else the whole text. Raises ReplyFault for
+    anything else, such as an incomplete object."""
     whole = whole_object(text)
     objects = [whole] if whole is not None else [each.fields for each in json_objects(text, [PROFILE_FIELD])]
-    profiles = [value for value in map(_profile_of, objects) if value is not None]
+    named = (value for fields in objects for name, value in fields.items() if name_key(name) == PROFILE_FIELD)
+    profiles = [value for value in named if isinstance(value, str)]
     profile = (profiles[-1] if profiles else text).strip()
     if not profiles and (PROFILE_FIELD + '"' in text or profile.startswith(("{", "["))):
         raise ReplyFault(f"it has no JSON object with the profile as text in the field “{PROFILE_FIELD}”")
     if not any(map(str.isalpha, profile)) or profile == "null":
         raise ReplyFault("the profile was empty")
     return profile[:LONGEST_PROFILE]
-
-
-def _profile_of(fields: Fields) -> str | None:
-    value = next((value for name, value in fields.items() if field_key(name) == PROFILE_FIELD), None)
-    return value if isinstance(value, str) else None
 
 
 # ---- loops -------------------------------------------------------------------------------------------------------
@@ -528,10 +496,8 @@ _SENTENCE = re.compile(r"[.!?;\n]+")
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences.
-
-    Numbers count as equal, so that numbered lines of the same words are a loop too.
-    """
+    """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences. Numbers
+    count as equal, so that numbered lines of the same words are a loop too."""
     end = " ".join(re.sub(r"\d+", "0", text[-_END:].casefold()).split())[::-1]
     # the border of every prefix (Knuth, Morris and Pratt): the period of a prefix is its length without the border
     borders = [0]

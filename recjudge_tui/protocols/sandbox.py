@@ -1,4 +1,4 @@
-"""Templates may come from strangers: they reach plain data and a few methods, and end before they cost much.
+"""Templates may come from strangers: they reach plain data, a few methods and filters, and end before they cost much.
 
 Python cannot be interrupted within one operation, so no value may grow large: what a filter, a call, an operator or a
 literal makes is measured as text at once, and the few operations that multiply their operands are checked before.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, wraps
+from math import prod
 from typing import Any
 
 from jinja2 import Template, Undefined, nodes, pass_context, pass_environment
@@ -33,25 +34,40 @@ LONGEST = 2_000_000
 MOST_MADE = 50_000_000
 _MOST_TAGS, _LONGEST_SOURCE = 5_000, 200_000
 _MOST_BITS = 10_000
-# for filters that copy the rest of the text at each step
-_LONGEST_COPIED = 20_000
+_STEPS_A_LOOK = 16
+_MOST_PLACES = 300
 # the characters of a list entry beside its text: brackets, a comma, a number
 _ENTRY = 20
 # fields of at most three digits
 _WIDE_FORMAT = re.compile(r"%[^%a-zA-Z]*(?:\*|\d{4})")
-
-# ---- data --------------------------------------------------------------------------------------------------------
-
-_PLAIN = frozenset({str, int, float, bool, type(None)})
-_WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (str, "text"), (bool, "a truth value"), ((int, float), "a number"), (type(None), "nothing"), (dict, "a mapping"),
-    ((list, tuple), "a sequence"), (Namespace, "a namespace"), (LoopContext, "a loop"),
+# Those that pad, wrap, mark up or search take too long, or make texts of any length; `safe` and `escape` have no meaning.
+_FILTERS = (
+    "abs attr capitalize count d default dictsort first float format groupby int items join last length list lower map max "
+    "min reject rejectattr replace reverse round select selectattr sort string sum title trim unique upper"
+)
+# No method that formats, fills or encodes: those reach into objects, or make texts of any length.
+_TEXT_METHODS = (
+    "capitalize casefold count endswith find index isalpha isdecimal isdigit islower isnumeric isspace istitle isupper join "
+    "lower lstrip partition removeprefix removesuffix replace rfind rpartition rsplit rstrip split splitlines startswith "
+    "strip swapcase title upper"
+)
+_LOOP = "changed cycle depth depth0 first index index0 last length nextitem previtem revindex revindex0"
+# type -> the methods that can be reached, and the type in words
+_KINDS: tuple[tuple[type | tuple[type, ...], str, str], ...] = (
+    (str, _TEXT_METHODS, "text"), (bool, "", "a truth value"), ((int, float), "", "a number"), (type(None), "", "nothing"),
+    (dict, "get items keys values", "a mapping"), (_GroupTuple, "grouper list count index", "a sequence"),
+    ((list, tuple), "count index", "a sequence"), (Namespace, "", "a namespace"), (LoopContext, _LOOP, "a loop"),
+    (object, "", "a function or other object"),
 )  # fmt: skip
 _RECORDS = {
     UserView: "a user", ItemView: "an item", ShownEvent: "an event", SlateView: "a list of recommendations",
     ExplanationView: "an explanation", LabelSpec: "a label", AspectSpec: "an aspect", ScaleSpec: "a scale",
     IssueSpec: "an issue type", Example: "an example",
 }  # fmt: skip
+
+# ---- data --------------------------------------------------------------------------------------------------------
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class Record(dict[str, Any]):
@@ -106,40 +122,23 @@ def described(value: object) -> str:
     """The type of a value in words for a message: `a user`, `text`, `a number`."""
     if isinstance(value, Record):
         return _RECORDS.get(value.kind, "a record")
-    return next((words for kinds, words in _WORDS if isinstance(value, kinds)), "a function or other object")
+    return next(words for kinds, _, words in _KINDS if isinstance(value, kinds))
+
+
+def _methods(value: object) -> list[str]:
+    return next(names.split() for kinds, names, _ in _KINDS if isinstance(value, kinds))
 
 
 # ---- effort ------------------------------------------------------------------------------------------------------
 
-
-class _Effort:
-    """What rendering one text has cost."""
-
-    def __init__(self) -> None:
-        self.steps = self.made = self.written = 0
-        self.ends = time.thread_time() + SECONDS
-
-    def add(self, made: int = 0, written: int = 0, steps: int = 1) -> None:
-        self.steps += steps
-        self.made += made
-        self.written += written
-        if self.steps > STEPS:
-            raise SecurityError(f"more than {STEPS:,} steps of loops and calls")
-        if self.written > LONGEST:
-            raise _too_long()
-        if self.made > MOST_MADE:
-            raise SecurityError(f"it makes texts and lists of more than {MOST_MADE:,} characters in all")
-        if time.thread_time() > self.ends:
-            raise SecurityError(f"it takes more than {SECONDS:g} s")
-
-
-_EFFORT: ContextVar[_Effort | None] = ContextVar("effort", default=None)
+# of the text that is rendered: steps, characters made, characters written, and when its time ends
+_EFFORT: ContextVar[list[float] | None] = ContextVar("effort", default=None)
 
 
 @contextmanager
 def limited_effort() -> Iterator[None]:
     """Count the effort of rendering one text, and end it with SecurityError if it is too much."""
-    token = _EFFORT.set(_Effort())
+    token = _EFFORT.set([0, 0, 0, time.thread_time() + SECONDS])
     try:
         yield
     finally:
@@ -147,8 +146,25 @@ def limited_effort() -> Iterator[None]:
 
 
 def _spend(made: int = 0, written: int = 0, steps: int = 1) -> None:
-    if (effort := _EFFORT.get()) is not None:
-        effort.add(made, written, steps)
+    if (effort := _EFFORT.get()) is None:
+        return
+    effort[0] += steps
+    effort[1] += made
+    effort[2] += written
+    if effort[0] > STEPS:
+        raise SecurityError(f"more than {STEPS:,} steps of loops and calls")
+    if effort[1] > MOST_MADE:
+        raise SecurityError(f"it makes texts and lists of more than {MOST_MADE:,} characters in all")
+    _product(int(effort[2]))
+    # asking for the time is a system call
+    if steps and effort[0] % _STEPS_A_LOOK == 0 and time.thread_time() > effort[3]:
+        raise SecurityError(f"it takes more than {SECONDS:g} s")
+
+
+def _product(*factors: int) -> None:
+    """Refuse an operation that would make a text of so many characters."""
+    if prod(factors) > LONGEST:
+        raise SecurityError(f"a text of more than {LONGEST:,} characters")
 
 
 def _size(value: object) -> int:
@@ -161,10 +177,9 @@ def _size(value: object) -> int:
             waiting += (*dict.keys(part), *part.values())
         elif isinstance(part, (list, tuple)):
             waiting += part
-        elif isinstance(part, int) and part.bit_length() > _MOST_BITS:
-            raise SecurityError("a number of more than 3,000 digits")
-        if size + _ENTRY * len(waiting) > LONGEST:
-            raise _too_long()
+        elif isinstance(part, int):
+            _check_bits(part.bit_length())
+        _product(size + _ENTRY * len(waiting))
     return size
 
 
@@ -177,71 +192,45 @@ def _made(value: Any) -> Any:
     return value
 
 
-def _product(*factors: int) -> None:
-    """Refuse an operation that would make a text of so many characters."""
-    length = 1
-    for factor in factors:
-        length *= factor
-    if length > LONGEST:
-        raise _too_long()
+def _check_bits(bits: int) -> None:
+    if bits > _MOST_BITS:
+        raise SecurityError("a number of more than 3,000 digits")
 
 
-def _too_long() -> SecurityError:
-    return SecurityError(f"a text of more than {LONGEST:,} characters")
-
-
-def _check_format(text: str, values: object) -> None:
-    if _WIDE_FORMAT.search(text):
-        raise SecurityError("a field of a text is too wide")
-    _product(text.count("%") + 1, 1_000 + _size(values))
-
-
-def _check_replaced(text: str, first: str, second: str) -> None:
-    # whichever of the two is the old one
-    _product(max(text.count(first) * len(second), text.count(second) * len(first)) or 1)
+def _check(name: str, value: Any, others: Iterable[Any]) -> None:
+    """Refuse an operation that makes a huge value of small ones: a filter, a method or an operator by its name."""
+    texts = [other for other in others if isinstance(other, str)]
+    if name == "replace" and len(texts) > 1:
+        # whichever of the two is the old one
+        old, new = texts[:2]
+        _product(max(str(value).count(old) * len(new), str(value).count(new) * len(old)) or 1)
+    elif name == "join":
+        _product(max(map(len, texts), default=0), len(value) if hasattr(value, "__len__") else 1)
+        _size(value)
+    elif name == "format":
+        if _WIDE_FORMAT.search(str(value)):
+            raise SecurityError("a field of a text is too wide")
+        _product(str(value).count("%") + 1, 1_000 + _size(list(others)))
+    elif name == "round" and any(isinstance(o, int) and abs(o) > _MOST_PLACES for o in others):
+        raise SecurityError(f"a number for “round” is larger than {_MOST_PLACES}")
+    elif name == "sum" and any(isinstance(other, (list, tuple)) for other in others):
+        raise SecurityError("“sum” adds numbers, not lists")
 
 
 def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter or test that counts as a step, takes small numbers, and makes no huge value of small ones."""
+    """A filter or test that counts as a step and is measured."""
     # the first argument of some is the environment or the context
     place = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)
     def limited(*arguments: Any, **named: Any) -> Any:
         _spend()
-        value, others = arguments[place], (*arguments[place + 1 :], *named.values())
-        texts = [other for other in others if isinstance(other, str)]
-        longest = max(map(len, texts), default=0)
-        widest = max((abs(other) for other in others if isinstance(other, (int, float))), default=0)
-        if widest > _LARGEST_ARGUMENT.get(name, widest):
-            raise SecurityError(f"a number for “{name}” is larger than {_LARGEST_ARGUMENT[name]:,}")
-        if name == "replace" and len(texts) > 1:
-            _check_replaced(str(value), texts[0], texts[1])
-        elif name == "join":
-            value = list(value) if not isinstance(value, (str, Undefined)) else value
-            arguments = (*arguments[:place], value, *arguments[place + 1 :])
-            _product(max(longest, 1), len(value) if longest else 1)
-        elif name == "format":
-            _check_format(str(value), list(others))
-        elif name == "indent" and isinstance(value, str):
-            _product(value.count("\n") + 1, max(int(widest), longest, 4))
-        elif name in _COPYING and isinstance(value, str):
-            if len(value) > _LONGEST_COPIED:
-                raise SecurityError(f"a text of more than {_LONGEST_COPIED:,} characters for “{name}”")
-            _product(len(value), max(longest, 1))
-        elif name == "sum" and any(isinstance(other, (list, tuple)) for other in others):
-            raise SecurityError("“sum” adds numbers, not lists")
+        if name == "join" and isinstance(arguments[place], Iterator):
+            arguments = (*arguments[:place], list(arguments[place]), *arguments[place + 1 :])
+        _check(name, arguments[place], [*arguments[place + 1 :], *named.values()])
         return _made(function(*arguments, **named))
 
     return limited
-
-
-_LARGEST_ARGUMENT = {
-    "tojson": 16, **dict.fromkeys(("center", "indent", "truncate", "wordwrap", "batch", "slice", "round"), 10_000)
-}  # fmt: skip
-_COPYING = ("title", "wordwrap", "striptags", "wordcount")
-# they search for patterns in more than linear time, take long for long lists, or differ each time
-_LEFT_OUT = {"urlize", "xmlattr", "pprint", "random"}
 
 
 # ---- environment -------------------------------------------------------------------------------------------------
@@ -252,35 +241,10 @@ class _Namespace(Namespace):
         return "<a namespace>"
 
 
-# No method that formats, fills or encodes: those reach into objects, or make texts of any length.
-_TEXT_METHODS = (
-    "capitalize casefold count endswith find index isalpha isdecimal isdigit islower isnumeric isspace istitle isupper join "
-    "lower lstrip partition removeprefix removesuffix replace rfind rpartition rsplit rstrip split splitlines startswith "
-    "strip swapcase title upper"
-)
-_METHODS: tuple[tuple[type, str], ...] = (
-    (str, _TEXT_METHODS),
-    (dict, "get items keys values"),
-    (_GroupTuple, "grouper list count index"),
-    (list, "count index"),
-    (tuple, "count index"),
-    (
-        LoopContext,
-        "changed cycle depth depth0 first index index0 last length nextitem previtem revindex revindex0",
-    ),
-)
-
-
-def _methods(obj: object) -> list[str]:
-    return next((names.split() for kind, names in _METHODS if isinstance(obj, kind)), [])
-
-
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """An environment in which a template reaches data and the methods listed here, and nothing else of any object.
-
-    The fields of a record win over methods: `slates[0].items`. Any other name is undefined: using it ends the rendering
-    with an error that says what may be used. A name that begins with “_” ends it at once, except a key of a dict.
-    """
+    """An environment in which a template reaches data and the methods listed above, and nothing else of any object. The
+    fields of a record win over methods: `slates[0].items`. Any other name is undefined: using it ends the rendering with
+    an error that says what may be used. A name that begins with “_” ends it at once, except a key of a dict."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
@@ -294,12 +258,14 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             return text
 
         super().__init__(**options, finalize=finalize, optimized=False)
-        self.globals = {"range": self.globals["range"], "dict": _dict, "namespace": _Namespace}
+        # `dict` as a function, so that the type and its methods stay out of reach
+        self.globals = {"range": self.globals["range"], "dict": lambda *p, **named: dict(*p, **named)}
+        self.globals["namespace"] = _Namespace
         # Jinja2 types them as functions
-        known: Any = {**self.filters, **filters, "attr": _attr}
+        known: Any = {**{name: self.filters[name] for name in _FILTERS.split()}, **filters, "attr": _attr}
         tests: Any = self.tests
-        self.filters = {name: _limited(name, known[name]) for name in known.keys() - _LEFT_OUT}
-        self.filters |= {"_counted": _counted, "_joined": _joined, "_made": _checked}
+        self.filters = {name: _limited(name, function) for name, function in known.items()}
+        self.filters |= {"_counted": _counted, "_joined": _joined, "_made": _made}
         self.tests = {name: _limited(name, test) for name, test in tests.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -318,22 +284,16 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         args = tuple(list(arg) if isinstance(arg, Iterator) else arg for arg in args)
         _spend()
         owner, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
-        if isinstance(owner, str) and name == "replace" and len(args) > 1:
-            _check_replaced(owner, str(args[0]), str(args[1]))
-        elif isinstance(owner, str) and name == "join" and args:
-            _product(max(len(owner), 1), len(args[0]) if hasattr(args[0], "__len__") else 1)
-            _size(args[0])
+        if isinstance(owner, str) and args:
+            _check(name, *((args[0], [owner]) if name == "join" else (owner, args)))
         return _made(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
-            _check_format(left, right)
+            _check("format", left, [right])
         elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
-            bits = (
-                left.bit_length() + right.bit_length() if operator == "*" else left.bit_length() * abs(right)
-            )
-            if bits > _MOST_BITS:
-                raise SecurityError("a number of more than 3,000 digits")
+            bits = left.bit_length()
+            _check_bits(bits + right.bit_length() if operator == "*" else bits * abs(right))
         elif operator == "*" and (isinstance(left, int) or isinstance(right, int)):
             times, many = (left, right) if isinstance(left, int) else (right, left)
             _product(max(times, 0), _size(many) if hasattr(many, "__len__") else 1)
@@ -373,16 +333,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def _refused(self, obj: Any, name: str) -> Undefined:
         what = described(obj)
         usable = ", ".join(obj if isinstance(obj, Record) else _methods(obj))
-        if not usable:
-            return self.undefined(f"a template may not use “{name}” of {what}", obj=obj, name=name)
         keys = "its keys and " if type(obj) is dict else ""
         hint = f"{what} has no “{name}” for a template; a template may use {keys}{usable}"
-        return self.undefined(hint, obj=obj, name=name)
-
-
-def _dict(*pairs: Any, **named: Any) -> dict[Any, Any]:
-    """`dict` for templates: a function, so that the type and its methods stay out of reach."""
-    return dict(*pairs, **named)
+        return self.undefined(hint if usable else f"a template may not use “{name}” of {what}", obj, name)
 
 
 @pass_environment
@@ -393,35 +346,27 @@ def _attr(environment: TemplateSandbox, obj: Any, name: str) -> Any:
 
 def _counting(tree: nodes.Template) -> nodes.Template:
     """The tree with its own text counted wherever it may be written again, and lists, slices and `~` measured."""
-    repeated: tuple[type[nodes.For | nodes.Macro | nodes.CallBlock], ...] = (
-        nodes.For,
-        nodes.Macro,
-        nodes.CallBlock,
-    )
-    for part in list(tree.find_all(repeated)):
+    for part in list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock))):
         written = nodes.Const(sum(len(data.data) for data in part.find_all(nodes.TemplateData)))
         if isinstance(part, nodes.For):
             part.iter = _filtered(part.iter, "_counted", written)
-        else:
+        elif isinstance(part, (nodes.Macro, nodes.CallBlock)):
             once = _filtered(nodes.List([nodes.Const("")], lineno=part.lineno), "_counted", written)
             part.body.insert(0, nodes.Output([_filtered(once, "join")], lineno=part.lineno))
     # the innermost first
     for parent in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(parent.iter_fields()):
-            if isinstance(value, list):
-                setattr(parent, name, [_measured(part) for part in value])
-            else:
-                setattr(parent, name, _measured(value))
+            measured = list(map(_measured, value)) if isinstance(value, list) else _measured(value)
+            setattr(parent, name, measured)
     return tree
 
 
 def _measured(value: Any) -> Any:
     if isinstance(value, nodes.Concat):
         return _filtered(_filtered(nodes.List(value.nodes, lineno=value.lineno), "_made"), "_joined")
-    loaded = isinstance(value, (nodes.List, nodes.Dict)) or (
-        isinstance(value, nodes.Tuple) and value.ctx == "load"
-    )
-    if loaded or (isinstance(value, nodes.Getitem) and isinstance(value.arg, nodes.Slice)):
+    loaded = isinstance(value, (nodes.List, nodes.Dict)) or getattr(value, "ctx", "") == "load"
+    sliced = isinstance(value, nodes.Getitem) and isinstance(value.arg, nodes.Slice)
+    if sliced or (loaded and isinstance(value, (nodes.List, nodes.Dict, nodes.Tuple))):
         return _filtered(value, "_made")
     return value
 
@@ -437,10 +382,6 @@ def _counted(values: Iterable[Any], written: int) -> Iterator[Any]:
     for value in values:
         _spend(written=max(written, 0))
         yield value
-
-
-def _checked(value: Any) -> Any:
-    return _made(value)
 
 
 def _joined(parts: list[Any]) -> str:

@@ -23,10 +23,20 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import categories, label_names, rater_notes, scale_notes, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first, whole
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    real,
+    seen_first,
+    whole,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS
-from recjudge_tui.reports.words import orientation_notes
+from recjudge_tui.reports.words import orientation_notes, p_text
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -136,37 +146,19 @@ class Part:
         return self.both.y - self.both.x
 
     @property
-    def up(self) -> int:
-        return int((self.differences > 0).sum())
-
-    @property
-    def down(self) -> int:
-        return int((self.differences < 0).sum())
-
-    @property
     def changed(self) -> int:
-        return self.up + self.down
-
-    @property
-    def directed(self) -> bool:
-        """Whether a rise and a fall of the value mean something."""
-        return self.ordered and not self.both.seen.mirrored and not self.note
-
-    @property
-    def outside(self) -> tuple[int, int, int]:
-        """How many cases only the first, only the second was asked about, and where either failed; all outside n."""
-        a, b = self.pairs.state
-        asked = (a != ABSENT) & (b != ABSENT)
-        failed = asked & ((a == FAILED) | (b == FAILED))
-        return int((b == ABSENT).sum()), int((a == ABSENT).sum()), int(failed.sum())
+        return int(np.count_nonzero(self.differences))
 
     @cached_property
     def change(self) -> Estimate:
         """The mean of the second minus the mean of the first, with its interval over users."""
         if not self.both.n:
             return undefined("no case that both were asked about")
-        widest = None if self.bounds is None else self.bounds[1] - self.bounds[0]
-        reach = None if widest is None else (-widest, widest)
+        reach = (
+            None
+            if self.bounds is None
+            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
+        )
         return mean_estimate(self.differences, self.both.user, reach)
 
     @cached_property
@@ -213,7 +205,8 @@ class Part:
                 return {"note": join_notes(NO_USER_CHANGED, about_means)}
             return {"test": SIGN_FLIPS, "p": p, "note": about_means}
         if between_two:
-            return {"test": MCNEMAR, "p": sign_test(self.up, self.down), "note": about_means}
+            up, down = (int((sign * self.differences > 0).sum()) for sign in (1, -1))
+            return {"test": MCNEMAR, "p": sign_test(up, down), "note": about_means}
         margins, few = stuart_maxwell(self.counts), ""
         if self.changed < _FEW:
             few = f"only {self.changed} cases changed, so chi-squared is only approximate"
@@ -269,7 +262,7 @@ def compare(project: Project, choose: Options) -> Table:
     return transitions(changes) if choose.table == "transitions" else cases_table(changes)
 
 
-def written(table: Table, fmt: str) -> str | None:
+def written(table: Table, fmt: str, _whole: bool) -> str | None:
     """The prompts as text are a diff that programs can read."""
     headers = table.settings.get("diff")
     if fmt != "text" or not isinstance(headers, list):
@@ -306,13 +299,8 @@ def shared_questions(project: Project, sides: Sides, selection: Selection) -> li
 
 
 def compare_sides(
-    project: Project,
-    sides: Sides,
-    selection: Selection,
-    among: Sequence[Meeting] | None = None,
-    *,
-    by_system: bool = False,
-) -> Changes:
+    project: Project, sides: Sides, selection: Selection, among: Sequence[Meeting] | None = None, *, by_system: bool = False
+) -> Changes:  # fmt: skip
     """Two sides on the questions that both answered, or on some of these; the prompts are those of the first question."""
     first, second = sides
     if among is None:
@@ -416,8 +404,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     """Whether the changes went towards a rater: the one named, else, of two judges, the people or consensus with the most
     labels on these cases; None where there are fewer than FEWEST_CASES. How many of the `n` cases that it answered moved
     towards it and away, and the agreement of both sides with it."""
-    project, met = changes.project, part.both
-    raters = changes.ratings.raters
+    project, met, raters = changes.project, part.both, changes.ratings.raters
     if truth is not None:
         source(project, truth)
     sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
@@ -435,20 +422,19 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     for question, verdicts in verdicts_of(project, beside, changes.selection).verdicts.items():
         values = np.full(met.cases.ids.size, np.nan)
         values[verdicts.row] = verdicts.value
-        given[question] = values[met.row]
-    counts = {question: int((~np.isnan(values)).sum()) for question, values in given.items()}
-    chosen = max(beside, key=lambda question: (counts[question], rank_of(raters[question.rater])))
-    if counts[chosen] < FEWEST_CASES:
+        given[question] = values[met.row] * met.seen.turn
+    known = {question: ~np.isnan(values) for question, values in given.items()}
+    chosen = max(beside, key=lambda question: (known[question].sum(), rank_of(raters[question.rater])))
+    kept = known[chosen]
+    if kept.sum() < FEWEST_CASES:
         return None
-    at = given[chosen] * met.seen.turn
-    kept = ~np.isnan(at)
-    x, y, t, user = met.x[kept], met.y[kept], at[kept], met.user[kept]
+    x, y, t, user = met.x[kept], met.y[kept], given[chosen][kept], met.user[kept]
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
+    labels = met.seen.labels(sorted(level.low for level in part.levels))
     found = agreement_change(
-        RatedPair(y, t, user), RatedPair(x, t, user), met.seen.labels(sorted(level.low for level in part.levels)),
-        stat, mirrored=met.seen.mirrored,
-    )  # fmt: skip
+        RatedPair(y, t, user), RatedPair(x, t, user), labels, stat, mirrored=met.seen.mirrored
+    )
     return {
         "truth": chosen.rater, "n": int(kept.sum()), "towards": int((after < before).sum()),
         "away": int((after > before).sum()), "stat": stat, "before": found.earlier, "after": found.later,
@@ -462,11 +448,9 @@ _WHO = columns("rater_a|From", "rater_b|To", "protocol aspect system")
 _SUMMARY = columns(
     "n", "changed|Changed|int", "share", "up|Up|int", "down|Down|int", "users_up|(Users up)|int",
     "users_down|(Users down)|int", "up_is|Up is", "down_is|Down is", "test|Test", "statistic|(Statistic)|float",
-    "df|(df)|int", "p|P|float|4", Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
-    Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
-    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4), "mean_a|(Mean from)|float",
-    "mean_b|(Mean to)|float", "difference|Difference|float", "ci_low ci_high", "only_a|Only from|int",
-    "only_b|Only to|int", "failed note",
+    "df|(df)|int", "p|P|float|4", "p_holm|(P (Holm))|float|4", "p_symmetry|(P (symmetry))|float|4",
+    "p_symmetry_holm|(P (symmetry, Holm))|float|4", "mean_a|(Mean from)|float", "mean_b|(Mean to)|float",
+    "difference|Difference|float", "ci_low ci_high", "only_a|Only from|int", "only_b|Only to|int", "failed note",
 )  # fmt: skip
 _VALUES = ("value_from|(Value said)|float", "value_to|(Value now)|float")
 _FROM_TO = ("from|Said", "to|Now says", "direction|Direction")
@@ -509,44 +493,52 @@ def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
     row = next((row for row in rows if row["n"] and row["changed"] is not None), None)
     if row is None:
         return ""
-    first, second = changes.first.name, changes.second.name
+    first, second, cases = changes.first.name, changes.second.name, quantity(whole(row, "n"), "case")
     about = f" ({row['protocol']} {row['aspect']})" if len(rows) > 1 else ""
     if not row["changed"]:
-        return f"{second} says the same as {first} on all {quantity(whole(row, 'n'), 'case')}{about}."
+        return f"{second} says the same as {first} on all {cases}{about}."
     if moved is not None:
         figures = ""
         if None not in (moved["before"], moved["after"]):
-            figures = (
-                f"{STATISTICS[str(moved['stat'])].in_text} {moved['before']:.2f} to {moved['after']:.2f}"
-            )
+            label = STATISTICS[str(moved["stat"])].in_text
+            figures = f" ({label} {moved['before']:.2f} to {moved['after']:.2f}"
             if None not in (moved["change"], moved["ci_low"]):
                 figures += f", change {moved['change']:+.2f} [{moved['ci_low']:.2f}, {moved['ci_high']:.2f}]"
-            figures = f" ({figures})"
+            figures += ")"
         some = f"{moved['towards']} of {quantity(whole(moved, 'n'), 'case')}"
         return f"{second} moved {some} towards {moved['truth']}{figures} and {moved['away']} away{about}."
-    p, ways = row["p_holm"], ""
+    ways = ""
     if row["up"] is not None:
-        chance = "" if not isinstance(p, float) else " (p < .001)" if p < 0.001 else f" (p {p:.3f})"
+        chance = f" ({p_text(real(row, 'p_holm'))})" if row["p_holm"] is not None else ""
         ways = f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
     where = f" of {row['system']}" if row.get("system") else ""
-    return f"{second} differs from {first} on {row['changed']} of {quantity(whole(row, 'n'), 'case')}{where}{ways}{about}."
+    return f"{second} differs from {first} on {row['changed']} of {cases}{where}{ways}{about}."
 
 
 def _summary_row(changes: Changes, part: Part) -> Row:
-    up, down = direction_words(part.meeting.protocol)
-    both, comparable = part.both, not part.note
-    only_a, only_b, failed = part.outside
+    both, comparable, (a, b) = part.both, not part.note, part.pairs.state
+    # all outside n: only one was asked, or either failed
+    failed = (a != ABSENT) & (b != ABSENT) & ((a == FAILED) | (b == FAILED))
     row = _who(changes, part.meeting, part.system) | {
         "n": both.n, "changed": part.changed if comparable else None,
         "share": part.changed / both.n if comparable and both.n else None, **_UNTESTED, **part.test(),
-        "only_a": only_a, "only_b": only_b, "failed": failed,
+        "only_a": int((b == ABSENT).sum()), "only_b": int((a == ABSENT).sum()), "failed": int(failed.sum()),
     }  # fmt: skip
-    if not part.directed:
+    # whether a rise and a fall of the value mean something
+    if not part.ordered or both.seen.mirrored or part.note:
         return row | dict.fromkeys(_DIRECTED)
-    users = users_for_each(both.y, both.x, both.user)
-    means = [float(side.mean()) if both.n else None for side in (both.x, both.y)]
-    ends = part.change
-    cells = (part.up, part.down, *users, up, down, *means, ends.value, ends.ci_low, ends.ci_high)
+    counts = (int((sign * part.differences > 0).sum()) for sign in (1, -1))
+    means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
+    change, ways = part.change, direction_words(part.meeting.protocol)
+    cells = (
+        *counts,
+        *users_for_each(both.y, both.x, both.user),
+        *ways,
+        *means,
+        change.value,
+        change.ci_low,
+        change.ci_high,
+    )
     return row | dict(zip(_DIRECTED, cells, strict=True))
 
 
@@ -605,8 +597,12 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    cells = (changes.first.name, changes.second.name, *meeting[2:], *([system] if system else []))
-    return dict(zip((column.name for column in _WHO), cells, strict=False))
+    who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name}
+    return (
+        who
+        | {"protocol": meeting.protocol, "aspect": meeting.aspect}
+        | ({"system": system} if system else {})
+    )
 
 
 def _table(
@@ -645,18 +641,16 @@ def prompt_change(
         if len({run.prompt for run in runs}) > 1
     ]
     if a == b:
-        return PromptChange(a, b, (), "; ".join([f"both were asked with {a}", *several]))
+        return PromptChange(a, b, (), join_notes(f"both were asked with {a}", *several))
     lines = prompt_diff(prompt_text(project.db, a), prompt_text(project.db, b), a, b)
-    same = [] if lines else [f"{a} and {b} have the same text"]
-    return PromptChange(a, b, lines, "; ".join([*same, *several]))
+    return PromptChange(a, b, lines, join_notes("" if lines else f"{a} and {b} have the same text", *several))
 
 
 def prompt_table(change: PromptChange) -> Table:
     """The diff as rows: the sign (`+`, `-`, `@`, a blank) and the line; the two headers are in the settings."""
     rows: tuple[Row, ...] = tuple({"sign": line[:1], "line": line[1:]} for line in change.lines[2:])
-    shown = (Column("sign", "±"), Column("line", "Line"))
     settings = {"prompt_a": change.first, "prompt_b": change.second, "diff": list(change.lines[:2])}
-    return Table("Prompt", shown, rows, (change.note,) if change.note else (), settings)
+    return Table("Prompt", columns("sign|±", "line|Line"), rows, (change.note,) * bool(change.note), settings)
 
 
 def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) -> list[str]:

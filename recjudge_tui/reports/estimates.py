@@ -15,11 +15,11 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes, label_names
-from recjudge_tui.reports.common.table import Column, Kind, Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.shapes import Meeting, Met, Pairs
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm
@@ -29,25 +29,12 @@ from recjudge_tui.stats.planning import PredictionPoweredMean, prediction_powere
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
 _BRIEF = "label source system opponent aspect value ci_low ci_high n_labelled n_judged saved"
-_ABOUT = (
-    definition(
-        "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels"
-    ),
-    definition("λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels"),
-    definition(
-        "it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is"
-    ),
-)
-
-
-def _columns(measure: str) -> tuple[Column, ...]:
-    kind: Kind = "float" if measure == "mean" else "share"
-    return columns(
-        "label|Share of", "source|From", "system opponent aspect", "measure|Measure",
-        Column("value", "Estimate", kind), *interval_columns("ci" if measure == "mean" else "share"),
-        "n_labelled|Labelled|int", "n_judged|Judged|int", "n_effective|(Worth)|float|1", "saved|Saved|int",
-        "power|(λ)|float|2", "note",
-    )  # fmt: skip
+_ABOUT = definitions("""\
+both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels
+λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels
+it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is""")
+# left out of what people read first where all rows have the same
+_DROPPED = ("label", "opponent", "aspect")
 
 
 # where, and p of the judge's mean being the same on labelled cases and on others; None if it is not tested
@@ -94,15 +81,17 @@ def estimate(project: Project, choose: Options) -> Table:
         drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
         notes.insert(0, Note(drawn))
     title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
+    of_mean = measure == "mean"
+    shown = columns(
+        "label|Share of", "source|From", "system opponent aspect", "measure|Measure",
+        f"value|Estimate|{'float' if of_mean else 'share'}", *interval_columns("ci" if of_mean else "share"),
+        "n_labelled|Labelled|int", "n_judged|Judged|int", "n_effective|(Worth)|float|1", "saved|Saved|int",
+        "power|(λ)|float|2", "note",
+    )  # fmt: skip
     answer = _answer(rows, measure, choose)
-    table = Table(title, _columns(measure), tuple(rows), tuple(notes), {"measure": measure}, answer=answer)
-    several = {name for name in _DROPPED if len({row[name] for row in rows}) > 1}
-    names = [name for name in _BRIEF.split() if name in several or name not in _DROPPED]
-    return seen_first(table, names)
-
-
-# left out of what people read first where all rows have the same
-_DROPPED = ("label", "opponent", "aspect")
+    table = Table(title, shown, tuple(rows), tuple(notes), {"measure": measure}, answer=answer)
+    same = {name for name in _DROPPED if len({row[name] for row in rows}) == 1}
+    return seen_first(table, [name for name in _BRIEF.split() if name not in same])
 
 
 def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, unordered: bool) -> str:
@@ -115,9 +104,8 @@ def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, un
     elif protocol_facts(protocol).scores or not labels:
         usual = "mean"
     if asked and asked not in fitting:
-        raise UsageError(
-            f"measure “{asked}” does not fit {protocol} here", next_step=f"Use {' or '.join(fitting)}."
-        )
+        use = f"Use {' or '.join(fitting)}."
+        raise UsageError(f"measure “{asked}” does not fit {protocol} here", next_step=use)
     return asked or usual
 
 
@@ -145,7 +133,13 @@ def _question_rows(
 def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) -> Iterator[_Part]:
     """The cases by system, or pair of systems."""
     judged = ~(np.isnan(human) & np.isnan(judge))
-    shown = _shown(sides.user, ~np.isnan(human) & ~np.isnan(judge), choose)
+    users = np.unique(sides.user[~np.isnan(human) & ~np.isnan(judge)])
+    if (asked := choose.labelled_users) is not None:
+        if asked > users.size:
+            raise UsageError(f"labels of {asked:,} users are asked for, there are {users.size:,}")
+        users = np.random.default_rng(choose.seed).choice(users, asked, replace=False)
+    # the cases whose labels may be used
+    shown = np.isin(sides.user, users) | (asked is None)
     first, second = (column[sides.row] for column in (sides.cases.system_a, sides.cases.system_b))
     names, of_pairs = sides.cases.systems, compares_lists(choose.protocol)
     met = sorted({*first[judged].tolist(), *(second[judged].tolist() if of_pairs else ())})
@@ -162,22 +156,9 @@ def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) 
             if not kept.any():
                 continue
             labels, said = (human * turn)[kept], (judge * turn)[kept]
+            against = None if other is None else names[other]
             used = np.where(shown[kept], labels, np.nan)
-            yield _Part(
-                names[code], None if other is None else names[other], used, labels, said, sides.user[kept]
-            )
-
-
-def _shown(user: IntArray, labelled: BoolArray, choose: Options) -> BoolArray:
-    """The cases whose labels may be used."""
-    if choose.labelled_users is None:
-        return np.ones(user.size, dtype=np.bool_)
-    users = np.unique(user[labelled])
-    if choose.labelled_users > users.size:
-        raise UsageError(f"labels of {choose.labelled_users:,} users are asked for, there are {users.size:,}")
-    drawn = np.random.default_rng(choose.seed).choice(users, choose.labelled_users, replace=False)
-    shown: BoolArray = np.isin(user, drawn)
-    return shown
+            yield _Part(names[code], against, used, labels, said, sides.user[kept])
 
 
 def _estimates(

@@ -31,7 +31,7 @@ from recjudge_tui.reports.common.stream import (
     write_rows,
 )
 from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text
-from recjudge_tui.reports.common.writers.json_text import harmless
+from recjudge_tui.reports.common.writers.data import harmless
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
 from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store import exports as stored
@@ -95,11 +95,8 @@ def export(
         chosen = systems or known
     if fmt == "trec" or fmt == "ranx":
         if what not in RANKINGS:
-            cause, formats = (
-                f"the format {fmt} is only for {' and '.join(RANKINGS)}",
-                (*EXPORT_FORMATS, PARQUET),
-            )
-            raise UsageError(cause, next_step=f"Use one of {', '.join(formats)}.")
+            cause = f"the format {fmt} is only for {' and '.join(RANKINGS)}"
+            raise UsageError(cause, next_step=f"Use one of {', '.join((*EXPORT_FORMATS, PARQUET))}.")
         if what != LISTS:
             return _write_qrels(project, fmt, target, occasions)
         if len(chosen) != 1:

@@ -25,11 +25,12 @@ from recjudge_tui.reports.common.table import (
     cells_of,
     columns,
     definition,
+    definitions,
     real,
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, figure_text, rater_notes, wide
+from recjudge_tui.reports.words import about_base, figure_text, wide
 from recjudge_tui.shapes import ANY_ISSUE, Items, Side, items, pairs
 from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
@@ -39,21 +40,18 @@ from recjudge_tui.steps import Step
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question
 
-_SYSTEM = columns("system rater protocol? issue")
-_SHARE = (
-    Column("count", "Flagged", "int"), *columns("share"), *interval_columns("share"), *columns("n users?"),
-    Column("people", "People", "share", minor=True), Column("people_n", "People’s n", "int", minor=True), *columns("note"),
+_SHARES = columns(
+    "system rater protocol? issue", "rank|Rank|int", "count|Flagged|int", "refuted|Refuted|int", "share",
+    *interval_columns("share"), "n users?", "people|(People)|share", "people_n|(People’s n)|int", "note",
 )  # fmt: skip
-_AGREEMENT = (
-    *columns("rater_a rater_b protocol? issue"), Column("stat", "Statistic"), *columns("value"), *interval_columns(),
-    *columns("n"), Column("flagged_a", "Flagged", "int", minor=True),
-    Column("flagged_b", "Against flagged", "int", minor=True), Column("both", "Both", "int", minor=True),
-    Column("items", "Items", "int", minor=True), *columns("users? note"),
+_AGREEMENT = columns(
+    "rater_a rater_b protocol? issue", "stat|Statistic", "value", *interval_columns(), "n", "flagged_a|(Flagged)|int",
+    "flagged_b|(Against flagged)|int", "both|(Both)|int", "items|(Items)|int", "users? note",
 )  # fmt: skip
-_ABOUT_SHARES = (
-    "share: of the lists or items that were judged; interval over users (Korn and Graubard where rare)",
-    "People: the same share in the verdicts of all people, on the lists that the rater judged too",
-)
+_ABOUT_SHARES = definitions("""\
+share: of the lists or items that were judged; interval over users (Korn and Graubard where rare)
+Refuted: flags that the data shown to the judge contradict, such as “already owned” of an item that the user does not own
+People: the same share in the verdicts of all people, on the lists that the rater judged too""")
 _ABOUT_AGREEMENT = (
     "on the items that both were shown, interval over users; precision: of what the rater flagged, the share that the other"
     " flagged too; recall: of what the other flagged; f1: their harmonic mean; kappa: corrected for chance, over all items;"
@@ -95,25 +93,19 @@ def _about(found: Items, rows: Sequence[Row], nothing: str = "") -> list[Note]:
     if found.silent:
         names = ", ".join(found.silent)
         notes.append(Note(f"left out, because neither their labels nor their prompts have flags: {names}"))
-    return [*notes, *about_base(found.current), *rater_notes(found.current)]
+    return [*notes, *about_base(found.current)]
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------
 
 
 class _Units(NamedTuple):
-    """Lists or items, one row each: the case, the rank (0 for a whole list), and whether it is flagged."""
+    """Lists or items, one row each: a number for the system and rank (0 for a whole list), the case, and whether it is
+    flagged."""
 
+    place: IntArray
     case: IntArray
-    rank: IntArray
     marked: BoolArray
-
-    def places(self, found: Items) -> IntArray:
-        """One number for the system and rank of each."""
-        return found.ratings.cases.system_a[self.case] * _RANKS + self.rank
-
-
-_NOTHING = _Units(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
 
 
 def _shares(found: Items, choose: Options) -> Table:
@@ -124,14 +116,13 @@ def _shares(found: Items, choose: Options) -> Table:
     for issue in _issues(found, judged, choose):
         units = {q: _units(found, q, issue, cases, unit, by_rank) for q, cases in judged.items()}
         for question in found.questions:
-            rows += _share_rows(found, question, issue, judged, units)
+            rows += _share_rows(found, question, issue, judged, units, by_rank)
     order = {question[:2]: at for at, question in enumerate(found.questions)}
     rows.sort(key=lambda row: (order[str(row["rater"]), str(row["protocol"])], str(row["system"])))
     notes = [note for q in found.questions for note in _lacking(found, q, unit)]
-    notes += _about(found, rows)
-    notes += map(definition, _ABOUT_SHARES)
+    notes += [*_about(found, rows), *_ABOUT_SHARES]
     title = f"Flagged items: share of {'items by rank' if by_rank else unit}"
-    shown = (*_SYSTEM, *([Column("rank", "Rank", "int")] if by_rank else []), *_SHARE)
+    shown = tuple(column for column in _SHARES if by_rank or column.name != "rank")
     cells = cells_of(shown, rows)
     answer, brief = _answer(cells, unit), _brief(title, cells, by_rank)
     return Table(title, shown, cells, tuple(notes), {"of": unit}, answer=answer, brief=brief)
@@ -155,64 +146,68 @@ def _issues(found: Items, judged: Mapping[Question, IntArray], choose: Options) 
     return [None, *sorted(met)]
 
 
+def _places(found: Items, case: IntArray, rank: IntArray | int) -> IntArray:
+    return found.ratings.cases.system_a[case] * _RANKS + rank
+
+
 def _units(
     found: Items, question: Question, issue: int | None, cases: IntArray, unit: str, by_rank: bool
 ) -> _Units:
     if unit == "lists":
-        return _Units(cases, np.zeros_like(cases), found.cases_flagged(question, issue)[cases])
+        return _Units(_places(found, cases, 0), cases, found.cases_flagged(question, issue)[cases])
     here = found.shown(question) & np.isin(found.case, cases)
-    rank = found.rank[here] if by_rank else np.zeros(int(here.sum()), dtype=np.int64)
-    return _Units(found.case[here], rank, found.flagged(question, issue)[here])
+    rank, case = found.rank[here] if by_rank else 0, found.case[here]
+    return _Units(_places(found, case, rank), case, found.flagged(question, issue)[here])
 
 
 def _share_rows(
-    found: Items,
-    question: Question,
-    issue: int | None,
-    judged: Mapping[Question, IntArray],
-    units: Mapping[Question, _Units],
-) -> Iterator[Row]:
+    found: Items, question: Question, issue: int | None, judged: Mapping[Question, IntArray],
+    units: Mapping[Question, _Units], by_rank: bool,
+) -> Iterator[Row]:  # fmt: skip
     cases, own, kinds = found.ratings.cases, units[question], found.ratings.raters
-    places = own.places(found)
-    group, count = encode(places)
+    group, count = encode(own.place)
     shares = group_means(own.marked.astype(np.float64), cases.user[own.case], group, count, SHARE)
     hits = np.bincount(group, weights=own.marked, minlength=count)
+    given = found.lists.of[question]
+    wrong = given.refuted & np.isin(given.row, judged[question]) & (given.item >= 0)
+    wrong &= True if issue is None else given.issue == issue
+    rank = found.rank[given.item[wrong]] if by_rank else 0
+    refuted = Counter(_places(found, given.row[wrong], rank).tolist())
     of_people = kinds[question.rater].kind in FIRST_HAND
     parts = [
         part
         for q, part in units.items()
         if not of_people and kinds[q.rater].kind in FIRST_HAND and q.protocol == question.protocol
     ]
-    people = _Units(*(np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True)))
-    together = np.isin(people.case, judged[question])
-    where, marked = people.places(found)[together], people.marked[together]
-    for at, place in enumerate(np.unique(places).tolist()):
+    none: IntArray = np.zeros(0, dtype=np.int64)
+    where, people, marked = (np.concatenate(x) for x in zip((none, none, none > 0), *parts, strict=True))
+    together = np.isin(people, judged[question])
+    where, marked = where[together], marked[together]
+    for at, place in enumerate(np.unique(own.place).tolist()):
         share, beside = shares[at], marked[where == place]
         yield {
             "system": cases.systems[place // _RANKS], "rater": question.rater, "protocol": question.protocol,
             "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "rank": place % _RANKS,
-            "count": int(hits[at]), "share": share.value, **interval_cells(share), "n": share.n, "users": share.groups,
-            "people": float(beside.mean()) if beside.size else None, "people_n": beside.size or None,
-            "note": "" if share.ci_low is not None else share.note,
+            "count": int(hits[at]), "refuted": refuted[place], "share": share.value, **interval_cells(share), "n": share.n,
+            "users": share.groups, "people": float(beside.mean()) if beside.size else None,
+            "people_n": beside.size or None, "note": "" if share.ci_low is not None else share.note,
         }  # fmt: skip
 
 
 def _lacking(found: Items, question: Question, unit: str) -> Iterator[Note]:
-    """Failed verdicts, lists with unknown items, and flags on items that are not in the list."""
+    """Refuted flags, failed verdicts, lists with unknown items, and flags on items that are not in the list."""
     value, cases = found.current.ratings.verdicts[question].value, _judged(found, question)
-    if failed := int(np.isnan(value).sum()):
-        yield Note(f"{question.rater}: {failed:,} of {value.size:,} failed and are not in n")
-    if unit == "lists":
-        return
-    if unknown := int((~np.isin(cases, found.case)).sum()):
-        yield Note(
-            f"{question.rater}: {unknown:,} of {cases.size:,} lists are not here, so their items are not counted"
-        )
     given = found.lists.of[question]
-    if strange := int(((given.item < 0) & np.isin(given.row, cases)).sum()):
-        yield Note(
-            f"{question.rater}: not counted: {quantity(strange, 'flag')} on items that are not in the list"
-        )
+    here = np.isin(given.row, cases)
+    lists = unit == "lists"
+    counts = (
+        (int((given.refuted & here).sum()), f"of {quantity(int(here.sum()), 'flag')} are refuted by the data"),
+        (int(np.isnan(value).sum()), f"of {value.size:,} failed and are not in n"),
+        (0 if lists else int((~np.isin(cases, found.case)).sum()),
+         f"of {cases.size:,} lists are not here, so their items are not counted"),
+        (0 if lists else int(((given.item < 0) & here).sum()), "flags on items that are not in the list are not counted"),
+    )  # fmt: skip
+    yield from (Note(f"{question.rater}: {n:,} {what}") for n, what in counts if n)
 
 
 def _answer(rows: Sequence[Row], unit: str) -> str:
@@ -266,7 +261,7 @@ def flagged_cases(project: Project, selection: Selection, row: Row, unit: str) -
         if question[:2] == (row["rater"], row["protocol"]):
             issue, judged = found.issue(str(row["issue"])), _judged(found, question)
             units = _units(found, question, issue, judged, "items" if rank else unit, bool(rank))
-            here = units.case[units.marked & (units.rank == (rank or 0))]
+            here = units.case[units.marked & (units.place % _RANKS == (rank or 0))]
             ids |= {int(cases.ids[at]) for at in here if cases.systems[cases.system_a[at]] == row["system"]}
     return tuple(sorted(ids))
 
@@ -310,19 +305,13 @@ def _pairs(found: Items, truth: str | None) -> Iterator[tuple[Question, Question
 
 
 def _agreement_rows(
-    found: Items,
-    pair: tuple[Question, Question],
-    issue: int | None,
-    here: IntArray,
-    by_a: BoolArray,
-    by_b: BoolArray,
-) -> Iterator[Row]:
+    found: Items, pair: tuple[Question, Question], issue: int | None, here: IntArray, by_a: BoolArray, by_b: BoolArray
+) -> Iterator[Row]:  # fmt: skip
     users, both = found.user[here], by_a & by_b
     estimates = detection_estimates(by_a, by_b, users)
     if issue is None:
-        kinds = range(len(found.lists.issues))
         common = np.zeros(here.size, dtype=np.bool_)
-        for kind in kinds:
+        for kind in range(len(found.lists.issues)):
             common |= found.flagged(pair[0], kind)[here] & found.flagged(pair[1], kind)[here]
         nothing = undefined("no item was flagged by both")
         estimates[SAME_ISSUE] = share_estimate(common[both], users[both]) if both.any() else nothing
@@ -352,9 +341,8 @@ def _agreement_brief(rows: Sequence[Row]) -> Table:
         rows, "rater_a rater_b protocol issue both", lambda row: row["stat"],
         lambda row: figure_text(row, "value") if row["stat"] in ("f1", "kappa") else row["value"],
     )  # fmt: skip
-    shares = (("precision", "Precision"), ("recall", "Recall"), (SAME_ISSUE, "Same issue"))
-    shown = (
-        *columns("rater_a rater_b issue"), Column("f1", "F1"), Column("kappa", "Kappa"), Column("both", "Both", "int"),
-        *(Column(name, label, "float", minor=True, decimals=2) for name, label in shares),
+    shown = columns(
+        "rater_a rater_b issue", "f1|F1", "kappa|Kappa", "both|Both|int", "precision|(Precision)|float|2",
+        "recall|(Recall)|float|2", f"{SAME_ISSUE}|(Same issue)|float|2",
     )  # fmt: skip
     return Table(AGREEMENT_TITLE, shown, cells_of(shown, lines))

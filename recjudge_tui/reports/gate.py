@@ -414,7 +414,7 @@ def _served(made: Gate, side: Source, at: int) -> tuple[str, list[ServedModel]]:
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def written(table: Table, fmt: str) -> str | None:
+def written(table: Table, fmt: str, _whole: bool) -> str | None:
     return {"junit": junit_text, "github": github_text}[fmt](table) if fmt in ("junit", "github") else None
 
 

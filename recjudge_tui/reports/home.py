@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
-from recjudge_tui.domain.selection import EVERY_CASE
 from recjudge_tui.project import Project
-from recjudge_tui.reports.declare import on_cases, table_of
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
@@ -88,8 +86,9 @@ class Subject(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The ranking by one rater, empty without verdicts: its rows with the filter of their verdicts (`cases`). `figure` names
-    the score; `tested`: neighbours were compared; `alike`: those that are not separable, as the report's facts have them."""
+    """The ranking by one rater, empty without verdicts, and its `answer` in a sentence: its rows with the
+    filter of their verdicts (`cases`). `figure` names the score; `tested`: neighbours were compared; `alike`:
+    those that are not separable, as the report's facts have them."""
 
     topic: Topic | None = None
     rater: str = ""
@@ -97,6 +96,7 @@ class Board(NamedTuple):
     lines: tuple[dict[str, Any], ...] = ()
     tested: bool = False
     alike: tuple[dict[str, Any], ...] = ()
+    answer: str = ""
 
 
 class PeopleAgreement(NamedTuple):
@@ -112,24 +112,8 @@ class PeopleAgreement(NamedTuple):
     ceiling_n: int = 0
     cases: str = ""
     about: str = ""
-
-
-class FlagShares(NamedTuple):
-    """By kind (the first is any) the share of each system's lists that a judge flags, None if undefined, and the filter of
-    the flagged ones. Empty without flags."""
-
-    rater: str = ""
-    systems: tuple[str, ...] = ()
-    kinds: tuple[tuple[str, dict[str, tuple[float | None, str]]], ...] = ()
-
-
-class Trend(NamedTuple):
-    """One judged figure of each system, period by period, oldest first; empty if everything was judged in one period."""
-
-    over: str = ""
-    figure: str = ""
-    periods: tuple[str, ...] = ()
-    lines: Mapping[str, Sequence[float]] = {}
+    interval: tuple[float | None, float | None] = (None, None)
+    ceiling_interval: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -144,8 +128,6 @@ class Home:
     subject: Subject | None = None
     board: Board | None = None
     agreement: PeopleAgreement | None = None
-    flags: FlagShares | None = None
-    trend: Trend | None = None
     untitled: int | None = None
 
     @property
@@ -263,7 +245,7 @@ def _board(project: Project, home: Home) -> Board:
     lines = tuple({**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows)
     facts: Any = table.facts.get("neighbours", [])
     alike = tuple(fact for fact in facts if not fact["separable"])
-    return Board(about.topic, about.rater, figure, lines, bool(facts), alike)
+    return Board(about.topic, about.rater, figure, lines, bool(facts), alike, table.answer)
 
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
@@ -282,64 +264,18 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     cases = about.cases(whole_term("judge", person), Term("why", ":", "disagree"))
     notes = "; ".join(combined_notes([project_raters(project.db, project.id)[person]]))
     figures = (row[name] for name in ("value", "n", "ceiling", "ceiling_n"))
-    return PeopleAgreement._make((label_of(row["stat"]), about.rater, person, *figures, cases, notes))
-
-
-def _flags(project: Project, home: Home) -> FlagShares:
-    """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
-    from recjudge_tui.shapes import ANY_ISSUE
-
-    about = home.subject or Subject()
-    shown = home.totals is not None and home.totals.flagged and about.topic is not None
-    rows: tuple[dict[str, Any], ...] = table_of(project, "flags").rows if shown else ()
-    raters = [row["rater"] for row in rows]
-    if not raters:
-        return FlagShares()
-    rater = about.rater if about.rater in raters else raters[0]
-    rows = tuple(row for row in rows if row["rater"] == rater)
-    systems = tuple(dict.fromkeys(row["system"] for row in rows))
-    kinds: dict[str, dict[str, tuple[float | None, str]]] = {}
-    often: Counter[str] = Counter()
-    for row in rows:
-        terms = Term("protocol", ":", row["protocol"]), Term("flag", ":", row["issue"])
-        of = whole_term("judge", rater), whole_term("system", row["system"])
-        kinds.setdefault(row["issue"], {})[row["system"]] = row["share"], VerdictFilter((*terms, *of)).text()
-        often[row["issue"]] += row["count"] or 0
-    ordered = sorted(kinds.items(), key=lambda kind: (kind[0] != ANY_ISSUE, -often[kind[0]]))
-    return FlagShares(rater, systems, tuple(ordered))
-
-
-def _trend(project: Project, home: Home) -> Trend:
-    """The rater's figure of each system over days, or over imports if no list has a time."""
-    from recjudge_tui.reports.trend import FLAGS
-
-    assert home.data is not None
-    about, timed = home.subject or Subject(), bool(home.data.last_served)
-    # one import of lists without times is one period
-    if about.topic is None or not (timed or home.data.imports > 1):
-        return Trend()
-    over = "day" if timed else "import"
-    options = {**about.topic._asdict(), "over": over, "rater": about.rater, "metrics": ("none",)}
-    table = on_cases(project, "trend", EVERY_CASE, **options)
-    rows: list[dict[str, Any]] = [
-        row for row in table.rows
-        if row["figure"] != FLAGS and row["opponent"] is None and row["rater"] == about.rater and row["value"] is not None
-    ]  # fmt: skip
-    by_system: dict[str, list[float]] = {}
-    for row in rows:
-        by_system.setdefault(row["system"], []).append(row["value"])
-    # a system of one import or day alone has no trend
-    lines = {system: values for system, values in by_system.items() if len(values) > 1}
-    rows = [row for row in rows if row["system"] in lines]
-    periods = tuple(dict.fromkeys(row["period"] for row in rows))
-    return Trend(over, rows[0]["figure"], periods, lines) if rows else Trend()
+    intervals = (
+        (row[low], row[high]) for low, high in (("ci_low", "ci_high"), ("ceiling_low", "ceiling_high"))
+    )
+    return PeopleAgreement._make(
+        (label_of(row["stat"]), about.rater, person, *figures, cases, notes, *intervals)
+    )
 
 
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "totals": _totals,
     "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
     "data": lambda project, _: data_counts(project.db, project.id),
-    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "agreement": _agreement, "flags": _flags,
-    "trend": _trend,
+    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip

@@ -225,7 +225,7 @@ def _written(project: str, parts: dict[str, Part]) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from recjudge_tui.reports.common.writers.html import CSP, STYLE, section
+    from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 
     # HTML already: every text in them was escaped when they were built
     tables = {name: [Markup(section(table, "h3")) for table in part.tables] for name, part in parts.items()}

@@ -1,44 +1,54 @@
-"""The leaderboard of pairs of lists: rankings by win rate, Q or Bradley-Terry, and the matrix of pairs.
-
-Lists and texts judged alone are ranked in `means`.
+"""The leaderboard of pairs of lists: rankings by win rate, Q or Bradley-Terry, the matrix of pairs, and a judge's ranking
+beside offline metrics and absolute scores. Lists and texts judged alone are ranked in `means`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, takewhile
 from math import comb
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
-from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import (
-    Column,
     Note,
     Row,
     Table,
     cells_of,
     columns,
     definition,
+    definitions,
     real,
     seen_first,
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
+from recjudge_tui.reports.metrics import JudgedLists
 from recjudge_tui.reports.sanity import Sanity, sanity
-from recjudge_tui.reports.side_by_side import q_metrics, side_by_side
-from recjudge_tui.reports.words import about_base, interval_text, no_pairs, origin_notes, rater_notes, short
-from recjudge_tui.shapes import Base, Battles, base, battles
-from recjudge_tui.stats.arrays import FloatArray, none_if_nan
-from recjudge_tui.stats.defaults import ALPHA, POWER
-from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.reports.words import (
+    about_base,
+    briefly,
+    interval_text,
+    no_pairs,
+    no_verdicts,
+    p_text,
+    short,
+)
+from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
+from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
+from recjudge_tui.stats.arrays import none_if_nan
+from recjudge_tui.stats.defaults import ALPHA, POWER, TOP_K
+from recjudge_tui.stats.estimate import Interval, join_notes
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.ranking import (
     NEVER_LOST,
     NO_CASES,
@@ -55,21 +65,30 @@ from recjudge_tui.stats.ranking import (
     system_intervals,
     win_rate_of,
 )
+from recjudge_tui.store.ratings import (
+    CaseColumns,
+    Question,
+    Verdicts,
+    in_generation,
+    newest_judged,
+    of_selection,
+)
+from recjudge_tui.store.runs import newest_judges
 
+_WHO = columns("system opponent rater aspect")
 _COUNTED = columns(
-    "system opponent rater aspect",
-    Column("rank", "Rank", "int"), Column("rank_low", "Rank from", "int", minor=True),
-    Column("rank_high", "Rank to", "int", minor=True), Column("wins", "Wins", "int"), Column("ties", "Ties", "int"),
-    Column("losses", "Losses", "int"), Column("position_ties", "Pos. ties", "int"), "failed? n?",
-    Column("q", "Q", "float", minor=True), Column("win_rate", "Win rate", "share"), "users?",
+    "wins|Wins|int", "ties|Ties|int", "losses|Losses|int", "position_ties|Pos. ties|int", "failed? n?", "q|(Q)|float",
+    "win_rate|Win rate|share", "users?",
 )  # fmt: skip
-_SCORED = (Column("score", "Score", "float"), *interval_columns())
-COLUMNS = (*_COUNTED, *_SCORED, *columns(Column("ndcg", "nDCG", "float", minor=True), "note"))
+_SCORED = columns("score|Score|float", *interval_columns())
+COLUMNS = columns(
+    *_WHO, "rank|Rank|int", "rank_low|(Rank from)|int", "rank_high|(Rank to)|int", *_COUNTED, *_SCORED,
+    "ndcg|(nDCG)|float", "note",
+)  # fmt: skip
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A way to rank: what it computes, what a cell is called and how it is shown (points have no decimals)."""
 
     about: str
@@ -77,16 +96,16 @@ class Method:
     kind: str
 
 
-METHODS: dict[str, Method] = {
+METHODS = {
     "winrate": Method("win rate = (wins + ties / 2) / n, unless ties are counted otherwise", "win %", "share"),
     "q": Method("Q = (wins + ties) / (losses + ties); above 1: more wins than losses", "Q", "float"),
     "bt": Method(
         "Bradley and Terry's rating: 400 points are odds of 10:1, the mean is 1000; ties by Davidson's model (1970), or as"
-        " half a win of each",
-        "rating", "points",
+        " half a win of each", "rating", "points",
     ),
 }  # fmt: skip
 _ALONE = ("share", "mean")
+_USUAL = {"wins": "winrate", "means": "mean", "shares": "share"}
 
 
 def methods_of(protocol: str) -> tuple[str, ...]:
@@ -97,41 +116,30 @@ def methods_of(protocol: str) -> tuple[str, ...]:
     return (usual, *(method for method in _ALONE if method != usual))
 
 
-_USUAL = {"wins": "winrate", "means": "mean", "shares": "share"}
-
-
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
-    of_pairs = compares_lists(choose.protocol)
-    method = choose.method or _USUAL[protocol_facts(choose.protocol).leaderboard]
-    _check(choose, method, of_pairs)
-    if not of_pairs and choose.table == "pairs":
-        return means.pairs(project, choose)
-    if not of_pairs:
-        return means.board(project, choose, method)
-    tables: dict[str, Callable[[Project, Options], Table]] = {
-        "matrix": matrix, "pairs": matrix, "metrics": q_metrics, "side-by-side": side_by_side,
-    }  # fmt: skip
-    return tables.get(choose.table, ranking)(project, choose.but(method=method))
-
-
-def _check(choose: Options, method: str, of_pairs: bool) -> None:
-    known = (*METHODS, *_ALONE)
-    if method not in known:
-        raise UsageError(f"no method “{method}”", f"Available: {', '.join(known)}.")
-    if (method in METHODS) != of_pairs:
-        fitting = ", ".join(METHODS if of_pairs else _ALONE)
-        raise UsageError(f"method “{method}” does not fit {choose.protocol}", f"Available: {fitting}.")
+    of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
+    method, table = choose.method or fitting[0], f"table “{choose.table}”"
+    if method not in (*METHODS, *_ALONE):
+        raise UsageError(f"no method “{method}”", f"Available: {', '.join((*METHODS, *_ALONE))}.")
+    if method not in fitting:
+        raise UsageError(
+            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
+        )
     if choose.k is not None and choose.table != "metrics":
         raise UsageError(
-            f"k is the cutoff of offline metrics, which table “{choose.table}” does not have",
+            f"k is the cutoff of offline metrics, which {table} does not have",
             "Leave k out, or choose the table “metrics”.",
         )
-    table = f"table “{choose.table}”"
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
         raise UsageError(f"{table} needs verdicts on two lists, which {choose.protocol} does not give")
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
         raise UsageError(f"{table} is not available for a crowd", "Use the ranking or the matrix.")
+    if not of_pairs:
+        alone = means.pairs if choose.table == "pairs" else means.board
+        return alone(project, choose.but(method=method))
+    tables = {"matrix": matrix, "pairs": matrix, "metrics": q_metrics, "side-by-side": side_by_side}
+    return tables.get(choose.table, ranking)(project, choose.but(method=method))
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -139,10 +147,10 @@ def _check(choose: Options, method: str, of_pairs: bool) -> None:
 
 @dataclass(frozen=True)
 class Scores:
-    """One method's figures: `value` (systems,), NaN if undefined with the reason in `notes`; the ranking `places`, an
+    """One method's figures: `value` (systems,), None if undefined with the reason in `notes`; the ranking `places`, an
     interval each, and one note on all."""
 
-    value: FloatArray
+    value: Sequence[float | None]
     notes: Sequence[str]
     places: Sequence[int | None]
     intervals: Sequence[Interval]
@@ -154,22 +162,22 @@ def scores(
 ) -> Scores:
     """The systems of one question by a method of METHODS."""
     tallies = contests.counts.total.tallies()
-    met = np.asarray(tallies.any(axis=1))
     if method == "bt":
         fit = bradley_terry(contests.counts.total, ties)
         intervals = rating_intervals(contests.counts, fit)
         tie = f"Davidson's tie parameter {fit.tie:.3f}" if fit.tie else ""
-        return Scores(fit.ratings, fit.connectivity.notes, fit.places(), intervals, tie)
+        value = [none_if_nan(rating) for rating in fit.ratings]
+        return Scores(value, fit.connectivity.notes, fit.places(), intervals, tie)
     figure: Literal["q", "win_rate"] = "q" if method == "q" else "win_rate"
-    value = q_of(tallies) if figure == "q" else win_rate_of(tallies, count_ties)
+    value = [none_if_nan(x) for x in (q_of(tallies) if figure == "q" else win_rate_of(tallies, count_ties))]
     # a system that never lost is first by Q, although its Q is not finite
-    unbeaten = met & (figure == "q")
+    unbeaten = [figure == "q" and bool(counts.any()) for counts in tallies]
     known = [
-        (np.inf if first else None) if np.isnan(number) else float(number) if figure == "q" else round(float(number), 9)
-        for number, first in zip(value, unbeaten, strict=True)
-    ]  # fmt: skip
+        (np.inf if first else None) if x is None else x if figure == "q" else round(x, 9)
+        for x, first in zip(value, unbeaten, strict=True)
+    ]
     reasons = [NEVER_LOST if first else NO_CASES for first in unbeaten]
-    notes = [why if np.isnan(number) else "" for number, why in zip(value, reasons, strict=True)]
+    notes = [why if x is None else "" for x, why in zip(value, reasons, strict=True)]
     intervals = system_intervals(contests.counts, figure, count_ties=count_ties)
     return Scores(value, notes, ranks(known), intervals, unmet(contests))
 
@@ -201,10 +209,6 @@ class Board:
     ranges: Mapping[int, tuple[int, int]]
     sanity: Sanity
 
-    @property
-    def question(self) -> str:
-        return f"{self.contests.question.rater}, {self.contests.question.aspect}"
-
 
 def boards(
     chosen: Base, method: str, *, ties: Ties = "davidson", count_ties: CountTies = "half"
@@ -225,10 +229,8 @@ def boards(
 
 def _by_place(contests: Battles, places: Sequence[int | None]) -> list[int]:
     """The systems, best first, those without a place last."""
-    return sorted(
-        range(len(contests.systems)),
-        key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at]),
-    )
+    every = range(len(contests.systems))
+    return sorted(every, key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at]))
 
 
 # ---- the ranking -----------------------------------------------------------------------------------------------------
@@ -240,54 +242,63 @@ def ranking(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     method = METHODS[choose.method]
     ranked = list(boards(chosen, choose.method, ties=choose.ties, count_ties=choose.count_ties))
-    beside = _ndcg(chosen, ranked)
+    # nDCG@10 of the lists that each rater judged, by system; empty where nothing is held out
+    judged, verdicts = JudgedLists.where_held_out(chosen), chosen.ratings.verdicts
+    beside: list[_Values] = [
+        {} if judged is None else judged.values(verdicts[board.contests.question].row, "ndcg")
+        for board in ranked
+    ]
     rows: list[Row] = []
     for board, ndcg in zip(ranked, beside, strict=True):
-        rows += [_row(board, at, ndcg) for at in board.order]
-        if choose.method != "bt" and len(board.contests.systems) > 2:
-            rows += pair_rows(board.contests, choose.method, board.order, choose.count_ties)
+        contests, scored = board.contests, board.scores
+        for at in board.order:
+            value, (low, high) = scored.value[at], board.ranges.get(at, (None, None))
+            interval = Interval(None, None) if value is None else scored.intervals[at]
+            reason = board.sanity.reason or (scored.notes[at] if value is None else interval.note)
+            rows.append(_cells(contests, at, None, value, interval, reason) | {
+                "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
+                "users": int(contests.counts.users_of_systems[at]),
+            })  # fmt: skip
+        if choose.method != "bt" and len(contests.systems) > 2:
+            rows += pair_rows(contests, choose.method, board.order, choose.count_ties)
     lines = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
-    lines += [Note(f"{b.question}: {b.scores.about}") for b in ranked if b.scores.about]
-    lines += [] if rows else [Note(no_pairs(chosen))]
-    lines += [*about_base(chosen), *decided_notes(chosen), *origin_notes(chosen), *rater_notes(chosen)]
+    lines += [
+        Note(f"{b.contests.question.rater}, {b.contests.question.aspect}: {b.scores.about}")
+        for b in ranked
+        if b.scores.about
+    ]
+    lines += [] if rows else [no_pairs(chosen)]
+    lines += [*decided_notes(chosen), *about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
     facts = {"neighbours": [fact for board in ranked for fact in neighbour_facts(board)]}
     shown = [replace(c, decimals=1) if choose.method == "bt" and c in _SCORED else c for c in COLUMNS]
     title, settings = f"Leaderboard: {choose.protocol}", {"method": choose.method}
     table = Table(title, tuple(shown), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
-    return replace(table, brief=_brief(table, ranked, method))
+    brief = [
+        row | {
+            "place": place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
+            "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
+            # a share in percent
+            "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
+        }
+        for row in rows
+        if row["opponent"] is None
+    ]  # fmt: skip
+    one, decimals = len(ranked) == 1, {"share": 1, "points": 0}.get(method.kind, 3)
+    heads = columns(
+        "place|rank", "system|system", *(() if one else ("rater|rater", "aspect|aspect")),
+        f"score|{method.label}|float|{decimals}", "interval|95 % CI", "wins|W|int", "ties|T (⇄)", "losses|L|int",
+        "ndcg|(nDCG)", "note",
+    )  # fmt: skip
+    return briefly(table, heads, brief, method.kind, about_rater(ranked[0]) if one else title)
 
 
-_DEFINITIONS = (
-    definition(
-        "ties include position ties ⇄ (the two orders disagreed); failed verdicts are not in n; intervals are over users"
-    ),
-    definition(
-        f"separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry"
-        f" fit with a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours"
-    ),
-    definition(
-        f"more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one"
-    ),
-    definition("rank range: the ranks that the tests of all pairs cannot rule out"),
-)
-
-
-def _row(board: Board, at: int, ndcg: dict[str, float | None]) -> Row:
-    contests, scored = board.contests, board.scores
-    counts = contests.counts.total.tallies()[at]
-    value = none_if_nan(float(scored.value[at]))
-    others = [other for other in range(len(contests.systems)) if other != at]
-    low, high = board.ranges.get(at, (None, None))
-    interval = Interval(None, None) if value is None else scored.intervals[at]
-    reason = board.sanity.reason or (scored.notes[at] if value is None else interval.note)
-    return _cells(
-        contests, at, None, counts, contests.position_ties[at, others].sum(), contests.failed[at, others].sum(),
-        value, interval, reason,
-    ) | {
-        "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
-        "users": int(contests.counts.users_of_systems[at]),
-    }  # fmt: skip
+_DEFINITIONS = definitions(f"""\
+ties include position ties ⇄ (the two orders disagreed); failed verdicts are not in n; intervals are over users
+separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry fit with\
+ a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours
+more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one
+rank range: the ranks that the tests of all pairs cannot rule out""")
 
 
 def pair_rows(
@@ -308,61 +319,26 @@ def pair_rows(
                 Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
             )
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
-            ties_apart, failed = contests.position_ties[system, other], contests.failed[system, other]
-            row = _cells(contests, system, other, counts, ties_apart, failed, value, interval, reason)
+            row = _cells(contests, system, other, value, interval, reason)
             yield row | {"users": 0 if at is None else int(users[at])}
 
 
 def _cells(
-    contests: Battles, system: int, other: int | None, counts: FloatArray, position_ties: np.int64, failed: np.int64,
-    value: float | None, interval: Interval, reason: str,
-) -> Row:  # fmt: skip
+    contests: Battles, system: int, other: int | None, value: float | None, interval: Interval, reason: str
+) -> Row:
     """The cells of a system's counts and score against one other, or against all (None)."""
+    against = [at for at in range(len(contests.systems)) if at != system] if other is None else [other]
+    counts = contests.grid[system, against].sum(axis=0)
     wins, ties, losses = (int(count) for count in counts)
     q = none_if_nan(float(q_of(counts)))
     return {
         "system": contests.systems[system], "opponent": None if other is None else contests.systems[other],
-        "rater": contests.question.rater, "aspect": contests.question.aspect, "rank": None,
-        "wins": wins, "ties": ties, "losses": losses, "position_ties": int(position_ties), "failed": int(failed),
-        "n": wins + ties + losses, "q": q, "win_rate": none_if_nan(float(win_rate_of(counts))), "score": value,
-        "ci_low": interval.low, "ci_high": interval.high,
-        "note": reason or (NO_CASES if not counts.any() else NEVER_LOST if q is None else ""),
+        "rater": contests.question.rater, "aspect": contests.question.aspect, "rank": None, "wins": wins, "ties": ties,
+        "losses": losses, "position_ties": int(contests.position_ties[system, against].sum()),
+        "failed": int(contests.failed[system, against].sum()), "n": wins + ties + losses, "q": q,
+        "win_rate": none_if_nan(float(win_rate_of(counts))), "score": value, "ci_low": interval.low,
+        "ci_high": interval.high, "note": reason or (NO_CASES if not counts.any() else NEVER_LOST if q is None else ""),
     }  # fmt: skip
-
-
-def _ndcg(chosen: Base, ranked: Sequence[Board]) -> list[dict[str, float | None]]:
-    """For each board nDCG@10 of the lists that its rater judged, by system; empty where nothing is held out."""
-    from recjudge_tui.reports.metrics import JudgedLists
-
-    judged = JudgedLists.where_held_out(chosen)
-    if judged is None:
-        return [{} for _ in ranked]
-    return [judged.values(chosen.ratings.verdicts[board.contests.question].row, "ndcg") for board in ranked]
-
-
-def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
-    """The rows that people read first: place, score with its interval, wins, ties (position ties among them), losses."""
-    rows = [
-        row | {
-            "place": place_text(row), "interval": interval_text(row, method.kind),
-            "ties": f"{row['ties']} ({row['position_ties']})",
-            "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
-            # a share in percent
-            "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
-        }
-        for row in table.rows
-        if row["opponent"] is None
-    ]  # fmt: skip
-    one = len(ranked) == 1
-    who = () if one else (Column("rater", "rater"), Column("aspect", "aspect"))
-    decimals = {"share": 1, "points": 0}.get(method.kind, 3)
-    ndcg = (Column("ndcg", "nDCG", minor=True),) if any(row["ndcg"] is not None for row in rows) else ()
-    shown = (
-        Column("place", "rank"), Column("system", "system"), *who,
-        Column("score", method.label, "float", decimals=decimals), Column("interval", "95 % CI"),
-        Column("wins", "W", "int"), Column("ties", "T (⇄)"), Column("losses", "L", "int"), *ndcg, Column("note", "Note"),
-    )  # fmt: skip
-    return Table(about_rater(ranked[0]) if one else table.title, shown, cells_of(shown, rows))
 
 
 def about_rater(board: Board) -> str:
@@ -384,11 +360,11 @@ def place_text(row: Row) -> str:
 # ---- the answer ------------------------------------------------------------------------------------------------------
 
 
-def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> str:
+def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
     """What the first board says, in one sentence; nDCG, where it puts another system last or first."""
     if not ranked:
         return ""
-    board, beside = ranked[0], ndcg[0]
+    board = ranked[0]
     if board.sanity.worthless:
         return f"{board.contests.question.rater} ranks nobody: {board.sanity.reason}."
     if not board.tested:
@@ -397,34 +373,22 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> 
     first = board.tested[0]
     leader = names[first.upper]
     if first.separable:
-        text = f"{leader} leads, ahead of {names[first.lower]} on {users} (p {p_text(first.p_holm)})."
+        text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({p_text(first.p_holm)})."
     else:
         close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
         others = ", ".join(names[at] for at in close[:_MOST_NAMED])
         others += " and others" if len(close) > _MOST_NAMED else ""
         needed = more_users(first)
         more = "" if needed is None else f"; about {quantity(needed, 'more user')} would tell"
-        p = f" (p {p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
+        p = f" ({p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
-    return text + _disagreement(board, beside)
-
-
-def _disagreement(board: Board, ndcg: dict[str, float | None]) -> str:
-    known = {name: value for name, value in ndcg.items() if value is not None}
-    placed = [board.contests.systems[at] for at in board.order if board.contests.systems[at] in known]
-    if len(placed) < 2:
-        return ""
+    known = {name: value for name, value in ndcg[0].items() if value is not None}
+    placed = [names[at] for at in board.order if names[at] in known]
     by_metric = sorted(placed, key=lambda name: (-known[name], name))
-    if by_metric[0] != placed[0] and known[by_metric[0]] > known[placed[0]]:
-        return f" nDCG disagrees: {by_metric[0]} is first."
-    if by_metric[-1] != placed[-1] and known[by_metric[-1]] < known[placed[-1]]:
-        return f" nDCG disagrees: {by_metric[-1]} is last."
-    return ""
-
-
-def p_text(p: float | None) -> str:
-    """`.25`, `< .001`."""
-    return "–" if p is None else "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0")
+    for at, place in ((0, "first"), (-1, "last")):
+        if len(placed) > 1 and (1 + 2 * at) * (known[by_metric[at]] - known[placed[at]]) > 0:
+            return f"{text} nDCG disagrees: {by_metric[at]} is {place}."
+    return text
 
 
 def more_users(pair: Neighbours) -> int | None:
@@ -435,33 +399,27 @@ def more_users(pair: Neighbours) -> int | None:
     return -(-pair.more // step) * step
 
 
-def neighbour_facts(board: Board) -> list[dict[str, object]]:
+def neighbour_facts(board: Board) -> Iterator[dict[str, object]]:
     """The tests of neighbours as data; the counts are those of the upper system against the lower one. `more` users would
     separate the two, None where they are separable or where no practical number would do."""
-    facts: list[dict[str, object]] = []
+    question = board.contests.question
     for pair in board.tested:
         won, tied, lost = (int(count) for count in board.contests.grid[pair.upper, pair.lower])
         upper, lower = (board.contests.systems[at] for at in (pair.upper, pair.lower))
-        facts.append({
-            "rater": board.contests.question.rater, "aspect": board.contests.question.aspect, "upper": upper, "lower": lower,
+        yield {
+            "rater": question.rater, "aspect": question.aspect, "upper": upper, "lower": lower,
             "separable": pair.separable, "won": won, "tied": tied, "lost": lost, "p": pair.p_holm,
             "more": more_users(pair), "note": pair.note,
-        })  # fmt: skip
-    return facts
+        }  # fmt: skip
 
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
-_MATRIX = (
-    *(column for column in _COUNTED if not column.name.startswith("rank")), *interval_columns(),
-    *columns(Column("lead", "Lead", "float", minor=True), "p_holm p? note"),
-)  # fmt: skip
-
-
-_ABOUT_MATRIX = """\
+_MATRIX = columns(*_WHO, *_COUNTED, *interval_columns(), "lead|(Lead)|float", "p_holm p? note")
+_ABOUT_MATRIX = definitions("""\
 Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users
 lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;\
- p: its test, Holm's correction over all pairs of one rater and aspect""".splitlines()
+ p: its test, Holm's correction over all pairs of one rater and aspect""")
 
 
 def matrix(project: Project, choose: Options) -> Table:
@@ -470,22 +428,228 @@ def matrix(project: Project, choose: Options) -> Table:
     rows: list[Row] = []
     for question in chosen.questions:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
-        order = _by_place(contests, scores(contests, "q").places)
-        tested = {}
-        for test in contests.tests.values():
-            for a, b in ((test.first, test.second), (test.second, test.first)):
-                cells = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
-                tested[contests.systems[a], contests.systems[b]] = cells
-        of_pairs = pair_rows(contests, "q", order)
+        tested = {
+            (contests.systems[a], contests.systems[b]): {
+                "lead": test.ahead(a),
+                "p": test.p,
+                "p_holm": test.p_holm,
+            }
+            for test in contests.tests.values()
+            for a, b in ((test.first, test.second), (test.second, test.first))
+        }
+        of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
-    lines = [] if rows else [Note(no_pairs(chosen))]
-    lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
-    lines += map(definition, _ABOUT_MATRIX)
+    lines = [
+        *([] if rows else [no_pairs(chosen)]),
+        *about_base(chosen, origins=True),
+        *_ABOUT_MATRIX,
+    ]
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
         answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
-        answer += f" [{interval_text(first, 'float')}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
-    table = Table(
-        f"Q matrix: {choose.protocol}", _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer
-    )
+        answer += (
+            f" [{interval_text(first)}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
+        )
+    title = f"Q matrix: {choose.protocol}"
+    table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")
+
+
+# ---- beside offline metrics ------------------------------------------------------------------------------------------
+
+METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
+# the metric that measures the quality an aspect asks about (RecSys Arena)
+NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
+_Values = Mapping[str, float | None]
+
+_CORRELATIONS = columns(
+    "rater aspect metric", "k|k|int", "pearson|Pearson|float|4", *interval_columns(), "p", "p_holm|(p (Holm))|float|4",
+    "n|Systems|int", "same_order|Same order", "natural|Natural", "note",
+)  # fmt: skip
+_ABOUT_CORRELATIONS = definitions("""\
+the metrics are those of the lists that the rater judged; same order: Q and the metric rank the systems alike; natural:\
+ the metric measures what the aspect asks (inspiration: urd, satisfaction: ndcg_explicit)
+Pearson's r of Q and the metric over the systems that have both; p: two-sided permutation test over systems, which cannot\
+ be below .05 with three, Holm's correction over the metrics of one rater and aspect; interval by Fisher's z from four\
+ systems on""")
+
+
+def q_metrics(project: Project, choose: Options) -> Table:
+    """One row per rater, aspect and metric of METRICS. Raters that are metrics appear only if named."""
+    chosen = base(project, choose.selection())
+    questions = [q for q in chosen.questions if chosen.selection.raters or not chosen.rater(q).of_metrics]
+    judged, k = JudgedLists(project, chosen.ratings.cases), choose.k or TOP_K
+    rows: list[Row] = []
+    notes: list[Note] = []
+    for question in questions:
+        at = chosen.ratings.verdicts[question].row
+        measured = {metric: judged.values(at, metric, k) for metric in METRICS}
+        q = {system: of.value for system, of in _counted_q(chosen, question).items()}
+        rows += correlation_rows(question, q, measured, k, chosen.selection.groups)
+        if not any(measured.values()):
+            nothing = "no list behind its verdicts is stored, so there is nothing to measure"
+            notes.append(Note(f"{question.rater}, {question.aspect}: {nothing}"))
+        if left_out := judged.not_judged(at):
+            lists = f"{left_out:,} current lists that it has not judged are not measured"
+            notes.append(Note(f"{question.rater}: {lists}"))
+    notes = [*dict.fromkeys(notes)] if rows else [no_pairs(chosen)]
+    notes += [*about_base(chosen, origins=True), *_ABOUT_CORRELATIONS]
+    return Table(f"Q against metrics: {choose.protocol}", _CORRELATIONS, tuple(rows), tuple(notes), {"k": k})
+
+
+def correlation_rows(
+    question: Question, q: _Values, measured: Mapping[str, _Values], k: int, groups: int = 1
+) -> list[Row]:
+    """The correlation of Q (by system) with each metric of METRICS (metric -> system -> value)."""
+    systems = sorted(q)
+    figures = [q[system] for system in systems]
+    rows: list[Row] = []
+    found: list[float | None] = []
+    for metric in METRICS:
+        values = [measured.get(metric, {}).get(system) for system in systems]
+        correlation = association(figures, values)
+        no_q = ", ".join(system for system in systems if q[system] is None)
+        no_metric = [system for system, value in zip(systems, values, strict=True) if value is None]
+        lacks = (
+            "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
+        )
+        found.append(correlation.p)
+        rows.append({
+            "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
+            "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
+            "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
+            "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "", lacks),
+        })  # fmt: skip
+    return [row | {"p_holm": p} for row, p in zip(rows, holm(found, groups), strict=True)]
+
+
+# ---- beside absolute scores and AUC ----------------------------------------------------------------------------------
+
+_SIDES = ("absolute", "q", "auc")
+_SIDE_BY_SIDE = columns(
+    "system rater aspect", "absolute|Absolute|float", "absolute_rater|(Absolute by)", "q|Q|float", "auc|AUC|float|4",
+    "absolute_scaled|Absolute 0-1|float", "q_scaled|Q 0-1|float", "auc_scaled|AUC 0-1|float",
+    "n_absolute|(n absolute)|int", "n_q|(n pairs)|int", "n_auc|(n users)|int", "note",
+)  # fmt: skip
+_ABOUT_SIDES = definitions("""\
+absolute: mean score of the system's lists, each judged alone by the same rater or judge, overall; Q over all opponents;\
+ AUC over all scored candidates of these lists
+0-1: (figure - lowest) / (highest - lowest) over the systems of one rater and aspect, from three systems on; this\
+ normalisation is our choice""")
+
+
+class _Figure(NamedTuple):
+    value: float | None
+    n: int
+
+
+_Figures = Mapping[str, _Figure]
+
+
+def side_by_side(project: Project, choose: Options) -> Table:
+    """One row per rater, aspect and system that the rater judged alone or in pairs."""
+    chosen = base(project, choose.selection())
+    alone = base(project, Selection("absolute", OVERALL, readers=True, cases=choose.cases), newest=False)
+    cases = alone.ratings.cases
+    absolute = {q.rater: of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
+    pairs: dict[tuple[str, str], Question] = {}
+    for question in chosen.questions:
+        # people may have answered under both protocols of pairs: the requested one takes precedence
+        if (question.rater, question.aspect) not in pairs or question.protocol == choose.protocol:
+            pairs[question.rater, question.aspect] = question
+    scored_by = _same_judge(
+        newest_judges(project.db, project.id), {rater for rater, _ in pairs}, list(absolute)
+    )
+    named = chosen.selection.raters
+    alone_too = [
+        rater for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
+    ]
+    judged = JudgedLists(project, cases)
+    rows: list[Row] = []
+    notes: list[Note] = []
+    for rater, aspect in [*pairs, *((rater, OVERALL) for rater in alone_too)]:
+        if not named and chosen.ratings.raters[rater].of_metrics:
+            continue
+        scorer, asked = scored_by.get(rater, rater), pairs.get((rater, aspect))
+        in_pairs = None if asked is None else chosen.ratings.verdicts[asked]
+        scored, left_out = _of_one_generation(cases, absolute.get(scorer), in_pairs)
+        notes += [Note(f"{scorer}, alone: {note}") for note in generation_notes(*left_out)]
+        met = np.concatenate([side.row for side in (scored, in_pairs) if side is not None])
+        auc = {
+            of.system: _Figure(of.mean("auc"), int((~np.isnan(of.values["auc"])).sum()))
+            for of in judged.lists(met, ("auc",))
+        }
+        q: _Figures = {} if asked is None else _counted_q(chosen, asked)
+        found = _sides(rater, aspect, {} if scored is None else _means(cases, scored), q, auc)
+        rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in found]
+    notes = [*dict.fromkeys(notes)] if rows else [Note(f"{no_verdicts(chosen)}, in pairs or alone")]
+    notes += [*about_base(chosen, origins=True), *_ABOUT_SIDES]
+    return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(notes))
+
+
+def _of_one_generation(
+    cases: CaseColumns, alone: Verdicts | None, pairs: Verdicts | None
+) -> tuple[Verdicts | None, tuple[int, int]]:
+    """The verdicts on lists alone that are about the generation of the pairs, and how many are about earlier and about later
+    lists."""
+    if alone is None or cases.lifetimes is None:
+        return alone, (0, 0)
+    generation = newest_judged(cases.lifetimes, (alone if pairs is None else pairs).row)
+    here = in_generation(cases.lifetimes, alone.row, generation)
+    later = int((cases.lifetimes.since[alone.row] > generation).sum())
+    return alone.among(here), (int((~here).sum()) - later, later)
+
+
+def _means(cases: CaseColumns, verdicts: Verdicts) -> _Figures:
+    """System -> mean over the verdicts that did not fail."""
+    kept = ~np.isnan(verdicts.value)
+    place, value = cases.system_a[verdicts.row[kept]], verdicts.value[kept]
+    by_system = {system: value[place == system] for system in np.unique(place).tolist()}
+    return {cases.systems[at]: _Figure(float(mine.mean()), mine.size) for at, mine in by_system.items()}
+
+
+def _same_judge(
+    judges: Mapping[str, str], pairing: Collection[str], scoring: Sequence[str]
+) -> dict[str, str]:
+    """Rater of pairs -> rater of single lists: the one of the same name, else the newest whose runs used the same judge."""
+    by_judge = {judges[name]: name for name in judges if name in scoring}
+    scorers = {name: name if name in scoring else by_judge.get(judges.get(name, ""), "") for name in pairing}
+    return {name: other for name, other in scorers.items() if other}
+
+
+def _counted_q(chosen: Base, question: Question) -> _Figures:
+    """System -> Q over all opponents, with its n."""
+    contests = battles(chosen.ratings, question)
+    tallies = contests.counts.total.tallies()
+    return {
+        name: _Figure(none_if_nan(float(q)), int(counts.sum()))
+        for name, q, counts in zip(contests.systems, q_of(tallies), tallies, strict=True)
+    }
+
+
+def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figures) -> Iterator[Row]:
+    systems = sorted({*absolute, *q})
+    sides = dict(zip(_SIDES, (absolute, q, auc), strict=True))
+    scaled = {
+        name: min_max([side[system].value if system in side else None for system in systems])
+        for name, side in sides.items()
+    }
+    for at, system in enumerate(systems):
+        row: Row = {"system": system, "rater": rater, "aspect": aspect}
+        for name, side in sides.items():
+            figure = side.get(system, _Figure(None, 0))
+            row |= {name: figure.value, f"n_{name}": figure.n, f"{name}_scaled": scaled[name][at]}
+        unscaled = any(row[name] is not None and row[f"{name}_scaled"] is None for name in _SIDES)
+        why = join_notes(
+            "no absolute scores by this rater" if row["absolute"] is None else "",
+            ""
+            if row["q"] is not None
+            else "Q is not finite"
+            if row["n_q"]
+            else "no pairs judged by this rater",
+            "no AUC" if row["auc"] is None else "",
+            f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
+            if unscaled
+            else "",
+        )
+        yield row | {"note": why}

@@ -1,14 +1,17 @@
-"""Lists and texts judged alone: the systems by the mean of a rater's scores or by the shares of its labels, and each two
-systems compared."""
+"""Lists and texts judged alone: the systems by the mean of a rater's scores or by the shares of its labels; and each two
+systems compared by a mean, of scores or of an offline metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.scales import MOST_LABELS
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
@@ -26,69 +29,37 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
-from recjudge_tui.reports.mean_pairs import (
-    BRIEF_PAIRS,
-    PAIR_COLUMNS,
-    MeasuredPairs,
-    SystemMeans,
-    compared,
-    occasions,
-    pair_notes,
-    pair_rows,
-    pair_sentence,
-)
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, interval_text, no_verdicts, rater_notes, wide
+from recjudge_tui.reports.words import about_base, briefly, interval_text, no_verdicts, p_text, wide
 from recjudge_tui.shapes import Base, base, scores
-from recjudge_tui.stats.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests
+from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
-_MEANS = (
-    *_WHO, Column("rank", "Rank", "int"), Column("score", "Mean", "float"), *interval_columns(),
-    *columns("n users? failed note"),
-)  # fmt: skip
-_SHARES = (
-    *_WHO,
-    *columns("label count share"),
-    *interval_columns("share"),
-    *columns("n users? failed? note"),
-)
-_PAIRS = (*columns("system opponent rater aspect"), *PAIR_COLUMNS)
-_MEANS_BRIEF = columns(
-    "rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", *columns("n note"),
-)  # fmt: skip
+_MEANS = columns(*_WHO, "rank|Rank|int", "score|Mean|float", *interval_columns(), "n users? failed note")
+_MEANS_BRIEF = columns("rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", "n note")
+_SHARES = columns(*_WHO, "label count share", *interval_columns("share"), "n users? failed? note")
 
 
-def board(project: Project, choose: Options, method: str) -> Table:
+def board(project: Project, choose: Options) -> Table:
     """The systems by `mean` or by `share` of labels."""
     chosen = base(project, choose.selection())
-    table = _by_mean(chosen) if method == "mean" else _by_share(chosen)
-    warnings = [
-        Note(line, "warning") for question in chosen.questions for line in sanity(chosen, question).lines
-    ]
+    table = _by_mean(chosen) if choose.method == "mean" else _by_share(chosen)
+    warnings = [Note(line, "warning") for q in chosen.questions for line in sanity(chosen, q).lines]
     empty = [] if table.rows or table.notes else [Note(no_verdicts(chosen))]
-    scales = [
-        Note(text)
-        for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
-    ]
-    notes = (
-        *warnings,
-        *table.notes,
-        *empty,
-        *about_base(chosen),
-        *decided_notes(chosen),
-        *scales,
-        *rater_notes(chosen),
-    )
-    return replace(table, notes=notes, settings={"method": method})
+    scales = scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
+    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *map(Note, scales), *about_base(chosen))
+    return replace(table, notes=notes, settings={"method": choose.method})
 
 
 def _ordered(chosen: Base) -> tuple[list[Question], list[Note]]:
     """The questions whose answers have an order, and a note on the others."""
     unordered = categories(chosen.project.db, chosen.project.id)
-    ordered = [q for q in chosen.questions if (q.protocol, q.aspect) not in unordered]
+    ordered = [q for q in chosen.questions if q[1:] not in unordered]
     others = ", ".join(dict.fromkeys(q.aspect for q in chosen.questions if q not in ordered))
     return ordered, [Note(f"{others}: categories without an order have no mean")] if others else []
 
@@ -98,16 +69,31 @@ def _ordered(chosen: Base) -> tuple[list[Question], list[Note]]:
 
 def _by_mean(chosen: Base) -> Table:
     ordered, others = _ordered(chosen)
-    rows = [row for question in ordered for row in _mean_rows(chosen, question)]
+    rows: list[Row] = []
+    for question in ordered:
+        every = scores(chosen.ratings, question)
+        bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        own: list[Row] = []
+        for at, system in enumerate(every.systems):
+            mine = every.of(at)
+            estimate, known = mean_estimate(mine.value, mine.user, bounds), ~np.isnan(mine.value)
+            own.append({
+                "system": system, "rater": question.rater, "aspect": question.aspect, "score": estimate.value,
+                **interval_cells(estimate), "n": estimate.n, "users": np.unique(mine.user[known]).size,
+                "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
+            })  # fmt: skip
+        places = ranks([None if row["score"] is None else real(row, "score") for row in own])
+        placed = sorted(
+            zip(places, own, strict=True), key=lambda x: (x[0] is None, x[0] or 0, str(x[1]["system"]))
+        )
+        rows += [row | {"rank": place} for place, row in placed]
     tested = [] if chosen.ratings.crowds else tested_means(chosen, ordered)
     notes = [*pair_notes(tested), *others]
     about = "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
     notes += [definition(about)] if rows else []
-    table = Table(
-        f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), answer=_said(tested)
-    )
-    brief = [row | {"interval": interval_text(row, "float")} for row in rows]
-    return replace(table, brief=Table(table.title, _MEANS_BRIEF, cells_of(_MEANS_BRIEF, brief)))
+    title = f"Mean scores: {chosen.selection.protocol}"
+    table = Table(title, _MEANS, tuple(rows), tuple(notes), answer=_said(tested))
+    return briefly(table, _MEANS_BRIEF, rows, "float")
 
 
 def _said(tested: Sequence[MeasuredPairs]) -> str:
@@ -115,41 +101,79 @@ def _said(tested: Sequence[MeasuredPairs]) -> str:
     return next((f"{said}." for pairs in tested if (said := pair_sentence(pairs))), "")
 
 
-def _mean_rows(chosen: Base, question: Question) -> list[Row]:
-    every = scores(chosen.ratings, question)
-    bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
-    rows: list[Row] = []
-    values: list[float | None] = []
-    for at, system in enumerate(every.systems):
-        mine = every.of(at)
-        estimate = mean_estimate(mine.value, mine.user, bounds)
-        known = ~np.isnan(mine.value)
-        values.append(estimate.value)
-        rows.append({
-            "system": system, "rater": question.rater, "aspect": question.aspect, "score": estimate.value,
-            **interval_cells(estimate), "n": estimate.n, "users": np.unique(mine.user[known]).size,
-            "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
-        })  # fmt: skip
-    rows = [row | {"rank": place} for row, place in zip(rows, ranks(values), strict=True)]
-    return sorted(rows, key=lambda row: (row["rank"] is None, row["rank"] or 0, str(row["system"])))
-
-
 def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPairs]:
     """For each question the tests of its pairs of systems."""
-    return compared([_measured(chosen, question) for question in questions], chosen.selection.groups)
+    measured = []
+    for question in questions:
+        every = scores(chosen.ratings, question)
+        owners = np.unique(every.user)
+        parts = [every.of(at) for at in range(len(every.systems))]
+        rows = [(np.searchsorted(owners, mine.user), mine.value) for mine in parts]
+        averages = [None if np.isnan(mine.value).all() else float(np.nanmean(mine.value)) for mine in parts]
+        bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        title = f"{question.rater}, {question.aspect}"
+        values = occasions(rows, owners)
+        measured.append(SystemMeans(title, list(every.systems), values, owners, averages, bounds))
+    return compared(measured, chosen.selection.groups)
 
 
-def _measured(chosen: Base, question: Question) -> SystemMeans:
-    every = scores(chosen.ratings, question)
-    owners = np.unique(every.user)
-    rows = []
-    for at in range(len(every.systems)):
-        mine = every.of(at)
-        rows.append((np.searchsorted(owners, mine.user), mine.value))
-    averages = [None if np.isnan(values).all() else float(np.nanmean(values)) for _, values in rows]
-    bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
-    title = f"{question.rater}, {question.aspect}"
-    return SystemMeans(title, list(every.systems), occasions(rows, owners), owners, averages, bounds)
+# ---- each two systems by a mean --------------------------------------------------------------------------------------
+
+PAIR_COLUMNS = columns(
+    "users|Users|int", "users_apart|(Users apart)|int", "difference|Difference|float", *interval_columns(), "p_holm p?",
+    "separable|Separable", "note",
+)  # fmt: skip
+_PAIRS = columns("system opponent rater aspect", *PAIR_COLUMNS)
+# of a table of pairs, what people read first
+BRIEF_PAIRS = "system opponent rater aspect metric difference ci_low ci_high p_holm separable note"
+_MOST_NAMED = 10
+_TEST = (
+    "above: the mean over the users who have both is higher, by sign flips of the users' means, each user counted once,"
+    f" p < {ALPHA:g} after Holm's correction over the pairs of systems of one figure"
+)
+
+
+class SystemMeans(NamedTuple):
+    """One figure of several systems on the same occasions. `values` (occasions, systems), NaN where a system has
+    none; `users` (occasions,); `means`: the figures that rank the systems, None where there is none."""
+
+    name: str
+    systems: Sequence[str]
+    values: FloatArray
+    users: IntArray
+    means: Sequence[float | None]
+    bounds: Bounds | None
+
+
+class MeasuredPairs(NamedTuple):
+    """One figure: the ranked systems that have it, best first, and the tests of all pairs."""
+
+    name: str
+    systems: Sequence[str]
+    order: list[int]
+    tests: dict[Pair, MeanTest]
+
+
+def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> FloatArray:
+    """The mean value of each occasion for each system (occasions, systems), NaN where there is none; `rows` has for each
+    system the occasions of its values and the values, `owners` the user of each occasion."""
+    out = np.full((owners.size, len(rows)), np.nan)
+    for column, (occasion, values) in enumerate(rows):
+        known = ~np.isnan(values)
+        count = np.bincount(occasion[known], minlength=owners.size)
+        total = np.bincount(occasion[known], weights=values[known], minlength=owners.size)
+        np.divide(total, count, out=out[:, column], where=count > 0)
+    return out
+
+
+def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
+    """The tests of all pairs of systems, Holm-adjusted within each figure; `groups`: how many such tables are examined."""
+    found = []
+    for m in measured:
+        ranked = [(-mean, m.systems[at], at) for at, mean in enumerate(m.means) if mean is not None]
+        tests = mean_tests(m.values, m.users, m.bounds, groups)
+        found.append(MeasuredPairs(m.name, m.systems, [at for *_, at in sorted(ranked)], tests))
+    return found
 
 
 def pairs(project: Project, choose: Options) -> Table:
@@ -160,14 +184,59 @@ def pairs(project: Project, choose: Options) -> Table:
     ordered, others = _ordered(chosen)
     rows: list[Row] = []
     tested = tested_means(chosen, ordered)
-    for question, pairs_ in zip(ordered, tested, strict=True):
-        rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(pairs_)]
-    notes = pair_notes(tested) if rows else [Note("no rater has judged two systems")]
-    table = Table(
-        f"Pairs of systems by mean score: {choose.protocol}", _PAIRS, tuple(rows),
-        (*notes, *others, *about_base(chosen), *rater_notes(chosen)), answer=_said(tested),
-    )  # fmt: skip
-    return seen_first(table, BRIEF_PAIRS)
+    for question, found in zip(ordered, tested, strict=True):
+        rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(found)]
+    notes = (
+        *(pair_notes(tested) if rows else [Note("no rater has judged two systems")]),
+        *others,
+        *about_base(chosen),
+    )
+    title = f"Pairs of systems by mean score: {choose.protocol}"
+    return seen_first(Table(title, _PAIRS, tuple(rows), notes, answer=_said(tested)), BRIEF_PAIRS)
+
+
+def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
+    """A row for each pair of systems, the one with the higher figure first."""
+    for upper, lower in combinations(pairs.order, 2):
+        test = pairs.tests[min(upper, lower), max(upper, lower)]
+        gap = test.difference
+        ends = [gap.value, gap.ci_low, gap.ci_high]
+        if upper != test.first:
+            ends = [None if end is None else 0.0 - end for end in (gap.value, gap.ci_high, gap.ci_low)]
+        yield {
+            "system": pairs.systems[upper], "opponent": pairs.systems[lower], "users": gap.n, "users_apart": test.apart,
+            **dict(zip(("difference", "ci_low", "ci_high"), ends, strict=True)), "p_holm": test.p_holm, "p": test.p,
+            "separable": None if test.p_holm is None else test.separable, "note": test.note or gap.note,
+        }  # fmt: skip
+
+
+def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
+    """A sentence about the neighbours in the ranking by each figure, and the definition of the test."""
+    lines = [Note(sentence) for pairs in measured if (sentence := pair_sentence(pairs))]
+    return [*lines, definition(_TEST)] if lines else []
+
+
+def pair_sentence(pairs: MeasuredPairs) -> str:
+    """The neighbours in a ranking by one figure; "" with fewer than two systems."""
+    words = []
+    for first, second in pairwise(pairs.order):
+        test, upper, lower = (
+            pairs.tests[min(first, second), max(first, second)],
+            pairs.systems[first],
+            pairs.systems[second],
+        )
+        p = p_text(test.p_holm)
+        if test.p_holm is None:
+            words.append(f"{upper} and {lower} cannot be compared, {test.note}")
+        elif not test.separable:
+            words.append(f"{upper} and {lower} are not separable ({p})")
+        elif ((test.difference.value or 0.0) > 0) == (first == test.first):
+            words.append(f"{upper} above {lower} ({p})")
+        else:
+            words.append(f"{lower} above {upper} among the users who have both ({p})")
+    more = len(words) - _MOST_NAMED
+    named = words[:_MOST_NAMED] + ([f"{quantity(more, 'more pair')} of neighbours"] if more > 0 else [])
+    return f"{pairs.name}: {'; '.join(named)}" if named else ""
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------
@@ -178,18 +247,20 @@ def _by_share(chosen: Base) -> Table:
     rows: list[Row] = []
     notes: list[Note] = []
     labels: dict[str, None] = {}
+    project, fine = chosen.project, chosen.selection.fine
     for aspect in dict.fromkeys(q.aspect for q in chosen.questions):
         alike = [q for q in chosen.questions if q.aspect == aspect]
         values = np.concatenate([chosen.ratings.verdicts[q].value for q in alike])
         protocol = chosen.selection.protocol or alike[0].protocol
-        names = label_names(
-            chosen.project.db, chosen.project.id, protocol, aspect, values, fine=chosen.selection.fine
-        )
+        names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
         if names is None:
             notes.append(Note(f"{aspect}: {protocol} scores have no labels to count"))
             continue
         for question in alike:
-            if _unlabelled(chosen, question, names):
+            given = chosen.ratings.verdicts[question].value
+            # scores (of a metric, a mean) rather than labels
+            strange = np.setdiff1d(given[~np.isnan(given)], list(names)).size > MOST_LABELS
+            if strange or chosen.rater(question).of_metrics:
                 why = "scores lie between the labels, so there is nothing to count"
                 notes.append(Note(f"{question.rater}, {aspect}: {why}"))
                 continue
@@ -199,23 +270,16 @@ def _by_share(chosen: Base) -> Table:
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
     notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
     about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
-    about += " where rare)"
-    notes += [definition(about)] if rows else []
-    table = Table(f"Shares of labels: {chosen.selection.protocol}", _SHARES, tuple(rows), tuple(notes))
+    notes += [definition(f"{about} where rare)")] if rows else []
     # one row a system, rater and aspect: the share of each label with its interval
     brief = wide(rows, "system rater aspect n note", lambda row: row["label"], _share_text)
     met = [label for label in labels if any(label in row for row in brief)]
-    shown = (*_WHO, *(Column(label, f"{label} %") for label in met), *columns("n note"))
-    answer = _best_share(rows, list(labels))
-    return replace(table, brief=Table(table.title, shown, cells_of(shown, brief)), answer=answer)
-
-
-def _unlabelled(chosen: Base, question: Question, names: dict[float, str]) -> bool:
-    """Whether a rater's values are scores (of a metric, a mean) rather than labels."""
-    if chosen.rater(question).of_metrics:
-        return True
-    values = chosen.ratings.verdicts[question].value
-    return bool(np.setdiff1d(values[~np.isnan(values)], list(names)).size > MOST_LABELS)
+    shown = columns(*_WHO, *(Column(label, f"{label} %") for label in met), "n note")
+    title = f"Shares of labels: {chosen.selection.protocol}"
+    return Table(
+        title, _SHARES, tuple(rows), tuple(notes), answer=_best_share(rows, list(labels)),
+        brief=Table(title, shown, cells_of(shown, brief)),
+    )  # fmt: skip
 
 
 def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> Iterator[Row]:
@@ -248,8 +312,10 @@ def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     if len(best) < 2:
         return ""
     best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
-    (top, most), (last, least) = (
-        (row["system"], (f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]"))
+    (top, most, of_top), (last, least, of_last) = (
+        (row["system"], f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]")
         for row in (best[0], best[-1])
     )
-    return f"{first['rater']} calls {most[0]} of {top}'s lists {labels[0]} {most[1]}, {least[0]} of {last}'s {least[1]}."
+    return (
+        f"{first['rater']} calls {most} of {top}'s lists {labels[0]} {of_top}, {least} of {last}'s {of_last}."
+    )

@@ -29,8 +29,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, columns
+from recjudge_tui.reports.common.writers.documents import escaped as markdown_text
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
-from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
 from recjudge_tui.reports.listings import recipe_words
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types
@@ -157,8 +157,8 @@ def methods(
     )
 
 
-def methods_text(of: Methods, fmt: str) -> str:
-    """The paragraphs, then the works cited as BibTeX, in `text`, `md` or `latex`."""
+def methods_text(of: Methods, fmt: str, *, whole: bool = True) -> str:
+    """The paragraphs in `text`, `md` or `latex`, then the works cited as BibTeX; a text has these only if `whole`."""
     if fmt == "md":
         parts = [*of.paragraphs, f"```bibtex\n{of.bibtex}\n```"]
     elif fmt == "latex":
@@ -169,7 +169,7 @@ def methods_text(of: Methods, fmt: str) -> str:
         ]
         parts = ["% needs \\usepackage{natbib}", *cited, f"% references.bib:\n{notes}"]
     else:
-        parts = [*map(_plain, of.paragraphs), of.bibtex]
+        parts = [*map(_plain, of.paragraphs), *([of.bibtex] if whole else [])]
     return "\n\n".join(parts)
 
 

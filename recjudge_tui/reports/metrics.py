@@ -14,21 +14,30 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first, whole
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    definitions,
+    seen_first,
+    whole,
+)
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.mean_pairs import (
+from recjudge_tui.reports.means import (
     BRIEF_PAIRS,
     PAIR_COLUMNS,
     MeasuredPairs,
     SystemMeans,
     compared,
     occasions,
-    p_text,
     pair_notes,
     pair_rows,
 )
-from recjudge_tui.reports.words import figure_text
-from recjudge_tui.shapes import Base
+from recjudge_tui.reports.words import figure_text, p_text
+from recjudge_tui.shapes import Base, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -62,36 +71,22 @@ METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
 # what people read first, the last ones only where there is room
 MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
 _MOST_COLUMNS = 3
-_COLUMNS = columns(
-    "system metric",
-    Column("k", "k", "int"),
-    "value",
-    *interval_columns(),
-    Column("n", "Lists", "int"),
-    "users? note",
-)
-_PAIRS = (*columns("system opponent metric", Column("k", "k", "int")), *PAIR_COLUMNS)
+_COLUMNS = columns("system metric", "k|k|int", "value", *interval_columns(), "n|Lists|int", "users? note")
+_PAIRS = columns("system opponent metric", "k|k|int", *PAIR_COLUMNS)
 _USUALLY_RELEVANT = (
     "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
     " valued events"
 )
-_ABOUT = (
-    (
-        "gains: ndcg 1 for a relevant item, unless chosen; ndcg_explicit the held-out value; ndcg_exp 2^value - 1; err"
-        " (2^value - 1) / 2^highest; an event without a value counts as value 1, one below 0 as 0"
-    ),
-    (
-        "ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by the best list of k; map is average"
-        " precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them;"
-        " rprec is the precision in as many items as are relevant; auc is over all scored candidates of the file"
-    ),
-    "urd: entropy in bits of a list's categories; ild: mean Jaccard distance between the categories of two of its items",
-    (
-        f"title_ild: ild of the words of titles; near_duplicates: share of items that have {NEAR:.0%} of their words and a"
-        " category in common with an item above; category_coverage: share of the catalogue's categories that a list shows"
-    ),
-    "a mean over lists; interval over users, each with all their lists (jackknife, Korn and Graubard at the ends)",
-)
+_ABOUT = definitions(f"""\
+gains: ndcg 1 for a relevant item, unless chosen; ndcg_explicit the held-out value; ndcg_exp 2^value - 1; err\
+ (2^value - 1) / 2^highest; an event without a value counts as value 1, one below 0 as 0
+ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by the best list of k; map is average\
+ precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them; rprec is\
+ the precision in as many items as are relevant; auc is over all scored candidates of the file
+urd: entropy in bits of a list's categories; ild: mean Jaccard distance between the categories of two of its items
+title_ild: ild of the words of titles; near_duplicates: share of items that have {NEAR:.0%} of their words and a category\
+ in common with an item above; category_coverage: share of the catalogue's categories that a list shows
+a mean over lists; interval over users, each with all their lists (jackknife, Korn and Graubard at the ends)""")
 ListsOfSystems = Mapping[str, Sequence[RankedList]]
 
 
@@ -125,18 +120,14 @@ class Measured:
 
     def __init__(self, lists: Sequence[SystemLists], data: EvaluationData) -> None:
         self.systems, self.data = lists, data
-        self.users: dict[str, int] = {}
         met: dict[tuple[str, str], int] = {}
-        self.user: list[IntArray] = []
         self.occasion: list[IntArray] = []
         for of in lists:
-            codes = [self.users.setdefault(user, len(self.users)) for user in of.users]
-            self.user.append(np.array(codes, dtype=np.int64))
-            places = [
-                met.setdefault(occasion, len(met)) for occasion in zip(of.users, of.contexts, strict=True)
-            ]
-            self.occasion.append(np.array(places, dtype=np.int64))
+            places = (met.setdefault(at, len(met)) for at in zip(of.users, of.contexts, strict=True))
+            self.occasion.append(np.array(list(places), dtype=np.int64))
+        self.users = {user: at for at, user in enumerate(dict.fromkeys(user for user, _ in met))}
         self.owners = np.array([self.users[user] for user, _ in met], dtype=np.int64)
+        self.user = [self.owners[occasion] for occasion in self.occasion]
 
     def pairs(self, metrics: Sequence[str], groups: int) -> list[MeasuredPairs]:
         """For each metric of lists the test of every pair of systems, Holm-adjusted within the metric; two systems are
@@ -144,9 +135,8 @@ class Measured:
         figures = []
         for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
-            means = [of.mean(metric) for of in self.systems]
-            names, bounds = [of.system for of in self.systems], LIST_METRICS[metric].bounds
-            values = occasions(rows, self.owners)
+            means, names = [of.mean(metric) for of in self.systems], [of.system for of in self.systems]
+            values, bounds = occasions(rows, self.owners), LIST_METRICS[metric].bounds
             figures.append(SystemMeans(metric, names, values, self.owners, means, bounds))
         return compared(figures, groups)
 
@@ -186,9 +176,9 @@ def measure(
     chosen = [name for name in known if not cases.systems or name in cases.systems]
     found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
     if (segment := cases.segment) is not None:
-        held = [map(segment.holds, of.users, of.contexts) for of in found]
+        held = ([*map(segment.holds, of.users, of.contexts)] for of in found)
         found = [
-            of.at(np.flatnonzero([*here]).tolist(), of.system) for of, here in zip(found, held, strict=True)
+            of.at(np.flatnonzero(here).tolist(), of.system) for of, here in zip(found, held, strict=True)
         ]
     return Measured(found, data)
 
@@ -199,30 +189,24 @@ def measure(
 def metrics(project: Project, choose: Options) -> Table:
     """One row per system and metric: the mean over the lists for which it is defined, coverage over all lists; or, as
     `pairs`, one per metric and pair of systems, the one with the higher mean first, with the test of their difference."""
-    names = choose.metrics or METRICS
-    gain: Gain = choose.gain or "relevant"
-    measured = measure(
-        project, names, choose.k, cases=choose.cases, relevant_from=choose.relevant_from, gain=gain
-    )
+    names, k = choose.metrics or METRICS, choose.k
+    rule = {"relevant_from": choose.relevant_from, "gain": choose.gain or "relevant"}
+    measured = measure(project, names, k, cases=choose.cases, **rule)
     tested = measured.pairs(names, choose.cases.groups)
-    answer = _answer(measured, tested, names, choose.k)
+    answer = _answer(measured, tested, names, k)
     if choose.table == "pairs":
         rows = [
-            {"metric": pairs.name, "k": _cutoff(pairs.name, choose.k)} | row
+            {"metric": pairs.name, "k": None if pairs.name in NO_CUTOFF else k} | row
             for pairs in tested
             for row in pair_rows(pairs)
         ]
         notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
-        title = f"Pairs of systems by offline metrics at {choose.k}"
+        title = f"Pairs of systems by offline metrics at {k}"
         return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
-    rows = list(_rows(measured, choose.k, names))
-    title, notes = f"Offline metrics at {choose.k}", [*_notes(project, measured, tested, choose)]
+    rows = list(_rows(measured, k, names))
+    title, notes = f"Offline metrics at {k}", [*_notes(project, measured, tested, choose)]
     brief = _brief(title, rows, choose.metrics or MAIN)
     return Table(title, _COLUMNS, tuple(rows), tuple(notes), answer=answer, brief=brief)
-
-
-def _cutoff(metric: str, k: int) -> int | None:
-    return None if metric in NO_CUTOFF else k
 
 
 def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
@@ -234,28 +218,29 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
     bounds = [LIST_METRICS[name].bounds for _, name in cells]
     means = dict(zip(cells, mean_estimates(values, owners, bounds), strict=True))
     for at, system in enumerate(measured.systems):
+        lists = len(system.users)
         for name in metrics:
-            of_all = name == COVERAGE
-            found = _coverage(system, measured, k) if of_all else _explained(name, means[at, name], system)
-            row = {"system": system.system, "metric": name, "k": _cutoff(name, k), **estimate_cells(found)}
+            found = means.get((at, name)) or _coverage(system, measured, k)
+            if name != COVERAGE and found.n < lists:
+                reason = LIST_METRICS[name].reason
+                found = (
+                    replace(
+                        found,
+                        note=join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}"),
+                    )
+                    if found.n
+                    else undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
+                )
+            found = found if lists else undefined("no list")
+            cutoff = None if name in NO_CUTOFF else k
+            row = {"system": system.system, "metric": name, "k": cutoff, **estimate_cells(found)}
             yield row | {"users": found.groups or 0}
-
-
-def _explained(metric: str, estimate: Estimate, system: SystemLists) -> Estimate:
-    """The estimate with the number of lists left out, and the reason."""
-    reason, lists = LIST_METRICS[metric].reason, len(system.users)
-    if not lists:
-        return undefined("no list")
-    if estimate.n == 0:
-        return undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
-    left_out = f"{lists - estimate.n} of {lists} lists left out: {reason}" if estimate.n < lists else ""
-    return replace(estimate, note=join_notes(estimate.note, left_out))
 
 
 def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
     covered = coverage(system.shown, measured.data.categories, k)
-    if not system.users or covered is None:
-        return undefined("no items were imported, so the catalogue is unknown" if system.users else "no list")
+    if covered is None:
+        return undefined("no items were imported, so the catalogue is unknown")
     note = "no interval: coverage always falls when users are left out"
     return Estimate(covered, None, None, len(system.users), len(set(system.users)), note=note)
 
@@ -283,7 +268,7 @@ def _notes(
     yield definition(
         f"relevant: an item held out for the user without a value (a purchase, a click), {value}"
     )
-    yield from map(definition, _ABOUT)
+    yield from _ABOUT
 
 
 def _without_list(measured: Measured, at: int) -> str:
@@ -317,10 +302,9 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
         return f"{name} of {texts[pairs.order[0]]}."
     best, second, last = pairs.order[0], pairs.order[1], pairs.order[-1]
     test = pairs.tests[min(best, second), max(best, second)]
-    said = (
-        "not comparable with" if test.p_holm is None else "above" if test.separable else "not separable from"
-    )
-    p = "" if test.p_holm is None else f", {p_text(test.p_holm)}"
+    said, p = "not comparable with", ""
+    if test.p_holm is not None:
+        said, p = "above" if test.separable else "not separable from", f", {p_text(test.p_holm)}"
     end = f"; {texts[last]} is last" if last != second else ""
     return f"{texts[best]} has the highest {name}, {said} {texts[second]}{p}{end}."
 
@@ -361,15 +345,12 @@ class JudgedLists:
 
     def of_cases(self, rows: IntArray) -> dict[str, tuple[int, ...]]:
         """System -> the ids of its lists in these cases."""
-        by_system: dict[str, set[int]] = {}
-        for system, slate in (
-            (self._cases.system_a[rows], self._content.slate_a[rows]),
-            (self._cases.system_b[rows], self._content.slate_b[rows]),
-        ):
-            for code in np.unique(system[slate > 0]).tolist():
-                ids = np.unique(slate[(system == code) & (slate > 0)]).tolist()
-                by_system.setdefault(self._cases.systems[code], set()).update(ids)
-        return {system: tuple(sorted(ids)) for system, ids in sorted(by_system.items())}
+        cases, content, names = self._cases, self._content, self._cases.systems
+        system = np.concatenate([cases.system_a[rows], cases.system_b[rows]])
+        slate = np.concatenate([content.slate_a[rows], content.slate_b[rows]])
+        met = np.unique(np.stack([system, slate])[:, slate > 0], axis=1).T.tolist()
+        by_system = grouped((names[code], at) for code, at in met)
+        return {name: tuple(by_system[name]) for name in sorted(by_system)}
 
     def lists(self, rows: IntArray, metrics: Sequence[str], k: int = TOP_K) -> list[SystemLists]:
         """The values of these metrics for each list of these cases, system by system."""

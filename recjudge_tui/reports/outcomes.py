@@ -14,11 +14,11 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, first_few, rater_notes
+from recjudge_tui.reports.words import about_base, first_few, p_text
 from recjudge_tui.shapes import Base, base, battles, scores
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
+from recjudge_tui.stats.arrays import encode, ratio
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
@@ -29,26 +29,15 @@ from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.ratings import Question, project_questions
 
 _WHAT = columns("experiment|Experiment", "system_a|System A", "system_b|System B")
-
-
-def _arms(name: str, label: str) -> tuple[Column, Column]:
-    """A column of whole numbers for each of the two systems."""
-    return tuple(Column(f"{name}_{side}", f"{label} {side.upper()}", "int", minor=True) for side in "ab")  # type: ignore[return-value]
-
-
-def _rate(side: str) -> tuple[Column, ...]:
-    return columns(
-        Column(f"rate_{side}", f"Rate {side.upper()}", "float", decimals=5),
-        Column(f"rate_{side}_low", f"{side.upper()} low", "float", minor=True, decimals=5),
-        Column(f"rate_{side}_high", f"{side.upper()} high", "float", minor=True, decimals=5),
-    )  # fmt: skip
-
-
+_SIDES = (("a", "A"), ("b", "B"))
 _ONLINE = columns(
-    *_WHAT, "began_at|(From)|time", "ended_at|(To)|time", *_arms("users", "Users"),
-    *_arms("impressions", "Impressions"), *_arms("clicks", "Clicks"), *_rate("a"), *_rate("b"), "lift|Lift|share",
-    *interval_columns("share"), "z|z|float", "p", "winner|Winner", "same_way|Same direction|int", "judges|Judges|int",
-    "note",
+    *_WHAT, "began_at|(From)|time", "ended_at|(To)|time",
+    *(f"{name}_{at}|({label} {side})|int" for name, label in
+      (("users", "Users"), ("impressions", "Impressions"), ("clicks", "Clicks")) for at, side in _SIDES),
+    *(f"rate_{at}{end}|{label}|float|5" for at, side in _SIDES for end, label in
+      (("", f"Rate {side}"), ("_low", f"({side} low)"), ("_high", f"({side} high)"))),
+    "lift|Lift|share", *interval_columns("share"), "z|z|float", "p", "winner|Winner", "same_way|Same direction|int",
+    "judges|Judges|int", "note",
 )  # fmt: skip
 _LOG = columns(
     *_WHAT, "lift|(Lift)|share", "p?", "winner|Winner", "rater", "kind|(Kind)", "protocol", "measure|(Measure)",
@@ -56,23 +45,15 @@ _LOG = columns(
     "sure|(Significant)", "hit|Same direction", "hits|(Hits)|int", "decided|Decided|int", "hit_rate|Hit rate|share",
     "hit_low|Hit low|share", "hit_high|Hit high|share", "note",
 )  # fmt: skip
-_METHODS = (
-    definition(
-        "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978"
-    ),
-    definition(
-        f"z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or"
-        f" {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; impressions must be independent"
-    ),
-)
-_PREDICTIONS = (
-    definition(
-        "same direction: the rater predicted the winner by its win rate (ties half) or its difference of means; undecided"
-        " experiments do not count, undecided raters count as misses"
-    ),
-    definition("significant: sign flips of the users' means for the two systems alone, p < .05"),
-    definition("based on the current verdicts; the hit rate assumes independent experiments"),
-)
+_METHODS = definitions(f"""\
+rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978
+z and p: two proportions, pooled, two-sided; with fewer than {FEWEST_EXPECTED} expected clicks or non-clicks, or\
+ {FEWEST_IMPRESSIONS:,} impressions, in an arm p is that of Fisher's exact test; impressions must be independent""")
+_PREDICTIONS = definitions("""\
+same direction: the rater predicted the winner by its win rate (ties half) or its difference of means; undecided\
+ experiments do not count, undecided raters count as misses
+significant: sign flips of the users' means for the two systems alone, p < .05
+based on the current verdicts; the hit rate assumes independent experiments""")
 _EVEN = "even"
 
 
@@ -103,6 +84,24 @@ class _Prediction:
         outside = low is None or high is None or not low <= self.even <= high
         return self.p is not None and self.p < ALPHA and outside
 
+    def cells(self, outcome: Outcome, winner: object, hits: list[bool]) -> Row:
+        """Its row of the log; `hits`: those of its rater so far, to which its own is added."""
+        way, figure = self.way, self.figure
+        to = None if way is None else {1: outcome.system_a, -1: outcome.system_b}.get(way, _EVEN)
+        hit = None if way is None or winner is None else to == winner
+        hits += [] if hit is None else [hit]
+        rate = clopper_pearson(sum(hits), len(hits))
+        return {
+            "rater": self.question.rater, "protocol": self.question.protocol,
+            "measure": "win rate" if self.of_pairs else "difference of means", "judged": figure.value,
+            **interval_cells(figure, "judged"), "n": figure.n, "pointed": to, "sure": self.sure, "hit": hit,
+            "hits": sum(hits), "decided": len(hits), "hit_rate": rate.value, **interval_cells(rate, "hit"),
+            "note": join_notes(
+                figure.note if figure.value is None else "",
+                "" if rate.value is not None else "no experiment is decided yet",
+            ),
+        }  # fmt: skip
+
 
 def outcomes(project: Project, choose: Options) -> Table:
     """One row per experiment: rates, lift, z and p, and how many of the raters that compared the two predicted the winner;
@@ -118,25 +117,28 @@ def outcomes(project: Project, choose: Options) -> Table:
         rows.append(_online(outcome, choose.alpha) | counts)
     notes = [*log.notes, *_METHODS] if rows else [Note("no experiment is recorded yet")]
     answer = _answer(rows[-1], len(rows)) if rows else ""
-    table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), {}, {}, answer)
-    names = "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note"
-    return seen_first(table, names)
+    table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), answer=answer)
+    return seen_first(table, "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note")
 
 
 def prediction_log(project: Project, choose: Options) -> Table:
     """One row per experiment and rater that judged both systems, in the order in which the experiments were added, with the
     hit rate so far. Hit rates have Clopper and Pearson's interval. Raises NotFoundError for an unknown experiment."""
     wanted = {outcome.name for outcome in _wanted(project, choose.name)}
-    chosen = _base(project, choose.aspect)
+    known = {question.aspect for question in project_questions(project.db, project.id)}
+    # everybody's verdicts on the aspect; where nobody judged anything there are none
+    some = choose.aspect in known or choose.aspect != OVERALL
+    chosen = base(project, Selection(aspect=choose.aspect, readers=True)) if some else None
     tallies: dict[tuple[str, str], list[bool]] = {}
     rows: list[Row] = []
     for outcome in list_outcomes(project.db, project.id):
         online = _online(outcome, choose.alpha)
         head = {name: online[name] for name in ("experiment", "system_a", "system_b", "lift", "p", "winner")}
-        told = [
-            _log_row(chosen, outcome, online["winner"], prediction, tallies)
-            for prediction in (_predictions(chosen, outcome) if chosen else ())
-        ]
+        told: list[Row] = []
+        for prediction in _predictions(chosen, outcome) if chosen else ():
+            hits = tallies.setdefault(prediction.question[:2], [])
+            told.append({"kind": chosen.rater(prediction.question).kind if chosen else ""}
+                        | prediction.cells(outcome, online["winner"], hits))  # fmt: skip
         if outcome.name in wanted:
             empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
             rows += [head | row for row in told or [empty]]
@@ -144,17 +146,15 @@ def prediction_log(project: Project, choose: Options) -> Table:
     notes: list[Note] = []
     if judging and chosen:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
-        notes = [*about_base(asked), *rater_notes(asked), *_PREDICTIONS]
-    table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=_hit_rates(rows))
+        notes = [*about_base(asked), *_PREDICTIONS]
+    # each rater's hit rate at the end of the log
+    last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
+    rates = [
+        f"{name} ({protocol}) in {row['hits']} of {row['decided']}" for (name, protocol), row in last.items()
+    ]
+    answer = f"Of the decided experiments the winner was predicted by {first_few(rates)}" if rates else ""
+    table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment winner rater protocol pointed hit decided hit_rate note")
-
-
-def _base(project: Project, aspect: str) -> Base | None:
-    """Everybody's verdicts on the aspect; None where there are none."""
-    known = {question.aspect for question in project_questions(project.db, project.id)}
-    if aspect not in known and aspect == OVERALL:
-        return None
-    return base(project, Selection(aspect=aspect, readers=True))
 
 
 def _wanted(project: Project, name: str | None) -> list[Outcome]:
@@ -165,29 +165,20 @@ def _wanted(project: Project, name: str | None) -> list[Outcome]:
 
 
 def _online(outcome: Outcome, alpha: float) -> Row:
-    a = Arm(outcome.clicks_a, outcome.impressions_a)
-    b = Arm(outcome.clicks_b, outcome.impressions_b)
-    gain, test = lift(a, b), two_proportions(a, b)
-    decided = test.z is not None and test.p is not None and test.p < alpha
-    winner = None if not decided else outcome.system_a if (test.z or 0) > 0 else outcome.system_b
-    row: Row = {"experiment": outcome.name}
-    row |= {name: getattr(outcome, name) for name in Outcome._fields if name != "name"}
+    a, b = Arm(outcome.clicks_a, outcome.impressions_a), Arm(outcome.clicks_b, outcome.impressions_b)
+    gain, (z, p, why) = lift(a, b), two_proportions(a, b)
+    decided = p is not None and p < alpha
+    winner = None if not decided else outcome.system_a if (z or 0) > 0 else outcome.system_b
+    undecided = "" if decided or why else f"not decided: p >= {alpha:g}"
+    row: Row = {"experiment": outcome.name, **outcome._asdict()}
+    del row["name"]
     for side, arm in (("a", a), ("b", b)):
         rate = arm.estimate()
-        row |= {
-            f"rate_{side}": rate.value,
-            f"rate_{side}_low": rate.ci_low,
-            f"rate_{side}_high": rate.ci_high,
-        }
-    undecided = "" if decided or test.note else f"not decided: p >= {alpha:g}"
+        row |= {f"rate_{side}": rate.value, **interval_cells(rate, f"rate_{side}")}
     return row | {
-        "lift": gain.value,
-        **interval_cells(gain),
-        "z": test.z,
-        "p": test.p,
-        "winner": winner,
-        "note": join_notes(gain.note, test.note, undecided),
-    }
+        "lift": gain.value, **interval_cells(gain), "z": z, "p": p, "winner": winner,
+        "note": join_notes(gain.note, why, undecided),
+    }  # fmt: skip
 
 
 # ---- what raters predicted -------------------------------------------------------------------------------------------
@@ -199,8 +190,7 @@ def _predictions(chosen: Base, outcome: Outcome) -> Iterator[_Prediction]:
     if outcome.system_a not in known or outcome.system_b not in known:
         return
     for question in chosen.questions:
-        verdicts = chosen.ratings.verdicts[question]
-        of_pairs = chosen.ratings.cases.is_pair[verdicts.row]
+        of_pairs = chosen.ratings.cases.is_pair[chosen.ratings.verdicts[question].row]
         if of_pairs.any() and (told := _of_pairs(chosen, question, outcome)):
             yield told
         if not of_pairs.all() and (told := _of_lists(chosen, question, outcome)):
@@ -210,14 +200,14 @@ def _predictions(chosen: Base, outcome: Outcome) -> Iterator[_Prediction]:
 def _of_pairs(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:
     """Win rate of a over b; None if the rater judged no such pair."""
     contests = battles(chosen.ratings, question)
-    try:
-        a, b = (contests.systems.index(name) for name in (outcome.system_a, outcome.system_b))
-    except ValueError:
-        return None
-    here = ((contests.a == a) & (contests.b == b)) | ((contests.a == b) & (contests.b == a))
+    first, second = (
+        np.array([name == system for name in contests.systems])
+        for system in (outcome.system_a, outcome.system_b)
+    )
+    here = (first[contests.a] & second[contests.b]) | (second[contests.a] & first[contests.b])
     if not here.any():
         return None
-    seen = np.where(contests.a == a, contests.outcome, -contests.outcome)[here]
+    seen = np.where(first[contests.a], contests.outcome, -contests.outcome)[here]
     users, known = contests.user[here], ~np.isnan(seen)
     figure = outcome_estimates(seen, users)["win_rate"]
     return _Prediction(question, True, figure, sign_flip_test(user_means(seen[known], users[known])))
@@ -227,70 +217,23 @@ def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction
     """Mean value of a's lists or texts minus that of b's; None if the rater judged neither."""
     every = scores(chosen.ratings, question)
     of_a, of_b = (
-        every.system == (every.systems.index(name) if name in every.systems else -1)
-        for name in (outcome.system_a, outcome.system_b)
+        np.array([name == system for name in every.systems])[every.system]
+        for system in (outcome.system_a, outcome.system_b)
     )
-    if not of_a.any() and not of_b.any():
-        return None
     if not of_a.any() or not of_b.any():
-        return _Prediction(question, False, undefined("judged only one of the two systems"))
-    here = of_a | of_b
-    values, first, users = every.value[here], of_a[here], every.user[here]
-    p = sign_flip_test(_user_differences(values, first, users))
+        one = undefined("judged only one of the two systems")
+        return _Prediction(question, False, one) if of_a.any() or of_b.any() else None
+    here = (of_a | of_b) & ~np.isnan(every.value)
+    values, first, (users, count) = every.value[here], of_a[here], encode(every.user[here])
+    sums, n = (
+        [
+            np.bincount(users[side], weights=w[side], minlength=count).astype(np.float64)
+            for side in (first, ~first)
+        ]
+        for w in (values, np.ones(values.size))
+    )
+    p = sign_flip_test(ratio(sums[0], n[0]) - ratio(sums[1], n[1]))
     return _Prediction(question, False, difference_of_means(values, first, users), p)
-
-
-def _user_differences(values: FloatArray, first: BoolArray, users: IntArray) -> FloatArray:
-    """Each user's mean of the rows marked `first` minus that of the others, NaN without either; rows (n,) to (users,)."""
-    known = ~np.isnan(values)
-    codes, count = encode(users[known])
-
-    def means(side: BoolArray) -> FloatArray:
-        sums = np.bincount(codes[side], weights=values[known][side], minlength=count).astype(np.float64)
-        return ratio(sums, np.bincount(codes[side], minlength=count).astype(np.float64))
-
-    return means(first[known]) - means(~first[known])
-
-
-def _log_row(
-    chosen: Base | None,
-    outcome: Outcome,
-    winner: object,
-    told: _Prediction,
-    tallies: dict[tuple[str, str], list[bool]],
-) -> Row:
-    assert chosen is not None
-    question, figure, way = told.question, told.figure, told.way
-    hits = tallies.setdefault((question.rater, question.protocol), [])
-    to = None if way is None else {1: outcome.system_a, -1: outcome.system_b}.get(way, _EVEN)
-    hit = None if way is None or winner is None else to == winner
-    hits += [] if hit is None else [hit]
-    rate = clopper_pearson(sum(hits), len(hits))
-    return {
-        "rater": question.rater,
-        "kind": chosen.rater(question).kind,
-        "protocol": question.protocol,
-        "measure": "win rate" if told.of_pairs else "difference of means",
-        "judged": figure.value,
-        "judged_low": figure.ci_low,
-        "judged_high": figure.ci_high,
-        "n": figure.n,
-        "pointed": to,
-        "sure": told.sure,
-        "hit": hit,
-        "hits": sum(hits),
-        "decided": len(hits),
-        "hit_rate": rate.value,
-        "hit_low": rate.ci_low,
-        "hit_high": rate.ci_high,
-        "note": join_notes(
-            figure.note if figure.value is None else "",
-            "" if rate.value is not None else "no experiment is decided yet",
-        ),
-    }
-
-
-# ---- sentences -------------------------------------------------------------------------------------------------------
 
 
 def _answer(row: dict[str, Any], experiments: int) -> str:
@@ -300,22 +243,12 @@ def _answer(row: dict[str, Any], experiments: int) -> str:
     if gain is None or p is None:
         return f"{first}{row['experiment']} shows nothing ({row['note']})."
     ends = "" if low is None or high is None else f" [{100 * low:+.1f}, {100 * high:+.1f}]"
-    chance = "p < .0001" if p < 0.0001 else f"p {p:.4f}".replace("0.", ".")
-    said = f"{first}{row['system_a']} got {100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({chance})"
+    rates = f"{100 * gain:+.1f} %{ends} clicks a view against {row['system_b']} ({p_text(p)})"
+    said = f"{first}{row['system_a']} got {rates}"
     if row["winner"] is None:
         return f"{said}: not decided."
     judges = quantity(row["judges"], "rater")
     return f"{said}; {row['same_way']} of {judges} predicted it." if row["judges"] else f"{said}."
-
-
-def _hit_rates(rows: Sequence[Row]) -> str:
-    """Each rater's hit rate at the end of the log."""
-    last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
-    told = [
-        f"{rater} ({protocol}) in {row['hits']} of {row['decided']}"
-        for (rater, protocol), row in last.items()
-    ]
-    return f"Of the decided experiments the winner was predicted by {first_few(told)}" if told else ""
 
 
 # ---- recording -------------------------------------------------------------------------------------------------------
@@ -324,31 +257,23 @@ _MOST = 10**15
 
 
 def outcome_of(
-    systems: Sequence[str],
-    impressions: str,
-    clicks: str,
-    name: str | None = None,
-    began_at: str = "",
-    ended_at: str = "",
+    systems: Sequence[str], impressions: str, clicks: str, name: str | None = None, began_at: str = "", ended_at: str = "",
     users: tuple[int | None, int | None] = (None, None),
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """An experiment as a person writes it: `5000000,5e6` impressions, and clicks as numbers or as rates
     (`0.619%,0.523%`). Raises UsageError for anything that cannot be."""
     if len(systems) != 2 or systems[0] == systems[1]:
         raise UsageError("an experiment has two different systems", next_step="Write them as new,old.")
     shown = [_count(text, "impressions", None) for text in _two(impressions, "impressions")]
-    clicked = [
-        _count(text, "clicks", views) for text, views in zip(_two(clicks, "clicks"), shown, strict=True)
-    ]
+    clicked = [_count(text, "clicks", n) for text, n in zip(_two(clicks, "clicks"), shown, strict=True)]
     for system, views, hits, customers in zip(systems, shown, clicked, users, strict=True):
         if views == 0:
             raise UsageError(f"{system} was never shown; a rate needs impressions")
         if hits > views:
             raise UsageError(f"{system} cannot have more clicks ({hits:,}) than impressions ({views:,})")
         if customers is not None and not 0 < customers <= views:
-            raise UsageError(
-                f"{system} cannot have been shown to {customers:,} users in {views:,} impressions"
-            )
+            reason = f"{system} cannot have been shown to {customers:,} users in {views:,} impressions"
+            raise UsageError(reason)
     title = f"{systems[0]} vs {systems[1]}" if name is None else name.strip()
     if not title:
         raise UsageError("the experiment's name is empty")

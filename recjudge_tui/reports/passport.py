@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -49,6 +49,7 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.served import model_text
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
@@ -59,7 +60,7 @@ from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repea
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Rater, project_questions, project_raters
-from recjudge_tui.store.runs import ServedModel, served_models, stored_runs
+from recjudge_tui.store.runs import served_models, stored_runs
 
 # ---- passport rows -----------------------------------------------------------------------------------------------
 
@@ -148,6 +149,45 @@ def _amount(row: Row) -> str:
     return f"{_in_unit(value, unit)} ({ends[0]} to {ends[1]})"
 
 
+# what is read first of the parts but agreement
+_FIRST = (
+    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
+    "latency, median",
+)  # fmt: skip
+_FIRST_COLUMNS = columns(
+    "figure|Figure", "of|Of", "against|Against", "value|Value", "people|People|float", "n"
+)
+
+
+def _agreements(of: PassportSource, found: Sequence[Row]) -> list[Row]:
+    """Of each question the first statistic beside the users, else a consensus, else a person."""
+    kinds = ("ground_truth", "consensus")
+    chosen: dict[tuple[object, object], tuple[int, Row]] = {}
+    for row in found:
+        if row["part"] == AGREEMENT and isinstance(row["value"], float):
+            kind, question = of.raters[str(row["against"])].kind, (row["protocol"], row["aspect"])
+            place = kinds.index(kind) if kind in kinds else len(kinds)
+            if question not in chosen or place < chosen[question][0]:
+                chosen[question] = place, row
+    return [row for _, row in chosen.values()]
+
+
+def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
+    """A line for each question that people answered too, and for each other part; what was not measured shares one."""
+    lines: dict[tuple[str, ...], Row] = {}
+    for row in (*_agreements(of, found), *(row for row in found if row["figure"] in _FIRST)):
+        _, question, against, _ = _placed(row)
+        label, amount = str(row["figure"]), _amount(row)
+        label = label_of(label) if label in STATISTICS else label
+        key = (label, amount) if amount == NOT_MEASURED else (label, question)
+        if key in lines:
+            lines[key]["of"] = ", ".join(filter(None, (str(lines[key]["of"]), question)))
+            continue
+        more: Row = {"people": row.get("people"), "n": row.get("n")}
+        lines[key] = {"figure": label, "of": question, "against": against, "value": amount, **more}
+    return Table(f"Passport of {of.rater.name}", _FIRST_COLUMNS, tuple(lines.values()))
+
+
 def _in_unit(value: object, unit: str) -> str:
     if unit == "seconds" and isinstance(value, float):
         return f"{value * 1000:.3g} ms" if value < 1 else f"{value:,.1f} s"
@@ -210,13 +250,14 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
     protocol = {run["id"]: run["protocol"] for run in of.runs}
     for model in served:
         at = f"run {model.run_id}, {model.created_at[:10]}"
-        named = _served(model)
-        if named:
-            yield _row(JUDGE, "served model", "text", text=f"{named} ({at})", protocol=protocol[model.run_id])
+        if model.name or model.models:
+            named = f"{model_text(model)} ({at})"
+            yield _row(JUDGE, "served model", "text", text=named, protocol=protocol[model.run_id])
         else:
             why = "neither a reply nor the server named a model"
             yield _missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
+    replied = (model for model in served if model.replies and (model.name or model.models))
+    known = {(model.name, model.digest, model.models) for model in replied}
     if len(known) > 1:
         yield _row(
             JUDGE, "served model changed", "text", text=f"{len(known)} different models answered these runs"
@@ -230,13 +271,6 @@ def _settings(run: StoredRow) -> str:
     repeats = f", {settings.repeats} repeats" if settings.repeats > 1 else ""
     single = ", aspects one by one" if settings.aspects == "single" else ""
     return text + repeats + single
-
-
-def _served(model_row: ServedModel) -> str:
-    digest = f" {model_row.digest[:19]}" if model_row.digest else ""
-    replied = [model for model in model_row.models if model != model_row.name]
-    named = f"{model_row.name}{digest}"
-    return named + (f", replies name {', '.join(replied)}" if replied and named else ", ".join(replied))
 
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:
@@ -487,15 +521,13 @@ def passport(project: Project, choose: Options) -> Table:
         definition(FORMULA),
     ]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
-    return replace(table, answer=_answer(rater, found))
+    return replace(table, answer=_answer(source, found), brief=_brief(source, found))
 
 
-def _answer(rater: str, rows: list[Row]) -> str:
+def _answer(of: PassportSource, rows: list[Row]) -> str:
     """How far it agrees with people beside people among themselves, and whether position matters."""
-    known = [row for row in rows if row["part"] == AGREEMENT and isinstance(row["value"], float)]
-    said = []
-    if known:
-        row = known[0]
+    rater, said = of.rater.name, []
+    for row in _agreements(of, rows)[:1]:
         people = row.get("people")
         beside = f"; people reach {people:.2f}" if isinstance(people, float) else ""
         said.append(f"{label_of(str(row['figure']))} with {row['against']} {row['value']:.2f}{beside}")
@@ -507,9 +539,10 @@ def _answer(rater: str, rows: list[Row]) -> str:
     return f"{rater}: {'; '.join(said)}." if said else f"Nothing about {rater} was measured yet."
 
 
-def page(table: Table, fmt: str) -> str | None:
-    """A passport as people read it, a table for each part; None for the formats of data."""
-    if fmt not in ("text", "md", "html"):
+def page(table: Table, fmt: str, whole: bool) -> str | None:
+    """A passport with a table for each part; None for the formats of data, and for a text of which only what is read
+    first is wanted."""
+    if fmt not in ("text", "md", "html") or (fmt == "text" and not whole):
         return None
     shown, _ = readable(table, whole=True, notes="all")
     lead = (*((table.answer,) if table.answer else ()), *shown.notes)

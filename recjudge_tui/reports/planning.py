@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.reports.words import about_base
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
@@ -44,10 +45,7 @@ from recjudge_tui.store.ratings import Question
 _FEW_USERS = 30
 _WHO = columns("rater system opponent")
 _ASSUMED = {
-    True: (
-        Column("ties", "True ties", "share", minor=True),
-        Column("consistency", "Consistent", "share", minor=True),
-    ),
+    True: columns("ties|(True ties)|share", "consistency|(Consistent)|share"),
     False: columns("label? share?", "correlation|(Correlation)|float"),
 }
 _NEEDED = columns(
@@ -58,27 +56,17 @@ _AT_HAND = columns(
     "n|(Available)|int", "users?", "seen|(Observed)|share", "detectable|Detectable|share",
     "power_at_hand|Power|share",
 )  # fmt: skip
-_NOTE = Column("note", "Note")
 _BRIEF = "rater system opponent difference needed users_needed n users detectable power_at_hand note"
-_METHOD = definition(
-    "needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its"
-    " variance; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance"
-    " (Donner 1986)"
-)
-_UNITS = {
-    True: definition(
-        "a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half, among"
-        " pairs judged alike in both orders; the others are ties, which pull it towards one half"
-    ),
-    False: definition(
-        "a case is a user (or a user's item) with a list (text) of each system (two calls); difference: of two shares of one"
-        " label, paired by user"
-    ),
-}
-_HINDSIGHT = definition(
-    "detectable: the smallest difference that the available cases would have shown with this power; not a test of the"
-    " observed difference"
-)
+_METHOD, _OF_PAIRS, _OF_SHARES, _HINDSIGHT = definitions("""\
+needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its\
+ variance; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance\
+ (Donner 1986)
+a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half, among pairs\
+ judged alike in both orders; the others are ties, which pull it towards one half
+a case is a user (or a user's item) with a list (text) of each system (two calls); difference: of two shares of one label,\
+ paired by user
+detectable: the smallest difference that the available cases would have shown with this power; not a test of the observed\
+ difference""")
 
 
 @dataclass(frozen=True)
@@ -126,36 +114,32 @@ def plan(project: Project | None, choose: Options) -> Table:
     UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system."""
     choose = choose.but(difference=_check(choose))
     of_pairs = compares_lists(choose.protocol)
-    kind, title = _ASSUMED[of_pairs], f"Plan: {choose.protocol}"
+    about = [_METHOD, _OF_PAIRS if of_pairs else _OF_SHARES]
+    rows: list[Row] = []
     if project is None:
         if choose.systems or choose.rater:
             raise UsageError("systems and raters need a project", "Name the project.")
         situation = _stated(_Situation(of_pairs), choose)
-        rows = []
         for difference in choose.difference:
             try:
                 rows.append(_needed(situation, difference, choose))
             except ValueError as error:
-                raise UsageError(
-                    f"a difference of {difference:.1%} is impossible", f"{error}.".capitalize()
-                ) from error
-        notes: list[Note] = [_METHOD, _UNITS[of_pairs]]
-        heads = (*kind, *_NEEDED, _NOTE)
-        return seen_first(
-            Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF
-        )
-    check_systems(project.db, project.id, choose.systems)
-    chosen = base(project, choose.selection())
-    rows = [
-        {"rater": question.rater, "system": system, "opponent": opponent} | row
-        for question in chosen.questions
-        for system, opponent, measured in _situations(chosen, question, choose)
-        for row in _rows(_stated(measured, choose), choose)
-    ]
-    notes = [] if rows else [Note("there are no verdicts to measure from yet")]
-    notes += [*about_base(chosen), *rater_notes(chosen)]
-    notes += [_METHOD, _UNITS[of_pairs], _HINDSIGHT] if rows else []
-    heads = (*_WHO, *kind, *_NEEDED, *_AT_HAND, _NOTE)
+                impossible = f"a difference of {difference:.1%} is impossible"
+                raise UsageError(impossible, f"{error}.".capitalize()) from error
+        notes, heads = about, (*_ASSUMED[of_pairs], *_NEEDED)
+    else:
+        check_systems(project.db, project.id, choose.systems)
+        chosen = base(project, choose.selection())
+        rows = [
+            {"rater": question.rater, "system": system, "opponent": opponent} | row
+            for question in chosen.questions
+            for system, opponent, measured in _situations(chosen, question, choose)
+            for row in _rows(_stated(measured, choose), choose)
+        ]
+        notes = [] if rows else [Note("there are no verdicts to measure from yet")]
+        notes += [*about_base(chosen), *([*about, _HINDSIGHT] if rows else [])]
+        heads = (*_WHO, *_ASSUMED[of_pairs], *_NEEDED, *_AT_HAND)
+    heads, title = columns(*heads, "note"), f"Plan: {choose.protocol}"
     return seen_first(Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF)
 
 
@@ -163,9 +147,9 @@ def _check(choose: Options) -> tuple[float, ...]:
     """The differences to plan for. Raises UsageError for assumptions that contradict each other or the protocol."""
     protocols_meeting(choose.protocol)
     if not protocol_facts(choose.protocol).labels:
-        labelled = [name for name in offered() if protocol_facts(name).labels]
+        labelled = ", ".join(name for name in offered() if protocol_facts(name).labels)
         raise UsageError(
-            f"{choose.protocol} scores have no labels to count", next_step=f"Plan for {', '.join(labelled)}."
+            f"{choose.protocol} scores have no labels to count", next_step=f"Plan for {labelled}."
         )
     for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
         if choose[name] is not None:
@@ -177,9 +161,8 @@ def _check(choose: Options) -> tuple[float, ...]:
     except ValueError:
         differences = ()
     if not differences or not all(0 < difference <= 1 for difference in differences):
-        raise UsageError(
-            f"differences {', '.join(map(str, choose.difference))}: numbers above 0 and at most 1 are needed, as 0.05,0.1"
-        )
+        given = ", ".join(map(str, choose.difference))
+        raise UsageError(f"differences {given}: numbers above 0 and at most 1 are needed, as 0.05,0.1")
     return differences
 
 
@@ -195,18 +178,12 @@ def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
     expected, factor = situation.discordance(difference), situation.factor
     users = units_needed(expected, alpha=choose.alpha, power=choose.power, factor=factor)
     needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
+    why = "more than ten million" if expected.delta else "cannot be detected"
     return situation.cells() | {
-        "difference": difference,
-        "design_effect": factor * situation.cases_per_user,
-        "needed": needed,
-        "users_needed": users,
-        "calls_needed": None if needed is None else 2 * needed,
-        "note": ""
-        if needed is not None
-        else "more than ten million"
-        if expected.delta
-        else "cannot be detected",
-    }
+        "difference": difference, "design_effect": factor * situation.cases_per_user, "needed": needed,
+        "users_needed": users, "calls_needed": None if needed is None else 2 * needed,
+        "note": why if needed is None else "",
+    }  # fmt: skip
 
 
 def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
@@ -216,18 +193,14 @@ def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
     reach = detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
     at_hand: Row = {"n": situation.n, "users": situation.users, "seen": situation.seen, "detectable": reach}
     at_hand |= {} if situation.of_pairs else {"label": situation.label}
+    few = "too few cases for any difference" if reach is None else ""
     for difference in choose.difference:
         try:
-            row = _needed(situation, difference, choose)
-            row["power_at_hand"] = power_of(situation.discordance(difference), situation.users, **test)
+            power = power_of(situation.discordance(difference), situation.users, **test)
+            row = _needed(situation, difference, choose) | {"power_at_hand": power}
         except ValueError as error:
-            row = situation.cells() | {
-                "difference": difference,
-                "needed": None,
-                "power_at_hand": None,
-                "note": str(error),
-            }
-        few = "too few cases for any difference" if reach is None else ""
+            row = situation.cells() | {"difference": difference, "note": str(error)}
+            row |= {"needed": None, "power_at_hand": None}
         yield row | at_hand | {"note": join_notes(str(row["note"]), situation.note, few)}
 
 
@@ -247,26 +220,20 @@ def _situations(chosen: Base, question: Question, choose: Options) -> Iterator[t
 
 def _pairs(chosen: Base, question: Question, wanted: Sequence[str]) -> Iterator[tuple[str, str, _Situation]]:
     contests = battles(chosen.ratings, question)
-    names = contests.systems
-    for a in range(len(names)):
-        for b in range(a + 1, len(names)):
-            here = (contests.a == a) & (contests.b == b) & ~np.isnan(contests.outcome)
-            if not here.any() or (wanted and {names[a], names[b]} != set(wanted)):
-                continue
-            wins, ties, losses = contests.grid[a, b]
-            position = float(contests.position_ties[a, b])
-            alike = wins + ties + losses - position
-            found = _at_hand(_Situation(True), contests.outcome[here], contests.user[here])
-            yield (
-                names[a],
-                names[b],
-                replace(
-                    found,
-                    ties=float((ties - position) / alike) if alike else 0.0,
-                    consistency=float(alike / (wins + ties + losses)),
-                    seen=float((wins - losses) / alike / 2) if alike else None,
-                ),
-            )
+    for a, b in combinations(range(len(contests.systems)), 2):
+        names = contests.systems[a], contests.systems[b]
+        here = (contests.a == a) & (contests.b == b) & ~np.isnan(contests.outcome)
+        if not here.any() or (wanted and {*names} != set(wanted)):
+            continue
+        wins, ties, losses = contests.grid[a, b]
+        position = float(contests.position_ties[a, b])
+        alike = wins + ties + losses - position
+        yield *names, _at_hand(
+            _Situation(True), contests.outcome[here], contests.user[here],
+            ties=float((ties - position) / alike) if alike else 0.0,
+            consistency=float(alike / (wins + ties + losses)),
+            seen=float((wins - losses) / alike / 2) if alike else None,
+        )  # fmt: skip
 
 
 def _shares(
@@ -276,55 +243,40 @@ def _shares(
     known = ~np.isnan(every.value)
     pair, hit = chosen.ratings.cases.pair[every.case], (every.value == best).astype(np.float64)
     order = [wanted.index(name) if name in wanted else len(wanted) for name in every.systems]
-    places = sorted(range(len(every.systems)), key=lambda at: (order[at], at))
-    for at, first in enumerate(places):
-        for second in places[at + 1 :]:
-            names = every.systems[first], every.systems[second]
-            if wanted and set(names) != set(wanted):
-                continue
-            left, right = (np.flatnonzero((every.system == code) & known) for code in (first, second))
-            _, one, two = np.intersect1d(pair[left], pair[right], return_indices=True)
-            hits, others = hit[left[one]], hit[right[two]]
-            if not hits.size:
-                continue
-            found = _at_hand(_Situation(False), hits - others, every.user[left[one]])
-            yield (
-                *names,
-                replace(
-                    found,
-                    label=label,
-                    share=float(others.mean()),
-                    correlation=_phi(hits, others),
-                    seen=float((hits - others).mean()),
-                ),
-            )
+    for first, second in combinations(sorted(range(len(order)), key=lambda at: (order[at], at)), 2):
+        names = every.systems[first], every.systems[second]
+        left, right = (np.flatnonzero((every.system == code) & known) for code in (first, second))
+        _, one, two = np.intersect1d(pair[left], pair[right], return_indices=True)
+        hits, others = hit[left[one]], hit[right[two]]
+        if not hits.size or (wanted and {*names} != set(wanted)):
+            continue
+        # of two yes-or-no answers; 0 where one does not vary
+        varied = hits.std() and others.std()
+        phi = (
+            float(((hits - hits.mean()) * (others - others.mean())).mean() / (hits.std() * others.std()))
+            if varied
+            else 0.0
+        )
+        yield *names, _at_hand(
+            _Situation(False), hits - others, every.user[left[one]], label=label, share=float(others.mean()),
+            correlation=phi, seen=float((hits - others).mean()),
+        )  # fmt: skip
 
 
-def _at_hand(situation: _Situation, values: FloatArray, users: IntArray) -> _Situation:
+def _at_hand(situation: _Situation, values: FloatArray, users: IntArray, **measured: Any) -> _Situation:
     """The available cases, and how alike those of one user are."""
     sizes = np.unique(users, return_counts=True)[1]
     alike = intraclass(values, users)
+    unknown = alike.value is None and values.size > sizes.size
     note = join_notes(
-        ""
-        if alike.value is not None or values.size == sizes.size
-        else f"correlation within users unknown: {alike.note}",
+        f"correlation within users unknown: {alike.note}" if unknown else "",
         f"few users ({sizes.size}), so only approximate" if sizes.size < _FEW_USERS else "",
     )
+    spread = tuple((int(size), float(np.mean(sizes == size))) for size in np.unique(sizes))
     return replace(
-        situation,
-        n=int(values.size),
-        users=int(sizes.size),
-        cases_per_user=values.size / sizes.size,
-        icc=alike.value,
-        sizes=tuple((int(size), float(np.mean(sizes == size))) for size in np.unique(sizes)),
-        note=note,
-    )
-
-
-def _phi(a: FloatArray, b: FloatArray) -> float:
-    """The correlation of two yes-or-no answers; 0 where one does not vary."""
-    spread = float(a.std() * b.std())
-    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread else 0.0
+        situation, n=int(values.size), users=int(sizes.size), cases_per_user=values.size / sizes.size, icc=alike.value,
+        sizes=spread, note=note, **measured,
+    )  # fmt: skip
 
 
 def _answer(rows: Sequence[dict[str, Any]], choose: Options) -> str:

@@ -21,7 +21,7 @@ from recjudge_tui.reports.common.scales import label_names, scale_notes, value_b
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.served import change_words
-from recjudge_tui.reports.words import about_base, rater_notes
+from recjudge_tui.reports.words import about_base
 from recjudge_tui.shapes import Base, base, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
 from recjudge_tui.stats.defaults import LEVEL
@@ -85,7 +85,10 @@ def trend(project: Project, choose: Options) -> Table:
     over: Over = choose.over
     within = period_range(over, choose.from_ or "", choose.to or "")
     check_systems(project.db, project.id, choose.systems)
-    metrics = _metrics(project, choose)
+    metrics = tuple(choose.metrics) or (("ndcg",) if heldout_types(project.db, project.id) else ())
+    metrics = () if metrics == ("none",) else metrics
+    if unknown := [name for name in metrics if name not in LIST_METRICS]:
+        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join(LIST_METRICS)}.")
     # one system is shown against all others
     among = replace(choose.cases, systems=choose.systems if len(choose.systems) > 1 else ())
     chosen = base(project, choose.selection(cases=among), newest=over != "import")
@@ -108,8 +111,8 @@ def trend(project: Project, choose: Options) -> Table:
             rows.append(row | {"note": join_notes(said, str(row["note"]))})
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     rows += [*_measured(project, choose, metrics), *(_live(project, over) if over != "import" else ())]
-    rows = [row for row in rows if within.has(str(row["period"])) and _is_chosen(row, choose.systems)]
-    rows = [_turned(row, choose.systems) for row in rows]
+    here = (_seen_from(row, choose.systems) for row in rows if within.has(str(row["period"])))
+    rows = [row for row in here if row is not None]
     notes = [*(() if rows else ("nothing in these periods yet",)), *notes]
     if any(choose.cases.occasions) and any(row["figure"] == "lift" for row in rows):
         notes.append("live experiments are about every occasion")
@@ -117,21 +120,13 @@ def trend(project: Project, choose: Options) -> Table:
     if shown > 1:
         by_chance = f"about one in {round(1 / (1 - LEVEL))}, or fewer, misses the true value by chance"
         notes.append(definition(f"{shown:,} intervals at {LEVEL:.0%} are shown; {by_chance}"))
-    notes += [*about_base(chosen), *rater_notes(chosen), definition(_FIGURES)]
+    notes += [*about_base(chosen), definition(_FIGURES)]
     notes += scale_notes(project.db, project.id, [(q.protocol, q.aspect) for q in chosen.questions])
     settings = {"over": over, "k": choose.k, "changes": changes}
     return Table(
         f"Trend by {over}", _COLUMNS, tuple(rows), tuple(notes), settings, answer=_answer(rows, changes),
         brief=_brief(f"Trend by {over}", rows),
     )  # fmt: skip
-
-
-def _metrics(project: Project, choose: Options) -> tuple[str, ...]:
-    names = tuple(choose.metrics) or (("ndcg",) if heldout_types(project.db, project.id) else ())
-    names = () if names == ("none",) else names
-    if unknown := [name for name in names if name not in LIST_METRICS]:
-        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join(LIST_METRICS)}.")
-    return names
 
 
 def _questions(chosen: Base, choose: Options) -> list[Question]:
@@ -320,21 +315,18 @@ def _live(project: Project, over: Over) -> Iterator[Row]:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _is_chosen(row: Row, systems: Sequence[str]) -> bool:
-    """Whether a row is about the chosen systems: of one system, about it and any other."""
+def _seen_from(row: Row, systems: Sequence[str]) -> Row | None:
+    """A row about the chosen systems, of one system about it and any other: a win rate from its side. None for others."""
     named = [name for name in (row["system"], row["opponent"]) if name is not None]
-    return systems[0] in named if len(systems) == 1 else not systems or all(name in systems for name in named)
-
-
-def _turned(row: Row, systems: Sequence[str]) -> Row:
-    """A win rate of one chosen system, seen from its side."""
+    if systems and not (systems[0] in named if len(systems) == 1 else all(name in systems for name in named)):
+        return None
     if len(systems) != 1 or row["opponent"] != systems[0] or row["figure"] != WIN_RATE:
         return row
-    cells = [
-        1 - cell if isinstance(cell := row[name], float) else None for name in ("value", "ci_high", "ci_low")
-    ]
-    turned = dict(zip(("value", "ci_low", "ci_high"), cells, strict=True))
+    turned = {to: None if row[of] is None else 1 - real(row, of) for to, of in _TURNED}
     return row | {"system": systems[0], "opponent": row["system"], **turned}
+
+
+_TURNED = (("value", "value"), ("ci_low", "ci_high"), ("ci_high", "ci_low"))
 
 
 def _brief(title: str, rows: Sequence[Row]) -> Table:

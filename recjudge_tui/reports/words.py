@@ -31,12 +31,21 @@ from recjudge_tui.store.ratings import Question, Ratings
 _NAMED = 8
 
 
-def about_base(chosen: Base) -> list[Note]:
-    """What a selection left out: earlier lists, cases without a time, readers and people with few labels; and crowds."""
+def about_base(chosen: Base, *, origins: bool = False) -> list[Note]:
+    """What a selection left out: earlier lists, cases without a time, readers and people with few labels; crowds; and what
+    must stand beside figures of raters made from others and of the built-in rules. `origins`: see `origin_notes`."""
     notes = left_out_notes(chosen.left_out)
     if chosen.selection.protocol:
         notes += borrowed_notes((chosen.selection.protocol, question) for question in chosen.questions)
-    return [*notes, *earlier_notes(chosen.ratings, chosen.questions), *_crowds(chosen)]
+    notes += earlier_notes(chosen.ratings, chosen.questions)
+    for question, crowd in chosen.ratings.crowds.items():
+        names = sorted({single.rater for single in crowd.questions})
+        who = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        notes.append(Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {who}"))
+    if chosen.ratings.crowds:
+        about = "a crowd: every verdict counts once; users and raters are both clusters of an interval"
+        notes.append(definition(about))
+    return [*notes, *(origin_notes(chosen) if origins else ()), *rater_notes(chosen)]
 
 
 def left_out_notes(left_out: LeftOut) -> list[Note]:
@@ -86,16 +95,6 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]
     return notes
 
 
-def _crowds(chosen: Base) -> list[Note]:
-    notes = []
-    for question, crowd in chosen.ratings.crowds.items():
-        names = sorted({single.rater for single in crowd.questions})
-        who = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        notes.append(Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {who}"))
-    about = "a crowd: every verdict counts once; users and raters are both clusters of an interval"
-    return [*notes, definition(about)] if notes else []
-
-
 def rater_notes(chosen: Base) -> list[Note]:
     """What must stand beside every figure of raters made from others and of the built-in rules."""
     return [Note(text, "data") for text in _raters(chosen.ratings.raters[q.rater] for q in _singles(chosen))]
@@ -112,24 +111,30 @@ def _singles(chosen: Base) -> Iterable[Question]:
         yield from (question,) if crowd is None else crowd.questions
 
 
-def no_pairs(chosen: Base) -> str:
+def no_pairs(chosen: Base) -> Note:
     """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
     every = chosen.ratings.cases.selected is None
-    return "no pair of lists has been judged yet" if every else "none of these pairs of lists has been judged"
+    return Note(
+        f"{'no pair of lists has' if every else 'none of these pairs of lists has'} been judged{' yet' * every}"
+    )
 
 
 def no_verdicts(chosen: Base) -> str:
     return f"there are no verdicts {'yet' if chosen.ratings.cases.selected is None else 'on these'}"
 
 
-def interval_text(row: Row, kind: str) -> str:
+def interval_text(row: Row, kind: str = "float", of: str = "ci") -> str:
     """Both ends of an interval as a person reads them: `50.1 to 57.4` (percent), `1.21 to 1.80`, `980 to 1043`."""
-    low, high = row.get("ci_low"), row.get("ci_high")
+    low, high = row.get(f"{of}_low"), row.get(f"{of}_high")
     if not isinstance(low, float) or not isinstance(high, float):
         return "–"
-    if kind == "share":
-        return f"{100 * low:.1f} to {100 * high:.1f}"
-    return f"{low:.0f} to {high:.0f}" if kind == "points" else f"{low:.2f} to {high:.2f}"
+    times, decimals = {"share": (100, 1), "points": (1, 0)}.get(kind, (1, 2))
+    return f"{times * low:.{decimals}f} to {times * high:.{decimals}f}"
+
+
+def p_text(p: float | None) -> str:
+    """`p .25`, `p < .001`."""
+    return "p –" if p is None else "p < .001" if p < 0.001 else f"p {f'{p:.2g}'.removeprefix('0')}"
 
 
 def short(value: float, decimals: int = 2) -> str:
@@ -222,8 +227,10 @@ def wide(
     return [*lines.values()]
 
 
-def briefly(table: Table, columns: Sequence[Column], rows: Sequence[Row]) -> Table:
+def briefly(
+    table: Table, columns: Sequence[Column], rows: Sequence[Row], kind: str = "share", title: str = ""
+) -> Table:
     """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
-    shown = [row | {"interval": interval_text(row, "share")} for row in rows]
+    shown = [row | {"interval": interval_text(row, kind)} for row in rows]
     kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    return replace(table, brief=Table(table.title, tuple(kept), cells_of(kept, shown)))
+    return replace(table, brief=Table(title or table.title, tuple(kept), cells_of(kept, shown)))

@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from uuid import uuid4
 
-import httpx2 as httpx
-
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, RunError, UsageError
+from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
-from recjudge_tui.judges.http import Client
-from recjudge_tui.judges.keys import Key, find_keys, missing_header, missing_key
+from recjudge_tui.judges.http import Answer, Client
+from recjudge_tui.judges.keys import find_keys, missing_header, missing_key
 from recjudge_tui.judges.openai import address_form, api_root, key_header
 from recjudge_tui.judges.refusals import CallTarget, error_of, failure
 from recjudge_tui.judges.servers import Endpoints, under
@@ -80,45 +78,34 @@ async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callab
         await asker.close()
 
 
-class _Secrets:
-    """The key and the values of headers. Raises JudgeError for one that is missing."""
-
-    def __init__(self, servers: Servers, urls: tuple[str, ...]) -> None:
-        self._keys: list[Key] = []
-        self.headers: dict[str, str] = {}
-        variables = [servers.key_variable] if servers.key_variable else []
-        variables += [variable for _, variable in servers.header_env]
-        found = find_keys(variables, urls, typed=True)
-        if variable := servers.key_variable:
-            if variable not in found:
-                raise missing_key(variable, servers.urls[0])
-            self._add(found[variable], key_header(found[variable], urls))
-        for name, variable in servers.header_env:
-            if variable not in found:
-                raise missing_header(name, variable)
-            self._add(found[variable], found[variable].header(name))
-
-    def _add(self, key: Key, headers: dict[str, str]) -> None:
-        self._keys.append(key)
-        self.headers |= headers
-
-    def scrub(self, text: str) -> str:
-        for key in self._keys:
-            text = key.scrub(text)
-        return text
-
-
 class _LineAsker:
-    """Sends each line to the least busy of one or more servers. Belongs to one event loop."""
+    """Sends each line to the least busy of one or more servers. Belongs to one event loop. Raises JudgeError for a key or
+    the value of a header that is missing."""
 
     def __init__(self, servers: Servers) -> None:
         self._endpoints = Endpoints(tuple(map(api_root, servers.urls)))
-        secrets = _Secrets(servers, self._endpoints.urls)
-        self._headers = {"Content-Type": "application/json", **secrets.headers}
-        self._target = CallTarget("", "the model of the file", servers.key_variable, secrets.scrub)
+        urls, variable, named = self._endpoints.urls, servers.key_variable, servers.header_env
+        variables = [variable] * bool(variable) + [name for _, name in named]
+        found = find_keys(variables, urls, typed=True)
+        if variable and variable not in found:
+            raise missing_key(variable, servers.urls[0])
+        self._headers = {"Content-Type": "application/json"}
+        if variable:
+            self._headers |= key_header(found[variable], urls)
+        for name, variable in named:
+            if variable not in found:
+                raise missing_header(name, variable)
+            self._headers |= found[variable].header(name)
+        self._keys = [found[variable] for variable in variables]
+        self._target = CallTarget("", "the model of the file", servers.key_variable, self._scrub)
         self._timeout_s = servers.timeout_s
         self._client = Client()
         self._limits = CallLimits(asyncio.Event())
+
+    def _scrub(self, text: str) -> str:
+        for key in self._keys:
+            text = key.scrub(text)
+        return text
 
     async def ask(self, line: RequestLine) -> Result:
         """The result line of one call, or of its error after the same retries as in a live run."""
@@ -127,19 +114,19 @@ class _LineAsker:
             await self._limits.wait_out_pause()
             try:
                 response = await self._endpoints.call(partial(self._post, line))
-                result = _result(line, response=_response(self._target.scrub(response.text)))
+                body = _json(self._scrub(response.text))
             except CallError as error:
                 note_attempt(self._limits, error)
                 if failures.end_with(error):
-                    return _result(line, error=_error(error.kind, error))
+                    return _result(line, error={"code": error.kind, "message": str(error)})
                 await failures.wait(error)
             except JudgeError as error:
-                return _result(line, error=_error(FATAL, error))
+                return _result(line, error={"code": FATAL, "message": str(error)})
             else:
                 note_attempt(self._limits)
-                return result
+                return _result(line, response={"status_code": 200, "request_id": uuid4().hex, "body": body})
 
-    async def _post(self, line: RequestLine, url: str) -> httpx.Response:
+    async def _post(self, line: RequestLine, url: str) -> Answer:
         response = await self._client.send(
             "POST",
             under(url, line.path),
@@ -157,25 +144,16 @@ class _LineAsker:
         await self._client.aclose()
 
 
-def _response(text: str) -> dict[str, Any]:
+def _json(text: str) -> Any:
     try:
-        body = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         raise CallError("bad_body", "The answer is not JSON", one_line(text, 120), retry=True) from None
-    return {"status_code": 200, "request_id": uuid4().hex, "body": body}
 
 
 def _result(line: RequestLine, response: object = None, error: object = None) -> Result:
-    return {
-        "id": f"batch_req_{uuid4().hex}",
-        "custom_id": line.custom_id,
-        "response": response,
-        "error": error,
-    }
-
-
-def _error(code: str, error: RecjudgeError) -> dict[str, str]:
-    return {"code": code, "message": str(error)}
+    name = f"batch_req_{uuid4().hex}"
+    return {"id": name, "custom_id": line.custom_id, "response": response, "error": error}
 
 
 # ---- ray ---------------------------------------------------------------------------------------------------------
@@ -199,7 +177,14 @@ def ask_by_ray(
     is called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster
     cannot be reached or lost a worker too often.
     """
-    ray = _ray()
+    if find_spec("ray") is None:
+        raise UsageError(
+            "Ray is not installed here",
+            "--ray spreads a batch file over a Ray cluster.",
+            'Install it on every node (pip install "recjudge[ray]"), or leave out --ray.',
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = import_module("ray")
     if not count:
         return
     # Ray prints what it has to say of a lost worker to standard output, which is for results
@@ -266,45 +251,22 @@ class _Worker:
         return results
 
 
-def _ray() -> Any:
-    if find_spec("ray") is None:
-        raise UsageError(
-            "Ray is not installed here",
-            "--ray spreads a batch file over a Ray cluster.",
-            'Install it on every node (pip install "recjudge[ray]"), or leave out --ray.',
-        )
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    return import_module("ray")
-
-
 def _connect(ray: Any, address: str) -> None:
     if address == LOCAL:
         address = os.environ.get("RAY_ADDRESS", LOCAL)
-    _check_listening(address)
     # its workers wait for servers and need no share of a core
     mine: dict[str, Any] = {"num_cpus": 0, "include_dashboard": False} if address == LOCAL else {}
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="error", **mine)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise _unreachable(address, str(error)) from error
-
-
-def _check_listening(address: str) -> None:
-    """Raise RunError if nothing listens at the address, because Ray would try for minutes."""
     host, colon, port = address.rpartition("://")[2].rpartition(":")
-    if colon and port.isdigit():
-        try:
+    try:
+        if colon and port.isdigit():  # Ray would try for minutes where nothing listens
             socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
-        except OSError as error:
-            raise _unreachable(address, error.strerror or str(error)) from error
-
-
-def _unreachable(address: str, why: str) -> RunError:
-    return RunError(
-        f"the Ray cluster at {address} cannot be reached",
-        f"{why}.",
-        "Check its address with “ray status” on the cluster.",
-    )
+        ray.init(address=address, log_to_driver=False, logging_level="error", **mine)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RunError(
+            f"the Ray cluster at {address} cannot be reached",
+            f"{getattr(error, 'strerror', None) or error}.",
+            "Check its address with “ray status” on the cluster.",
+        ) from error
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------
@@ -316,19 +278,6 @@ class FileProgress(NamedTuple):
     done: int
     failed: int
     before: int
-
-
-class PendingLines(NamedTuple):
-    """The lines of a batch file that its output does not answer yet."""
-
-    source: Path
-    calls: int
-    answered: frozenset[str]
-
-    def lines(self) -> Iterator[RequestLine]:
-        for line in read_requests(self.source):
-            if line.custom_id not in self.answered:
-                yield line
 
 
 def run_file(
@@ -349,17 +298,26 @@ def run_file(
     if not servers.urls:
         raise UsageError("no server was named", next_step="Name one or more with --base-url URL.")
     refuse_database(out)
-    pending = _pending(source, out)
+    names: set[str] = set()
+    for line in read_requests(source):
+        if line.custom_id in names:
+            raise InputError(
+                f"{source} contains the custom_id “{line.custom_id}” twice",
+                "Their results could not be told apart.",
+            )
+        names.add(line.custom_id)
+    answered = _answered(out) & names
+    pending = (line for line in read_requests(source) if line.custom_id not in answered)
     try:
         with out.open("a", encoding="utf-8") as file:
             output = _Output(file, progress)
             if ray_address is None:
-                asyncio.run(ask_lines(pending.lines(), servers, output.take))
+                asyncio.run(ask_lines(pending, servers, output.take))
             else:
-                ask_by_ray(pending.lines(), pending.calls, servers, ray_address, output.take)
+                ask_by_ray(pending, len(names) - len(answered), servers, ray_address, output.take)
     except OSError as problem:
         raise RunError(f"{out} cannot be written", f"{problem.strerror}.") from problem
-    return FileProgress(output.done, output.failed, len(pending.answered))
+    return FileProgress(output.done, output.failed, len(answered))
 
 
 def read_requests(source: Path) -> Iterator[RequestLine]:
@@ -376,19 +334,6 @@ def read_requests(source: Path) -> Iterator[RequestLine]:
                         ) from None
     except OSError as error:
         raise InputError(f"{source} cannot be read", f"{error.strerror}.") from error
-
-
-def _pending(source: Path, out: Path) -> PendingLines:
-    names: set[str] = set()
-    for line in read_requests(source):
-        if line.custom_id in names:
-            raise InputError(
-                f"{source} contains the custom_id “{line.custom_id}” twice",
-                "Their results could not be told apart.",
-            )
-        names.add(line.custom_id)
-    answered = frozenset(_answered(out) & names)
-    return PendingLines(source, len(names) - len(answered), answered)
 
 
 def _answered(out: Path) -> set[str]:

@@ -1,14 +1,16 @@
-"""One call until it is answered or has failed: retries, one repeated request when a reply cannot be read, and its bill."""
+"""One call until it is answered or has failed: its retries, the ladder of its answers, and its bill. A batch asks once."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from typing import Protocol as AnyProtocol
 
 from recjudge_tui.domain.calls import (
     PROFILE,
@@ -24,7 +26,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
-from recjudge_tui.judges.base import Judge, within
+from recjudge_tui.judges.base import within
 from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
 from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
@@ -61,47 +63,32 @@ class Failures:
         """Note a failed attempt. True if it was the last one."""
         if not error.retry:
             return True
+        now, trouble = time.monotonic(), self.limits.trouble_since
         self.in_row += 1
-        self.since = self.since or time.monotonic()
+        self.since = self.since or now
         if error.kind in FORGIVEN and self.limits.was_asleep():
             return False
-        patience = self._patience(error)
-        if self._waited() + (error.retry_after or 0.0) < patience:
+        patience = PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
+        others_answered = trouble is None or trouble > self.since
+        if error.kind == "connection" and others_answered and self.in_row > 1:
+            patience = 0.0
+        waited = now - min(self.since, now if trouble is None else trouble)
+        if waited + (error.retry_after or 0.0) < patience:
             return False
         self.counted += not patience
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
-
-    def _patience(self, error: CallError) -> float:
-        trouble = self.limits.trouble_since
-        others_answered = trouble is None or trouble > self.since
-        if error.kind == "connection" and others_answered and self.in_row > 1:
-            return 0.0
-        return PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
-
-    def _waited(self) -> float:
-        began = (
-            self.since if self.limits.trouble_since is None else min(self.since, self.limits.trouble_since)
-        )
-        return time.monotonic() - began
 
     async def wait(self, error: CallError) -> None:
         """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
 
         A delay of zero is honoured once. Raises RunStopError when the run is to stop.
         """
-        if error.retry_after:
-            self.limits.pause(error.retry_after)
-        delay = self._delay(error)
-        if error.kind != "connection":
-            await self.limits.sleep(delay)
-            return
-        with self.limits.out_of_reach(error.title, delay):
-            await self.limits.sleep(delay)
-
-    def _delay(self, error: CallError) -> float:
-        if error.retry_after or (error.retry_after is not None and self.in_row == 1):
-            return 0.0
-        return self.limits.backoff(self.in_row)
+        limits, told = self.limits, error.retry_after
+        if told:
+            limits.pause(told)
+        delay = 0.0 if told or (told == 0 and self.in_row == 1) else limits.backoff(self.in_row)
+        with limits.out_of_reach(error.title, delay) if error.kind == "connection" else nullcontext():
+            await limits.sleep(delay)
 
 
 def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
@@ -152,32 +139,24 @@ def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
     """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
     the cost is not known from them. Images are left out, because some models take next to nothing for one.
     """
-    sent = sum(least_tokens(message.content) for message in request.messages)
-    doubted = {
-        name: None
-        for name, count, least in (
-            ("input", usage.input, sent),
-            ("output", usage.output, least_tokens(reply)),
-        )
-        if count is not None and count < least
-    }
+    least = {"input": sum(least_tokens(m.content) for m in request.messages), "output": least_tokens(reply)}
+    counts = {name: getattr(usage, name) for name in least}
+    doubted = {name: None for name, n in counts.items() if n is not None and n < least[name]}
     return usage.model_copy(update=doubted) if doubted else usage
 
 
-def cost_of_failure(error: CallError, cost_of: CostOf, request: Request) -> float | None:
-    """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
-    was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
+def billed(error: CallError, cost_of: CostOf, request: Request) -> tuple[float | None, float]:
+    """The cost of a failed attempt, and the least it can be, which is what the server itself claims. From the usage that was
+    reported with the failure, else 0 if the request was rejected or not sent. None if unknown, as for an answer that was
+    lost, refused or unreadable.
     """
-    if isinstance(error.usage, Usage) and error.usage != Usage():
-        return cost_of(credible_usage(error.usage, request))
+    usage = error.usage
+    least = (usage.cost_usd or 0.0) if isinstance(usage, Usage) else 0.0
+    if isinstance(usage, Usage) and usage != Usage():
+        return cost_of(credible_usage(usage, request)), least
     # if a usage is reported, even an empty one, a model answered until the context was full
-    too_long = error.kind == "overflow" and error.usage is None
-    return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None
-
-
-def claimed_cost(error: CallError) -> float:
-    """The dollars that the server itself reports for a failed attempt; 0 if it reports none."""
-    return (error.usage.cost_usd or 0.0) if isinstance(error.usage, Usage) else 0.0
+    too_long = error.kind == "overflow" and usage is None
+    return (0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None), least
 
 
 # ---- call --------------------------------------------------------------------------------------------------------
@@ -213,36 +192,22 @@ class Question(NamedTuple):
             raise ReplyFault(f"it cannot be read ({_place(error)})") from error
 
 
-async def ask(
-    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
-) -> CallResult:
-    """Ask until there is an answer. The usage of its reply is the sum over all attempts.
+class Source(AnyProtocol):
+    """What answers requests: a judge, or a batch that has arrived."""
 
-    `cost_of` prices a reply's usage; every attempt is added to `bill`, also when this raises. Raises JudgeError when no
-    call can work; RunStopError and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
-    be asked for again because of one of these, is a failed call, because it was paid for.
-    """
-    call = _Call(judge, question.request, timeout_s, limits, cost_of, bill)
-    result = await call.result(question)
-    reply = result.reply and result.reply.model_copy(update={"usage": call.usage})
-    if reply is None and call.usage != Usage():
-        reply = Reply(text="", usage=call.usage)
-    return result._replace(
-        reply=reply,
-        attempts=call.attempts,
-        cost_usd=bill.known,
-        unknown_usd=bill.unknown,
-        earlier=tuple(call.earlier),
-    )
+    async def ask(self, request: Request) -> Reply: ...
 
 
 @dataclass
-class _Call:
-    """A call while it is asked; `request` is what is sent next. `earlier` are the kind and text of attempts that were not
-    the last one, `usage` the tokens of all attempts."""
+class Call:
+    """A call while it is asked. `request` is what is sent next. A reply that cannot be read is asked for once more with its
+    fault named (`unread`), and an answer that ended at the cap once more with a changed request (`mended` says how);
+    `earlier` are the kind and text of both. `usage` are the tokens of all attempts. `cost_of` prices a reply's usage, and
+    every attempt is added to `bill`.
+    """
 
-    judge: Judge
-    request: Request
+    judge: Source
+    question: Question
     timeout_s: float
     limits: CallLimits
     cost_of: CostOf
@@ -250,42 +215,98 @@ class _Call:
     attempts: int = 0
     usage: Usage = field(default_factory=Usage)
     earlier: list[tuple[str, str]] = field(default_factory=list)
+    unread: tuple[Reply, ReplyFault] | None = None
+    mended: str = ""
+    latency_s: float | None = None
 
-    async def result(self, question: Question) -> CallResult:
-        failures, unread, mended = Failures(self.limits), None, ""
+    def __post_init__(self) -> None:
+        self.request = self.question.request
+
+    async def result(self) -> CallResult:
+        """Ask until there is an answer.
+
+        Raises JudgeError when no call can work; RunStopError and BudgetLimitError while there is no reply. A reply that
+        cannot be read, and cannot be asked for again because of one of these, is a failed call: it was paid for.
+        """
+        failures = Failures(self.limits)
         while True:
             try:
                 try:
-                    reply = await self._attempt()
+                    result = await self.attempt()
                 except CallError as error:
-                    if error.kind in CUT and not mended:
-                        mended = self._mend(error)
-                        if mended:
-                            continue
+                    result = None
                     if failures.end_with(error) or self._is_too_slow(error):
-                        return self._failed(error, mended, unread and unread[0])
-                    self._vary(error)
-                    await failures.wait(error)
-                    continue
+                        result = self.failed(error)
+                    else:
+                        self._vary(error)
+                        await failures.wait(error)
             except (RunStopError, BudgetLimitError):
-                if unread is None:
+                if self.unread is None:
                     raise
-                return unusable(self.attempts, *unread)
-            try:
-                parsed = question.read(reply)
-            except ReplyFault as fault:
-                usable = fault.usable or (unread[1].usable if unread is not None else None)
-                if unread is not None and isinstance(usable, ParsedReply):
-                    # a clear label is not lost for odd flags
-                    return CallResult(self.attempts, reply, usable.model_copy(update={"parsed_by": "reask"}))
-                if unread is not None:
-                    return unusable(self.attempts, reply, fault)
-                unread, self.request = (reply, fault), reask(self.request, reply, str(fault))
+                result = self._unusable(*self.unread)
+            if result is not None:
+                return self.counted(result)
+
+    async def attempt(self) -> CallResult | None:
+        """Ask once. None where `request` was changed and is to be asked once more. Raises what `Judge.ask` raises."""
+        try:
+            return self._read(await self._send())
+        except CallError as error:
+            if error.kind in CUT and self._mend(error):
+                return None
+            raise
+
+    def climb(self, earlier: Iterable[tuple[str, str]]) -> None:
+        """Change the request as these answers of former attempts did."""
+        for kind, text in earlier:
+            error = CallError(kind, "")
+            error.text = text
+            if kind in CUT:
+                self._mend(error)
+            else:
+                self._read(Reply(text=text))
+
+    def counted(self, result: CallResult | None) -> CallResult:
+        """The result with all attempts; None: without an end, because the call is to be asked once more."""
+        if result is None:
+            result = CallResult(self.attempts, Reply(text=self.earlier[-1][1]))
+        reply = result.reply
+        if reply is not None:
+            update = {"usage": self.usage, "latency_s": reply.latency_s or self.latency_s}
+            reply = reply.model_copy(update=update)
+        elif self.usage != Usage():
+            reply = Reply(text="", usage=self.usage)
+        cost, unknown = self.bill.known, self.bill.unknown
+        return result._replace(
+            attempts=self.attempts,
+            reply=reply,
+            cost_usd=cost,
+            unknown_usd=unknown,
+            earlier=tuple(self.earlier),
+        )
+
+    def _read(self, reply: Reply) -> CallResult | None:
+        """The result of a reply; None where it is asked for once more."""
+        unread = self.unread
+        try:
+            parsed = self.question.read(reply)
+        except ReplyFault as fault:
+            usable = fault.usable or (unread[1].usable if unread else None)
+            if unread and isinstance(usable, ParsedReply):
+                parsed = usable  # a clear label is not lost for odd flags
+            elif unread:
+                return self._unusable(reply, fault)
+            else:
+                self.unread, self.request = (reply, fault), reask(self.request, reply, str(fault))
                 self.earlier.append(("bad_reply", reply.text))
-                continue
-            if unread is not None:
-                parsed = parsed.model_copy(update={"parsed_by": "reask"})
-            return CallResult(self.attempts, reply, parsed)
+                return None
+        if unread:
+            parsed = parsed.model_copy(update={"parsed_by": "reask"})
+        return CallResult(self.attempts, reply, parsed)
+
+    def _unusable(self, reply: Reply, fault: ReplyFault) -> CallResult:
+        error = f"The reply cannot be used: {fault}."
+        return CallResult(self.attempts, reply, error_kind="bad_reply", error=error)
 
     def _is_too_slow(self, error: CallError) -> bool:
         """Whether a server on this machine did not answer in time because it cannot: its usual answers take long too, or
@@ -295,54 +316,63 @@ class _Call:
             return False
         return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 
-    def _mend(self, error: CallError) -> str:
-        """Change the request after an answer that ended at the cap, and say how: with a penalty on repetition where the
-        server takes one, if the answer repeats itself; else with a larger cap, if that fits the context and can be written
-        within the timeout. Empty if nothing can be changed."""
+    def _mend(self, error: CallError) -> bool:
+        """Change the request, once, after an answer that ended at the cap: with a penalty on repetition where the server
+        takes one, if the answer repeats itself; else with a larger cap, if that fits the context and can be written within
+        the timeout. False if nothing can be changed."""
         said, sampling = error.text or error.thinking, self.request.sampling
+        if self.mended:
+            return False
         if repeats_itself(said):
             penalty: dict[str, Any] | None = getattr(self.judge, "repetition_penalty", None)
             if penalty is None:
-                return ""
+                return False
             update: dict[str, Any] = {"extra": penalty | sampling.extra}
         else:
             read = error.usage.input if isinstance(error.usage, Usage) else None
             cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read or 0))
             if cap < sampling.max_tokens * LEAST_LARGER:
-                return ""
+                return False
             update = {"max_tokens": cap}
-        self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+        (self.mended,) = update
+        self._sample(update)
         self.earlier.append((error.kind, said))
-        return next(iter(update))
+        return True
 
     def _vary(self, error: CallError) -> None:
         """Nothing is sent again unchanged at temperature 0 to a server that has just answered it."""
         sampling = self.request.sampling
         if error.usage is not None and sampling.temperature == 0:
-            update = {"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts}
-            self.request = self.request.model_copy(update={"sampling": sampling.model_copy(update=update)})
+            self._sample({"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts})
 
-    def _failed(self, error: CallError, mended: str, unread: Reply | None) -> CallResult:
+    def _sample(self, update: dict[str, Any]) -> None:
+        sampling = self.request.sampling.model_copy(update=update)
+        self.request = self.request.model_copy(update={"sampling": sampling})
+
+    def failed(self, error: CallError) -> CallResult:
         """The failure of the call, with what the last answer said and what was measured."""
         kind, cause, said = error.kind, str(error), error.text or error.thinking
         cap, speed = self.request.sampling.max_tokens, self.limits.speed
         if kind in CUT and repeats_itself(said):
             kind, cause = "loop", f"The model repeats itself: {one_line(said[-120:])}"
-        elif kind in CUT and mended == "max_tokens":
+        elif kind in CUT and self.mended == "max_tokens":
             cause = f"{error.title}, twice, the second time at {cap:,} tokens. {error.cause}"
         elif kind in CUT and speed:
             cause = f"{error.title} of {cap:,}. A larger one does not fit: {self._need(cap * 2, speed)}"
         elif kind == "timeout" and speed:
             cause = f"{error.title}. {self._need(cap, speed)}"
-        reply = Reply(text=error.text, thinking=error.thinking, stop="length") if said else unread
+        reply = self.unread and self.unread[0]
+        if said:
+            stop = "length" if error.kind in CUT else ""
+            reply = Reply(text=error.text, thinking=error.thinking, stop=stop)
         return CallResult(self.attempts, reply, error_kind=kind, error=cause)
 
     def _need(self, tokens: int, speed: float) -> str:
         context = f"; the context has {self.limits.context:,}" if self.limits.context else ""
         return f"{speed:.0f} tokens/s: {tokens:,} tokens need {tokens / speed:.0f} s{context}."
 
-    async def _attempt(self) -> Reply:
-        """One attempt. Its cost, and whether the server took it, are noted in the limits and on the bill."""
+    async def _send(self) -> Reply:
+        """Send the request. Its cost, and whether the server took it, are noted in the limits and on the bill."""
         limits, request = self.limits, self.request
         reserved = await limits.enter(request)
         try:
@@ -356,49 +386,46 @@ class _Call:
         self.attempts += 1
         started, cost, least = time.monotonic(), None, 0.0
         try:
-            reply = await _in_time(self.judge.ask(request), self.timeout_s)
+            reply = await within(self.timeout_s, self.judge.ask(request))
             cost = self.cost_of(credible_usage(reply.usage, request, reply.text))
             least = reply.usage.cost_usd or 0.0
             self._count(reply.usage, started)
-        except CallError as error:
-            cost, least = cost_of_failure(error, self.cost_of, request), claimed_cost(error)
-            self._count(error.usage, started)
-            note_attempt(limits, error)
-            raise
         except asyncio.CancelledError:
             self.bill.was_cut = True
             raise
-        except RecjudgeError:
-            cost = 0.0  # refused because of key, model, credit or address
-            raise
-        except Exception as error:
-            raise unforeseen(error) from error
+        except Exception as problem:
+            if isinstance(problem, RecjudgeError) and not isinstance(problem, CallError):
+                cost = 0.0  # refused because of key, model, credit or address
+                raise
+            error = _call_error(problem, self.timeout_s)
+            cost, least = billed(error, self.cost_of, request)
+            self._count(error.usage, started)
+            note_attempt(limits, error)
+            if error is problem:
+                raise
+            raise error from problem
         finally:
             self.bill.add(cost, limits.leave(reserved, cost, request, least))
         note_attempt(limits)
-        if reply.latency_s is None:
-            reply = reply.model_copy(update={"latency_s": time.monotonic() - started})
         return reply
 
     def _count(self, usage: object, started: float) -> None:
+        self.latency_s = time.monotonic() - started
         if isinstance(usage, Usage):
-            self.usage = _sum(self.usage, usage)
-            self.limits.note_speed(usage.output or 0, time.monotonic() - started)
+            self.usage = usage if self.attempts == 1 else _sum(self.usage, usage)
+            self.limits.note_speed(usage.output or 0, self.latency_s)
 
 
-def unusable(attempts: int, reply: Reply, fault: ReplyFault) -> CallResult:
-    """The failure of a call whose reply cannot be read."""
-    return CallResult(attempts, reply, error_kind="bad_reply", error=f"The reply cannot be used: {fault}.")
-
-
-def unforeseen(error: Exception) -> CallError:
-    """The failure of a call because of a bug in reading the answer, in recjudge or in a judge of another package.
-
-    One odd answer must not end a run. The error's own words are left out: they may quote the answer.
-    """
+def _call_error(problem: Exception, timeout_s: float) -> CallError:
+    """The failure of an attempt. A bug in reading the answer, in recjudge or in a judge of another package, is one too:
+    one odd answer must not end a run. Its own words are left out, because they may quote the answer."""
+    if isinstance(problem, CallError):
+        return problem
+    if isinstance(problem, asyncio.TimeoutError):
+        return CallError("timeout", f"no answer within {timeout_s:g} s", retry=True)
     return CallError(
         "unforeseen",
-        f"The answer could not be read ({_place(error)})",
+        f"The answer could not be read ({_place(problem)})",
         "recjudge did not expect such an answer.",
         "Please report it. Other calls continue.",
         retry=True,
@@ -411,13 +438,6 @@ def _place(error: Exception) -> str:
     return ", ".join(
         [type(error).__name__, *(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)]
     )
-
-
-async def _in_time(attempt: Awaitable[Reply], timeout_s: float) -> Reply:
-    try:
-        return await within(timeout_s, attempt)
-    except asyncio.TimeoutError as error:
-        raise CallError("timeout", f"no answer within {timeout_s:g} s", retry=True) from error
 
 
 def _sum(first: Usage, second: Usage) -> Usage:

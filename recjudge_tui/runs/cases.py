@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, repeat
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
-from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.material import CaseViews, ExplanationView, Material, SlateView, UserView
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import ProtocolFacts
@@ -88,8 +89,11 @@ def cases_of_users(
             history = histories[user_id]
             if undated is not None and history.undated and any(key.served_at for key in all_keys):
                 undated[user_id] = history.undated
-            as_of = _occasion if history.differs_by_context else _time
-            for occasion, group in groupby(all_keys, key=as_of):
+            # what is shown with a case depends on its time, and on its context if an event is held out for a context
+            whole = history.differs_by_context
+            for occasion, group in groupby(
+                all_keys, key=lambda key: key.occasion if whole else Occasion("", key.served_at)
+            ):
                 keys = list(group)
                 user = shown_user(history, settings, occasion, needed=needed)
                 if later := history.count_from(occasion.served_at):
@@ -98,16 +102,6 @@ def cases_of_users(
                     left_out[no_history(occasion.served_at)] += len(keys)
                 else:
                     yield user, keys
-
-
-# the key that decides which events are shown with a case: its time, and its context if an event is held out for a
-# context
-def _occasion(key: CaseKey) -> Occasion:
-    return key.occasion
-
-
-def _time(key: CaseKey) -> Occasion:
-    return Occasion("", key.served_at)
 
 
 # ---- requests ----------------------------------------------------------------------------------------------------
@@ -158,7 +152,14 @@ def build_request(
     if key.aspect == PROFILE:
         return material, profile_request(prompt, material, sampling)
     if settings.profile == "llm":
-        user = material.user.model_copy(update={"profile": _written(db, run_id, key.case_id)})
+        reply = profile_reply(db, run_id, key.case_id)
+        if reply is None:
+            raise NoProfileError("the profile of this user could not be written")
+        try:
+            profile = profile_text(reply)
+        except ReplyFault as fault:
+            raise NoProfileError(f"the written profile of this user cannot be used: {fault}") from fault
+        user = material.user.model_copy(update={"profile": profile})
         material = material.model_copy(update={"user": user})
     request = protocol.request(prompt, material, key.order, key.aspect, sampling)
     if key.sample:
@@ -184,16 +185,6 @@ def with_image_contents(db: Database, request: Request) -> Request:
         for message in request.messages
     )
     return request.model_copy(update={"messages": messages})
-
-
-def _written(db: Database, run_id: int, case_id: int) -> str:
-    reply = profile_reply(db, run_id, case_id)
-    if reply is None:
-        raise NoProfileError("the profile of this user could not be written")
-    try:
-        return profile_text(reply)
-    except ReplyFault as fault:
-        raise NoProfileError(f"the written profile of this user cannot be used: {fault}") from fault
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -258,11 +249,11 @@ def collect_cases(
         shots = choose_shots(db, project_id, settings, prompt, systems)
         selection = _with_examples(selection, shots)
     items = ItemViews(db, project_id, selection.made)
-    reader = _CaseReader(db, project_id, settings, shots, items)
     result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
     # the users of a test of judges were drawn already
     asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
     wanted = min(n for n in asked if n is not None)
+    add = partial(_add, db, project_id, settings, shots, items)
     people_taken: set[str] = set()
     batch: list[UserCases] = []
     count = shown = 0
@@ -277,13 +268,14 @@ def collect_cases(
         if fresh:
             batch.append((user, fresh))
         count += len(taken)
-        shown += _events_of(user) + len(fresh) * 2 * settings.top_k
+        events = len(user.history) + len(user.searches) + len(user.clicks) + len(user.others)
+        shown += events + len(fresh) * 2 * settings.top_k
         if shown >= _SHOWN_A_TRANSACTION:
-            _add(reader, batch, result, store=store)
+            add(batch, result, store=store)
             batch, shown = [], 0
             if progress:
                 progress(count)
-    _add(reader, batch, result, store=store)
+    add(batch, result, store=store)
     if progress:
         progress(count)
     if settings.stratify != "none":
@@ -304,33 +296,64 @@ def _with_examples(selection: Selection, shots: Shots) -> Selection:
     return Selection(by_user, left_out)
 
 
-def _events_of(user: UserView) -> int:
-    return len(user.history) + len(user.searches) + len(user.clicks) + len(user.others)
-
-
-def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
-    """Store snapshots in a short transaction of their own, so that a plan that takes an hour does not lock out
-    others.
+def _add(
+    db: Database,
+    project_id: int,
+    settings: RunSettings,
+    shots: Shots | None,
+    items: ItemViews,
+    batch: list[UserCases],
+    result: RunCases,
+    *,
+    store: bool,
+) -> None:
+    """Read what is shown of some cases, and store snapshots of it in a short transaction of their own, so that a plan that
+    takes an hour does not lock out others.
     """
-    slates = reader.slates(key for _, keys in batch for key in keys)
-    cases = [(key, reader.views(user, key, slates)) for user, keys in batch for key in keys]
-    for _, views in cases:
-        result.sample.add(views)
+    keys = [key for _, some in batch for key in some]
+    lists = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
+    texts = {key.explanation_id: None for key in keys if key.explanation_id is not None}
+    tops = slate_tops(db, items, lists, settings.top_k)
+    explained = {text: explanation_view(db, project_id, text) for text in texts}
+    if settings.images:
+        shown = {item.item_id for top in tops.values() for item in top}
+        images = item_images(db, project_id, shown | {view.item.item_id for view in explained.values()})
+        tops = {slate: with_images(top, images) for slate, top in tops.items()}
+        explained = {
+            text: view.model_copy(update={"item": with_images([view.item], images)[0]})
+            for text, view in explained.items()
+        }
+    slates = {slate: SlateView(items=top) for slate, top in tops.items()}
+    cases: list[tuple[CaseKey, CaseViews]] = []
+    for user, some in batch:
+        for key in some:
+            views = CaseViews(
+                kind=key.kind,
+                user=user,
+                slates=tuple([slates[s] for s in (key.slate_a, key.slate_b) if s is not None]),
+                explanation=None if key.explanation_id is None else explained[key.explanation_id],
+                example=shots.view(db, project_id, key) if shots else None,
+                top_k=settings.top_k,
+            )
+            cases.append((key, views))
+            result.sample.add(views)
     result.users.update(user.user_id for user, _ in batch)
     result.views += len(batch)
     if not store:
-        result.cases += [(key, ShownCase(0)) for key, _ in cases]
+        result.cases += [(key, ShownCase(0)) for key in keys]
         return
     users = [user for user, _ in batch]
-    with reader.db.transaction():
-        user_ids = dict(zip(map(id, users), save_snapshots(reader.db, "user", users), strict=True))
-        slate_ids = dict(zip(slates, save_snapshots(reader.db, "slate", slates.values()), strict=True))
-        texts = _saved_texts(reader.db, [views.explanation for _, views in cases])
-        examples = _saved_texts(reader.db, [views.example for _, views in cases])
-    lists = slate_ids.get
+    with db.transaction():
+        user_ids = dict(zip(map(id, users), save_snapshots(db, "user", users), strict=True))
+        slate_ids: dict[int | None, int] = dict(
+            zip(slates, save_snapshots(db, "slate", slates.values()), strict=True)
+        )
+        texts_of = _saved_texts(db, [views.explanation for _, views in cases])
+        examples = _saved_texts(db, [views.example for _, views in cases])
+    of = slate_ids.get
     result.cases += [
-        (key, ShownCase(user_ids[id(views.user)], lists(key.slate_a), lists(key.slate_b), text, example))
-        for (key, views), text, example in zip(cases, texts, examples, strict=True)
+        (key, ShownCase(user_ids[id(views.user)], of(key.slate_a), of(key.slate_b), text, example))
+        for (key, views), text, example in zip(cases, texts_of, examples, strict=True)
     ]
 
 
@@ -339,46 +362,3 @@ def _saved_texts(db: Database, texts: Sequence[ExplanationView | None]) -> Itera
     if texts and texts[0] is None:
         return repeat(None, len(texts))
     return save_snapshots(db, "explanation", [text for text in texts if text is not None])
-
-
-@dataclass(frozen=True)
-class _CaseReader:
-    """Reads what the planned run will show of its cases."""
-
-    db: Database
-    project_id: int
-    settings: RunSettings
-    shots: Shots | None
-    items: ItemViews
-
-    def slates(self, keys: Iterable[CaseKey]) -> dict[int | None, SlateView]:
-        """Slate id -> the list as shown, for all lists of these cases."""
-        ids = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
-        return {slate: SlateView(items=items) for slate, items in self._tops(ids).items()}
-
-    def _tops(self, slates: Collection[int]) -> dict[int, tuple[ItemView, ...]]:
-        tops = slate_tops(self.db, self.items, slates, self.settings.top_k)
-        if not self.settings.images:
-            return tops
-        shown = {item.item_id for top in tops.values() for item in top}
-        images = item_images(self.db, self.project_id, shown)
-        return {slate: with_images(top, images) for slate, top in tops.items()}
-
-    def _explanation(self, explanation_id: int) -> ExplanationView:
-        view = explanation_view(self.db, self.project_id, explanation_id)
-        if not self.settings.images:
-            return view
-        images = item_images(self.db, self.project_id, [view.item.item_id])
-        return view.model_copy(update={"item": with_images([view.item], images)[0]})
-
-    def views(self, user: UserView, key: CaseKey, slates: Mapping[int | None, SlateView]) -> CaseViews:
-        """What is shown of a case."""
-        text = key.explanation_id
-        return CaseViews(
-            kind=key.kind,
-            user=user,
-            slates=tuple([slates[slate] for slate in (key.slate_a, key.slate_b) if slate is not None]),
-            explanation=None if text is None else self._explanation(text),
-            example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
-            top_k=self.settings.top_k,
-        )

@@ -46,6 +46,7 @@ def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = 
     else:
         for event in events:
             parts[part_of(event.type)].append(event)
+    browsed = ((event.item.category if event.item else "") or event.text for event in parts["browse"])
     return UserView(
         user_id=history.user_id,
         attributes=_shown_attributes(history),
@@ -54,7 +55,7 @@ def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = 
         searches=tuple(parts["search"][:MAX_SEARCHES]),
         clicks=tuple(parts["click"][:MAX_CLICKS]),
         others=tuple(parts["other"][:MAX_OTHERS]),
-        browsed=_browsed(parts["browse"]),
+        browsed=tuple(dict.fromkeys(filter(None, browsed)))[:MAX_BROWSED],
         preferences=preferences(events),
     )
 
@@ -92,13 +93,6 @@ def _days_before(moment: str, days: int) -> str:
         return (datetime.fromisoformat(moment) - timedelta(days=days)).isoformat(timespec="seconds")
     except OverflowError:
         return ""  # earlier than any event
-
-
-def _browsed(events: Sequence[ShownEvent]) -> tuple[str, ...]:
-    if not events:
-        return ()
-    names = ((e.item.category if e.item else "") or e.text for e in events)
-    return tuple(dict.fromkeys(name for name in names if name))[:MAX_BROWSED]
 
 
 def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:

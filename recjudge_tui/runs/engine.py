@@ -7,7 +7,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
-from recjudge_tui.domain.judge import JudgeSpec, Workload
+from recjudge_tui.domain.judge import Workload
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import JudgeError, RecjudgeError, RunError
+from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import Bill, ask
-from recjudge_tui.runs.cases import Setup, setup_of
+from recjudge_tui.runs.calls import Bill, Call
+from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import Budget, BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError
-from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of, unknown_price
+from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError, budget_of
+from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store.calls import (
     CallKey,
@@ -128,7 +128,10 @@ class CallQueue:
                 return call
             if self._read_all:
                 return None
-            await self._profiles_stored()
+            # the other calls show the profiles
+            while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
+                await asyncio.sleep(LOOK_AGAIN_S)
+            self._has_profiles = self._before_profiles = False
         return None
 
     def _sit(self, seat: Seat) -> None:
@@ -162,12 +165,6 @@ class CallQueue:
             for user, key in calls:
                 self._waiting.setdefault(user, deque()).append(key)
                 self._last = key.id
-
-    async def _profiles_stored(self) -> None:
-        """Wait until all profiles are stored, because the other calls show them."""
-        while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
-            await asyncio.sleep(LOOK_AGAIN_S)
-        self._has_profiles = self._before_profiles = False
 
 
 # ---- the calls ---------------------------------------------------------------------------------------------------
@@ -355,7 +352,7 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
     bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
     timeout_s = job.run.setup.settings.timeout_s
     try:
-        return await ask(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill)
+        return await Call(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill).result()
     except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
@@ -367,44 +364,42 @@ async def _record(job: Job) -> None:
     while (outcomes := await job.recorder.commit_next(job.pulse)) is not None:
         for outcome in outcomes:
             _end(job, outcome)
-            _count(job, outcome)
             try:
                 if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
                     job.stopping.set()
             except RecjudgeError as failure:
                 job.fail(failure)
+        _count(job, [outcome.result for outcome in outcomes])
         job.saved.set()
 
 
-def _count(job: Job, outcome: CallOutcome) -> None:
+def _count(job: Job, results: list[CallResult]) -> None:
     """Update the progress. The run fails when many calls in a row do, because then the cases are not at fault."""
-    result, now = outcome.result, job.progress
-    usage = result.reply.usage if result.reply and result.cached_from is None else Usage()
-    cost = now.cost_usd
-    if result.cost_usd is not None:
-        cost = (cost or 0.0) + result.cost_usd
-    job.progress = now.model_copy(
-        update={
-            "done": now.done + (result.parsed is not None),
-            "failed": now.failed + (result.parsed is None),
-            "cached": now.cached + (result.cached_from is not None),
-            "tokens_in": now.tokens_in + (usage.input or 0),
-            "tokens_out": now.tokens_out + (usage.output or 0),
-            "tokens_reused": now.tokens_reused + (min(usage.cached_input or 0, usage.input or 0)),
-            "tokens_counted": now.tokens_counted + (0 if usage.cached_input is None else usage.input or 0),
-            "cost_usd": cost,
-            "unknown_usd": now.unknown_usd + result.unknown_usd,
-        }
-    )
-    if result.error_kind != NO_PROFILE:
-        job.failed_in_a_row = 0 if result.parsed else job.failed_in_a_row + 1
-    if job.failed_in_a_row >= retries.FAILURES_IN_A_ROW:
-        failure = JudgeError(
-            f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
-            f"The last error: {result.error}",
-            f"The run has stopped. Fix the cause, then run “recjudge runs retry {job.run.id}”.",
-        )
-        job.fail(failure)
+    added: dict[str, float] = defaultdict(int)
+    for result in results:
+        usage = result.reply.usage if result.reply and result.cached_from is None else Usage()
+        read = usage.input or 0
+        added["done" if result.parsed else "failed"] += 1
+        added["cached"] += result.cached_from is not None
+        added["tokens_in"] += read
+        added["tokens_out"] += usage.output or 0
+        added["tokens_reused"] += min(usage.cached_input or 0, read)
+        added["tokens_counted"] += 0 if usage.cached_input is None else read
+        added["unknown_usd"] += result.unknown_usd
+        if result.cost_usd is not None:
+            added["cost_usd"] += result.cost_usd
+        if result.error_kind != NO_PROFILE:
+            job.failed_in_a_row = 0 if result.parsed else job.failed_in_a_row + 1
+        if job.failed_in_a_row >= retries.FAILURES_IN_A_ROW:
+            job.fail(
+                JudgeError(
+                    f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
+                    f"The last error: {result.error}",
+                    f"The run has stopped. Fix the cause, then run “recjudge runs retry {job.run.id}”.",
+                )
+            )
+    now = job.progress
+    job.progress = now.model_copy(update={name: (getattr(now, name) or 0) + n for name, n in added.items()})
 
 
 # ---- engine ------------------------------------------------------------------------------------------------------
@@ -476,30 +471,40 @@ async def _judge_all(
     row = run_row(db, run_id)
     setup = setup_of(db, row)
     spec, settings, _, _ = setup
-    decision = _decision_of(db, run_id, setup)
+    decision = None
+    if settings.until:
+        # imported here because it imports numpy, which other runs do not need
+        from recjudge_tui.runs.stopping import decision_of
+
+        decision = decision_of(db, run_id, settings, setup.protocol, setup.prompt)
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
-        identity = await judge.prepare(
-            Workload(
-                calls=before.outstanding,
-                longest_prompt_tokens=estimate.longest_prompt_tokens,
-                max_tokens=settings.max_tokens,
-                images=settings.images,
-                concurrency=concurrency,
-                timeout_s=settings.timeout_s,
-                known=judge_capabilities(db, spec),
-            )
-        )
+        workload = workload_of(judge, settings, estimate)
+        update = {
+            "calls": before.outstanding,
+            "known": judge_capabilities(db, spec),
+            "concurrency": concurrency,
+        }
+        identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
         set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
-        limits = _limits(price, spec, is_language_model(judge.rater_kind), settings, stopping, before)
-        limits.is_local, limits.context = price == LOCAL, identity.context_length
+        is_model = is_language_model(judge.rater_kind)
+        requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
+        limits = CallLimits(
+            stopping,
+            RateLimit(requests) if requests else None,
+            RateLimit(tokens) if tokens else None,
+            budget_of(settings, spec, price, before, is_model=is_model),
+            price if is_model else None,
+            is_local=price == LOCAL,
+            context=identity.context_length,
+        )
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, decision)
@@ -511,6 +516,18 @@ async def _judge_all(
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
         return "done", decision.sentence() if decision else ""
     return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+
+
+def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
+    """What a run asks of its judge."""
+    return Workload(
+        calls=estimate.calls,
+        longest_prompt_tokens=estimate.longest_prompt_tokens,
+        max_tokens=settings.max_tokens,
+        images=settings.images,
+        concurrency=settings.concurrency or judge.concurrency,
+        timeout_s=settings.timeout_s,
+    )
 
 
 def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
@@ -525,55 +542,17 @@ def slots_of(judge: Judge) -> int | None:
     return slots
 
 
-def _decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:
-    if setup.settings.until != "decided":
-        return None
-    # imported here because it imports numpy, which other runs do not need
-    from recjudge_tui.runs.stopping import decision_of
-
-    return decision_of(db, run_id, setup.settings, setup.protocol, setup.prompt)
-
-
-def _limits(
-    price: Price | None,
-    judge: JudgeSpec,
-    is_model: bool,
-    settings: RunSettings,
-    stopping: asyncio.Event,
-    before: Progress,
-) -> CallLimits:
-    requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
-    if settings.budget_usd is not None and price is None and is_model:
-        raise unknown_price(judge)
-    if settings.budget_usd is not None and before.impossible_costs:
-        raise RunError(
-            "the budget of this run cannot be enforced",
-            f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
-            "Start a new run; the stored replies are used again.",
-        )
-    return CallLimits(
-        stopping,
-        RateLimit(requests) if requests else None,
-        RateLimit(tokens) if tokens else None,
-        Budget(settings.budget_usd, price, before.spent_usd)
-        if settings.budget_usd is not None and price
-        else None,
-        price if is_model else None,
-    )
-
-
 async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
     judging = asyncio.create_task(judge_outstanding(job))
     watching = asyncio.create_task(_watch(job, on_progress))
-    tasks: set[asyncio.Task[None]] = {judging, watching}
     try:
         # watching never ends by itself: if it does, the run was deleted or its file is gone
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({judging, watching}, return_when=asyncio.FIRST_COMPLETED)
         await (watching if watching.done() else judging)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        judging.cancel()
+        watching.cancel()
+        await asyncio.gather(judging, watching, return_exceptions=True)
 
 
 def _note_outage(job: Job, noted: Retry | None) -> Retry | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from math import fsum
-from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Message, estimate_image_tokens, estimate_tokens
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Material, UserView
+from recjudge_tui.domain.material import CaseViews, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
@@ -26,7 +25,6 @@ TOKENS_A_PROFILE = 200
 WORDS_A_PROFILE = 120
 LEAST_TOKENS_A_REPLY = 80
 SECONDS_A_STORED_CALL = 0.002
-_CHARACTERS = attrgetter("characters")
 
 
 class CallPlan(NamedTuple):
@@ -61,11 +59,20 @@ class Sample:
 
     def add(self, views: CaseViews) -> None:
         # neighbouring cases share the user
-        if self._user[0] is not views.user:
-            self._user = (views.user, _characters_of_user(views.user))
-        size = self._user[1] + _characters(views)
-        if self._has_images and (images := _images(views)):
-            self._count_images(images)
+        if self._user[0] is not (user := views.user):
+            events = (*user.history, *user.clicks, *user.others)
+            self._user = user, sum(event.item.characters for event in events if event.item)
+        items = [item for slate in views.slates for item in slate.items]
+        texts = (views.explanation, views.example)
+        size = self._user[1] + sum([item.characters for item in items])
+        size += sum([len(text.text) for text in texts if text])
+        items += [views.explanation.item] if views.explanation else []
+        if self._has_images and (images := [item.image for item in items if item.image is not None]):
+            counts = [estimate_image_tokens(image) for image in images]
+            low, high = sum(count[0] for count in counts), sum(count[1] for count in counts)
+            self.images += len(counts)
+            self.image_tokens = (self.image_tokens[0] + low, self.image_tokens[1] + high)
+            self.most_image_tokens = max(self.most_image_tokens, high)
         self.cases += 1
         self.characters += size
         if len(self.kept) < SAMPLED_CASES:
@@ -77,38 +84,6 @@ class Sample:
     def materials(self) -> list[Material]:
         """The cases that are kept."""
         return [Material(**views._asdict()) for _, views in self.kept]
-
-    def _count_images(self, images: Sequence[ImageView]) -> None:
-        counts = [estimate_image_tokens(image) for image in images]
-        low, high = sum(count[0] for count in counts), sum(count[1] for count in counts)
-        self.images += len(counts)
-        self.image_tokens = (self.image_tokens[0] + low, self.image_tokens[1] + high)
-        self.most_image_tokens = max(self.most_image_tokens, high)
-
-
-def _characters_of_user(user: UserView) -> int:
-    return _characters_of_items([e.item for e in (*user.history, *user.clicks, *user.others) if e.item])
-
-
-def _characters(views: CaseViews) -> int:
-    """The characters of a case without those of the user."""
-    size = 0
-    for slate in views.slates:
-        size += _characters_of_items(slate.items)
-    for text in (views.explanation, views.example):
-        size += len(text.text) if text else 0
-    return size
-
-
-def _characters_of_items(items: Iterable[ItemView]) -> int:
-    return sum(map(_CHARACTERS, items))
-
-
-def _images(views: CaseViews) -> list[ImageView]:
-    """The images of the judged items, if images are shown."""
-    items = [item for slate in views.slates for item in slate.items if item.image is not None]
-    items += [views.explanation.item] if views.explanation else []
-    return [item.image for item in items if item.image is not None]
 
 
 def estimate(
@@ -136,7 +111,15 @@ def estimate(
             seconds=seconds, price_note="no language model", stored=stored,
         )  # fmt: skip
     materials = sample.materials()
-    cases = [_of_case(prompt, material, planned) for material in materials]
+    cases = []
+    for material in materials:
+        if planned.profiles:  # filler words for a profile that is not written yet
+            user = material.user.model_copy(update={"profile": "likes " * WORDS_A_PROFILE})
+            material = material.model_copy(update={"user": user})
+        about = [_of_call(messages(prompt, material, aspect)) for aspect in planned.aspects]
+        cases.append(
+            _Tokens(sum(c.low for c in about), sum(c.high for c in about), max(c.high for c in about))
+        )
     low = round(_of_all(sample, [case.low for case in cases]) * planned.calls_a_case)
     high = round(_of_all(sample, [case.high for case in cases]) * planned.calls_a_case)
     shown = planned.calls_a_case * len(planned.aspects)
@@ -150,7 +133,10 @@ def estimate(
         low += round(fmean(call.low for call in written) * planned.profiles)
         high += round(fmean(call.high for call in written) * planned.profiles)
         cases += written
-    tokens_out = questions * _tokens_a_reply(planned) + planned.profiles * TOKENS_A_PROFILE
+    a_reply, aspects = planned.tokens_a_reply, len(planned.aspects)
+    # a reply about one of several aspects is shorter in proportion, but never without its reasoning
+    a_reply = a_reply if aspects == 1 else max(a_reply // aspects, LEAST_TOKENS_A_REPLY)
+    tokens_out = questions * a_reply + planned.profiles * TOKENS_A_PROFILE
     longest = max(tokens.longest for tokens in cases) + sample.most_image_tokens
     part = asked / calls if calls else 0.0
     low, high, tokens_out = (round(n * part) for n in (low, high, tokens_out))
@@ -238,25 +224,7 @@ def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
     return sample.cases * mean + for_a_character * (sample.characters - sample.cases * size)
 
 
-def _of_case(prompt: Prompt, material: Material, planned: CallPlan) -> _Tokens:
-    """One round of calls about all aspects, with filler words for a profile that is not written yet."""
-    if planned.profiles:
-        user = material.user.model_copy(update={"profile": "likes " * WORDS_A_PROFILE})
-        material = material.model_copy(update={"user": user})
-    calls = [_of_call(messages(prompt, material, aspect)) for aspect in planned.aspects]
-    return _Tokens(
-        sum(call.low for call in calls), sum(call.high for call in calls), max(call.high for call in calls)
-    )
-
-
 def _of_call(sent: Iterable[Message]) -> _Tokens:
     """The tokens of the texts. Images are counted exactly, over all cases."""
     low, high = (sum(part) for part in zip(*(estimate_tokens(m.content) for m in sent), strict=True))
     return _Tokens(low, high, high)
-
-
-def _tokens_a_reply(planned: CallPlan) -> int:
-    """A reply about one of several aspects is shorter in proportion, but never without its reasoning."""
-    if len(planned.aspects) == 1:
-        return planned.tokens_a_reply
-    return max(planned.tokens_a_reply // len(planned.aspects), LEAST_TOKENS_A_REPLY)

@@ -79,21 +79,16 @@ def _exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return not _is_zombie(pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    return _stat(pid)[:1] == ["Z"]
+    return _stat(pid)[:1] != ["Z"]  # a zombie
 
 
 def _started(pid: int) -> str:
-    """The process's start time in clock ticks since boot, or '' where the system does not provide it."""
-    fields = _stat(pid)
-    return fields[19] if len(fields) > 19 else ""
+    return "".join(_stat(pid)[19:20])
 
 
 def _stat(pid: int) -> list[str]:
-    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time 20th."""
+    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time (in clock ticks since boot)
+    20th; empty where the system does not provide it."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Request, estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
-from recjudge_tui.domain.text import money
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.run import Progress, RunSettings
+from recjudge_tui.domain.text import money, quantity
+from recjudge_tui.errors import RunError
 from recjudge_tui.judges.base import within
-from recjudge_tui.runs.prices import Price
+from recjudge_tui.runs.prices import Price, unknown_price
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
@@ -66,24 +69,36 @@ class Budget:
     worst: float = 1.0
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def take(self, tokens_in: int, max_tokens: int) -> float | None:
+        """Reserve the most that an attempt can cost, and return it; None if this would exceed the limit."""
+        amount = self.price.most(tokens_in, max_tokens)
+        if self.spent + (self.reserved + amount) * self.worst > self.limit:
+            return None
+        self.reserved += amount
+        self.in_flight += 1
+        return amount
+
+    def refusal(self, tokens_in: int, max_tokens: int) -> str:
+        """Why such an attempt is not made."""
+        most = self.price.most(tokens_in, max_tokens) * self.worst
+        return (
+            f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
+            f" and the next call may cost up to {money(most)}."
+        )
+
     async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
-        """Reserve the most that the attempt can cost. Waits while calls in flight may still free enough.
+        """`take`, after waiting while calls in flight may still free enough.
 
         Raises BudgetLimitError when they cannot, RunStopError when the run is to stop.
         """
-        amount = self.price.most(tokens_in, max_tokens)
-        while self.spent + (self.reserved + amount) * self.worst > self.limit:
-            if not self.in_flight or self.spent + amount * self.worst > self.limit:
-                raise BudgetLimitError(
-                    f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
-                    f" and the next call may cost up to {money(amount * self.worst)}."
-                )
+        while (amount := self.take(tokens_in, max_tokens)) is None:
+            most = self.price.most(tokens_in, max_tokens) * self.worst
+            if not self.in_flight or self.spent + most > self.limit:
+                raise BudgetLimitError(self.refusal(tokens_in, max_tokens))
             self.settled.clear()
             await self.settled.wait()
             if stopping.is_set():
                 raise RunStopError
-        self.reserved += amount
-        self.in_flight += 1
         return amount
 
     def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
@@ -100,6 +115,34 @@ class Budget:
         self.spent += counted
         self.settled.set()
         return counted
+
+
+def budget_of(
+    settings: RunSettings,
+    judge: JudgeSpec,
+    price: Price | None,
+    before: Progress,
+    reserved: float = 0.0,
+    *,
+    is_model: bool = True,
+) -> Budget | None:
+    """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
+
+    Raises RunError when it cannot be enforced.
+    """
+    if settings.budget_usd is None:
+        return None
+    if before.impossible_costs:
+        raise RunError(
+            "the budget of this run cannot be enforced",
+            f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
+            "Start a new run; the stored replies are used again.",
+        )
+    if not is_model:
+        return None
+    if price is None:
+        raise unknown_price(judge)
+    return Budget(settings.budget_usd, price, before.spent_usd + reserved)
 
 
 class Retry(NamedTuple):
@@ -179,10 +222,14 @@ class CallLimits:
 
         Raises RunStopError as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
         """
-        size = _tokens(request) if self.tokens else 0
+        # the most tokens that the prompt can have; servers put the schema into it as well
+        schema = json.dumps(request.reply_schema) if self.tokens else ""
+        size = estimate_prompt_tokens(request.messages)[1] + estimate_tokens(schema)[1] if self.tokens else 0
         while True:
             await self.wait_out_pause()
-            wait = self._turn(size + request.sampling.max_tokens // 4)
+            wait = self.requests.take(1) if self.requests else 0.0
+            if self.tokens:
+                wait = max(wait, self.tokens.take(size + request.sampling.max_tokens // 4))
             if wait > 0:
                 await self.sleep(wait)
             await self._wait_for_place()
@@ -207,13 +254,6 @@ class CallLimits:
         """Wait until a pause requested by a server is over. Raises RunStopError when the run is to stop."""
         while (left := self.pause_left()) > 0:
             await self.sleep(left)
-
-    def _turn(self, tokens: int) -> float:
-        """Take one request and these tokens from the limits. Returns the seconds to wait."""
-        return max(
-            self.requests.take(1) if self.requests else 0.0,
-            self.tokens.take(tokens) if self.tokens else 0.0,
-        )
 
     async def _wait_for_place(self) -> None:
         """Wait until fewer than `at_once` attempts are in flight; there may be more workers than that."""
@@ -306,11 +346,6 @@ class CallLimits:
         return time.monotonic() - self.woke_at < GRACE_S
 
 
-def _tokens(request: Request) -> int:
-    """The most tokens that the prompt can have. Servers put the schema into it as well."""
-    return estimate_prompt_tokens(request.messages)[1] + estimate_tokens(json.dumps(request.reply_schema))[1]
-
-
 def most_tokens(request: Request) -> int:
-    """An upper limit of `_tokens`: no tokenizer and no language needs more."""
+    """An upper limit of the tokens of prompt and schema: no tokenizer and no language needs more."""
     return most_prompt_tokens(request.messages) + len(json.dumps(request.reply_schema))

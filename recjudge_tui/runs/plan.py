@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import PROFILE, Message
+from recjudge_tui.domain.calls import PROFILE, Message, Order, digest
 from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL
@@ -22,18 +22,12 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.rendering import profile_messages
+from recjudge_tui.protocols.rendering import profile_messages, system_text
 from recjudge_tui.runs.cases import EarlierCases, RunCases, collect_cases
-from recjudge_tui.runs.estimate import CallPlan, Sample, estimate, refuse_too_long
+from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.order import (
-    CaseCalls,
-    case_orders,
-    guidelines_are_shared,
-    ordered_calls,
-    orders_a_case,
-)
 from recjudge_tui.runs.prices import require_price
+from recjudge_tui.runs.selection import positions
 from recjudge_tui.runs.settings import (
     AlreadyJudgedError,
     check_series,
@@ -44,7 +38,7 @@ from recjudge_tui.runs.settings import (
     series_name,
 )
 from recjudge_tui.store.calls import stored_reply
-from recjudge_tui.store.cases import CaseKey, ensure_cases, judged_cases
+from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases
 from recjudge_tui.store.data import event_counts, slate_digests
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
@@ -60,38 +54,6 @@ from recjudge_tui.store.runs import (
     judge_capabilities,
     judge_past,
 )
-
-# ---- images ------------------------------------------------------------------------------------------------------
-
-
-_OTHERWISE = "Leave out --images, or choose a judge that sees images (docs/images.md)."
-
-
-def check_sight(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSettings) -> None:
-    """Raises UsageError if images are to be shown to a judge that does not accept images, or that could not see them
-    in a test.
-    """
-    if not settings.images:
-        return
-    if not takes_images(judge):
-        raise UsageError(f"judge “{judge.name}” does not accept images", next_step=_OTHERWISE)
-    known = judge_capabilities(db, spec)
-    if known is not None and known.images is False:
-        raise UsageError(
-            f"judge “{judge.name}” does not see images",
-            "This is the result of “recjudge judge test”.",
-            _OTHERWISE,
-        )
-
-
-def check_images(sample: Sample, settings: RunSettings) -> None:
-    """Raises RunError if images are to be shown but none of the judged items has one."""
-    if settings.images and sample.cases and not sample.images:
-        raise RunError(
-            "none of the items to judge has an image",
-            next_step="Import items with images (docs/images.md), or leave out --images.",
-        )
-
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
@@ -121,14 +83,16 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned run; `run_id` is None where nothing was stored (a dry run). `prompt` is NAME@VERSION. `first` are the
-    messages of its first call."""
+    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before. `prompt`
+    is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
 
     run_id: int | None
     rater: str
     prompt: str
     estimate: Estimate
     first: tuple[Message, ...] = ()
+    protocol: str = ""
+    existing: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,13 +126,14 @@ def draft_run(
     name = request.prompt or default_prompt(db, request.project_id, protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
     check_settings(settings, protocol, prompt, judge)
-    check_sight(db, request.judge, judge, settings)
+    _check_images(db, request.judge, judge, settings)
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
     request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
-    rater = _rater(db, request, prompt_id)
+    series = request.judge, prompt_id, settings
+    rater = request.rater or series_name(db, request.project_id, request.judge.rater, *series)
+    check_series(db, request.project_id, rater, *series)
     cases = _cases_of(db, request, protocol, prompt, rater, store=store, progress=progress)
-    check_images(cases.sample, settings)
     preset = protocol.facts.published if settings.as_published else None
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
@@ -184,18 +149,23 @@ def draft_run(
     if known is not None and known.context_length and is_language_model(judge.rater_kind):
         materials = cases.sample.materials()
         refuse_too_long(prompt, materials, planned.aspects, planned.tokens_a_reply, known.context_length)
+    undated = ""
+    if n := cases.undated.total():
+        events = f"{quantity(n, 'event')} of {quantity(len(cases.undated), 'user')}"
+        verbs = ("has", "it is", "it") if n == 1 else ("have", "they are", "they")
+        undated = "{} {} no time: {} shown, although {} may be later than the list".format(events, *verbs)
     expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
             "left_out": dict(cases.left_out),
             "strata": cases.strata,
-            "undated_note": _undated_note(cases.undated),
+            "undated_note": undated,
             "copies_notes": tuple(held_out_copies(db, request.project_id).sentences),
             "published": preset.lines() if preset else (),
             "domain_note": left_out_examples_note(prompt, domain),
         }
     )
     first = _first_messages(db, request, protocol, prompt, cases)
-    plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first)
+    plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first, protocol.name)
     return Draft(request, plan, judge.rater_kind, protocol, prompt_id, prompt, cases)
 
 
@@ -211,20 +181,46 @@ def _cases_of(
 ) -> RunCases:
     """The cases to judge. Raises AlreadyJudgedError or NoCasesError if none is left."""
     settings = request.settings
-    judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
+    rater_id = None if settings.again else find_rater(db, request.project_id, rater)
+    judged = EarlierCases(rater, set() if rater_id is None else judged_cases(db, rater_id, protocol.name))
     with db.bulk_writing(_CACHE_KIB):
         cases = collect_cases(
             db, request.project_id, protocol, prompt, settings, judged, store=store, progress=progress
         )
-    if not cases.cases and (count := cases.left_out[judged.reason]):
-        raise AlreadyJudgedError(rater, count)
     if not cases.cases:
+        if count := cases.left_out[judged.reason]:
+            raise AlreadyJudgedError(rater, count)
+        why = ", ".join(f"{n} × {reason}" for reason, n in cases.left_out.items()) or "nothing"
+        is_late = not cases.left_out and settings.occasions.is_timed
         raise NoCasesError(
             "there are no cases to judge",
-            _reasons(cases.left_out, settings),
+            "Nothing was served in the chosen time." if is_late else f"Left out: {why}.",
             "Check --systems, --context, --from, --to, --history-days and --no-history.",
         )
+    if settings.images and not cases.sample.images:
+        raise RunError(
+            "none of the items to judge has an image",
+            next_step="Import items with images (recjudge docs images), or leave out --images.",
+        )
     return cases
+
+
+def _check_images(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSettings) -> None:
+    """Raises UsageError if images are to be shown to a judge that does not accept them, or could not see them in a test."""
+    known, why = judge_capabilities(db, spec), ""
+    if not takes_images(judge):
+        title = f"judge “{judge.name}” does not accept images"
+    elif known is not None and known.images is False:
+        title, why = (
+            f"judge “{judge.name}” does not see images",
+            "This is the result of “recjudge judge test”.",
+        )
+    else:
+        return
+    if settings.images:
+        raise UsageError(
+            title, why, "Leave out --images, or choose a judge that sees images (recjudge docs images)."
+        )
 
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
@@ -233,8 +229,40 @@ def store_draft(db: Database, draft: Draft) -> Plan:
 
     Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed.
     """
+    request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
+    aspects = call_aspects(settings, draft.prompt)
     try:
-        run_id = _store(db, draft)
+        with db.bulk_writing(_CACHE_KIB), db.transaction():
+            recipe = {"judge": request.judge.spec}
+            check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
+            rater_id = ensure_rater(db, request.project_id, rater, draft.rater_kind, recipe)
+            run_id = create_run(
+                db,
+                NewRun(
+                    request.project_id,
+                    rater_id,
+                    draft.prompt_id,
+                    request.judge,
+                    settings,
+                    draft.plan.estimate,
+                ),
+            )
+            keys = [key for key, _ in draft.cases.cases]
+            ids = ensure_cases(db, request.project_id, keys)
+            views = [shown for _, shown in draft.cases.cases]
+            add_cases(db, run_id, zip(ids, views, strict=True))
+            if settings.profile == "llm":
+                # one for each user as of each time, before all calls that show it
+                first_cases: dict[int, int] = {}
+                for case_id, shown in zip(ids, views, strict=True):
+                    first_cases.setdefault(shown.user, case_id)
+                add_calls(db, run_id, (PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()))
+            all_orders = case_orders(
+                draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
+            )
+            planned = list(map(CaseCalls, ids, views, all_orders))
+            shared = guidelines_are_shared(draft.prompt, settings.top_k, aspects)
+            add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared))
     except ConstraintError as error:
         raise RunError(
             "the project changed while the run was being planned",
@@ -242,38 +270,6 @@ def store_draft(db: Database, draft: Draft) -> Plan:
             "Plan the run again.",
         ) from error
     return replace(draft.plan, run_id=run_id)
-
-
-def _store(db: Database, draft: Draft) -> int:
-    request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
-    aspects = call_aspects(settings, draft.prompt)
-    with db.bulk_writing(_CACHE_KIB), db.transaction():
-        recipe = {"judge": request.judge.spec}
-        check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
-        rater_id = ensure_rater(db, request.project_id, rater, draft.rater_kind, recipe)
-        run_id = create_run(
-            db,
-            NewRun(
-                request.project_id, rater_id, draft.prompt_id, request.judge, settings, draft.plan.estimate
-            ),
-        )
-        keys = [key for key, _ in draft.cases.cases]
-        ids = ensure_cases(db, request.project_id, keys)
-        views = [shown for _, shown in draft.cases.cases]
-        add_cases(db, run_id, zip(ids, views, strict=True))
-        if settings.profile == "llm":
-            # one for each user as of each time, before all calls that show it
-            first_cases: dict[int, int] = {}
-            for case_id, shown in zip(ids, views, strict=True):
-                first_cases.setdefault(shown.user, case_id)
-            add_calls(db, run_id, (PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()))
-        all_orders = case_orders(
-            draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
-        )
-        planned = list(map(CaseCalls, ids, views, all_orders))
-        shared = guidelines_are_shared(draft.prompt, settings.top_k, aspects)
-        add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared))
-    return run_id
 
 
 def _stored_share(
@@ -337,36 +333,110 @@ def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
     return tuple(spec.name for spec in prompt.aspects) if settings.aspects == "single" else ("",)
 
 
-def _rater(db: Database, request: RunRequest, prompt_id: int) -> str:
-    """The rater of the run. Raises UsageError when it was asked something else about such cases."""
-    where = db, request.project_id
-    if not request.rater:
-        return series_name(*where, request.judge.rater, request.judge, prompt_id, request.settings)
-    check_series(*where, request.rater, request.judge, prompt_id, request.settings)
-    return request.rater
+# ---- call order --------------------------------------------------------------------------------------------------
 
 
-def _undated_note(undated: Counter[str]) -> str:
-    if not undated:
-        return ""
-    events = f"{quantity(undated.total(), 'event')} of {quantity(len(undated), 'user')}"
-    if undated.total() == 1:
-        return f"{events} has no time: it is shown, although it may be later than the list"
-    return f"{events} have no time: they are shown, although they may be later than the list"
+class CaseCalls(NamedTuple):
+    """A case with what is shown of it, and the orders in which its lists are shown."""
+
+    case_id: int
+    shown: ShownCase
+    orders: tuple[Order, ...]
 
 
-def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Protocol) -> set[CaseKey]:
-    """The cases with a valid verdict of the rater, unless they are to be judged again."""
-    rater_id = find_rater(db, request.project_id, rater)
-    if rater_id is None or request.settings.again:
-        return set()
-    return judged_cases(db, rater_id, protocol.name)
+def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) -> bool:
+    """Whether the shared text is the same for all aspects: then the question about an aspect follows the lists."""
+    return len({system_text(prompt, top_k, aspect) for aspect in aspects}) == 1
 
 
-def _reasons(left_out: Counter[str], settings: RunSettings) -> str:
-    if not left_out and settings.occasions.is_timed:
-        return "Nothing was served in the chosen time."
-    return "Left out: " + (", ".join(f"{n} × {reason}" for reason, n in left_out.items()) or "nothing") + "."
+def ordered_calls(
+    cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
+) -> Iterator[PlannedCall]:
+    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of
+    the first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect;
+    by aspect first if prompts do not end with it. Repeats of a prompt follow each other.
+
+    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers
+    only its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's
+    second order follows its first one.
+    """
+    by_user: dict[int, list[CaseCalls]] = {}
+    for case in cases:
+        by_user.setdefault(case.shown.user, []).append(case)
+    for shown_alike in by_user.values():
+        prompts = _prompts(shown_alike)
+        by_aspect = ((prompt, aspect) for aspect in aspects for prompt in prompts)
+        for (case_id, order), aspect in product(prompts, aspects) if aspect_last else by_aspect:
+            for sample in range(repeats):
+                yield PlannedCall(case_id, order, aspect, sample)
+
+
+def _prompts(cases: Sequence[CaseCalls]) -> list[tuple[int, Order]]:
+    """(case, order) of the prompts about one user, in the order in which their lists first occur."""
+    rank: dict[int | None, int] = {}
+    prompts = []
+    for case_id, shown, orders in cases:
+        for order in orders:
+            parts = (shown.slate_b, shown.slate_a) if order == "ba" else (shown.slate_a, shown.slate_b)
+            ranks = tuple(rank.setdefault(part, len(rank)) for part in (shown.example, *parts))
+            prompts.append((ranks, case_id, order))
+    # stable: explanations of one user stay in the order of their items
+    prompts.sort(key=lambda prompt: prompt[0])
+    return [(case_id, order) for _, case_id, order in prompts]
+
+
+# ---- orders ------------------------------------------------------------------------------------------------------
+
+
+def orders_a_case(protocol: Protocol, settings: RunSettings) -> int:
+    """How many orders each case is asked in."""
+    return len(protocol.orders) if settings.swap else 1
+
+
+def case_orders(
+    protocol: Protocol,
+    settings: RunSettings,
+    keys: Sequence[CaseKey],
+    read_contents: Callable[[], Mapping[int, str]],
+) -> list[tuple[Order, ...]]:
+    """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
+    id.
+
+    A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
+    the order is drawn.
+    """
+    if protocol.name == ADVERSARIAL:
+        return [(order,) for order in positions(keys, settings.seed)]
+    if orders_a_case(protocol, settings) == len(protocol.orders):
+        return [protocol.orders] * len(keys)
+    if settings.baseline:
+        return [("ba" if key.system_a == settings.baseline else "ab",) for key in keys]
+    return [(order,) for order in _drawn(settings.seed, keys, read_contents())]
+
+
+def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
+    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once.
+
+    The content of the lists, not the names of their systems, decides which comes first in the first case of a block.
+    For lists with the same items, the order of import decides.
+    """
+    open_block: dict[tuple[str, str], Order] = {}
+    orders: list[Order] = []
+    for key in keys:
+        systems = key.system_a, key.system_b
+        previous = open_block.pop(systems, None)
+        if previous is not None:
+            orders.append("ab" if previous == "ba" else "ba")
+            continue
+        assert key.slate_a is not None
+        assert key.slate_b is not None
+        a, b = (
+            (digest(seed, key.user_id, *key.occasion, contents[slate]), slate)
+            for slate in (key.slate_a, key.slate_b)
+        )
+        orders.append("ab" if a < b else "ba")
+        open_block[systems] = orders[-1]
+    return orders
 
 
 # ---- ablation ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -102,7 +103,8 @@ def price_of(judge: JudgeSpec) -> Price | None:
     used, and Claude on Amazon Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is
     asked: of the provider's own, or of another one that the list knows by its address.
     """
-    table = _table(config_dir() / "prices.toml")
+    path = config_dir() / "prices.toml"
+    table = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
     provider, _, model = judge.spec.partition(":")
     plain = _DATE.sub("", model)
     claude = _CLAUDE_ON_BEDROCK.fullmatch(model) if provider == "bedrock" else None
@@ -120,7 +122,9 @@ def price_of(judge: JudgeSpec) -> Price | None:
     if listed == {None} and claude and not urls:
         listed = {_listed("anthropic", claude["model"], "")}
     found = listed.pop() if len(listed) == 1 else None
-    return None if found is None else Price(f"list price, genai-prices {_version()}", model=found)
+    return (
+        None if found is None else Price(f"list price, genai-prices {version('genai-prices')}", model=found)
+    )
 
 
 LOCAL = Price("local", {"input": 0.0, "output": 0.0})
@@ -138,12 +142,6 @@ def _listed(provider: str, model: str, url: str) -> tuple[str, str] | None:
     except LookupError:
         return None
     return found.provider.id, model
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("genai-prices")
 
 
 def unknown_price(judge: JudgeSpec) -> RunError:
@@ -177,11 +175,6 @@ def cost_at(price: Price | None, usage: Usage) -> float | None:
     return max(by_table, usage.cost_usd or 0.0)
 
 
-def _table(path: Path) -> dict[str, Price]:
-    """The table as it is now in the file; empty when there is no file."""
-    return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
-
-
 @lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> dict[str, Price]:
     """`["openai:gpt-4o"]` tables with `input`, `output` and, if they differ, the other amounts of a Price."""
@@ -203,19 +196,18 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
             if field not in row:
                 raise _not_a_table(path, lines.get((name,)), f"[{name}] has no “{field}”")
         for field in sorted(row.keys() & _AMOUNTS):
-            if fault := _fault_of(row[field]):
+            value = row[field]
+            if (
+                not isinstance(value, int | float)
+                or isinstance(value, bool)
+                or not 0 <= value <= _MOST_DOLLARS
+            ):
+                fault = f"{one_line(repr(value), 40)} is not a price; it must be 0 or more, at most {_MOST_DOLLARS:,}"
                 raise _not_a_table(path, lines.get((name, field)), f"“{field}” of [{name}]: {fault}")
         amounts = {field: float(row[field]) for field in _AMOUNTS & row.keys()}
         discount = amounts.pop("batch_discount", BATCH_DISCOUNT)
         prices[name] = Price(str(path), amounts, batch_discount=discount)
     return prices
-
-
-def _fault_of(value: object) -> str:
-    """The reason why this is not a valid price or factor; empty if it is."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS:
-        return ""
-    return f"{one_line(repr(value), 40)} is not a price; it must be 0 or more, at most {_MOST_DOLLARS:,}"
 
 
 def _not_a_table(path: Path, line: int | None, fault: str) -> UsageError:

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from math import fsum
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -53,6 +53,11 @@ class HeldRun(Generic[J_co]):
     judge: J_co
     identity: Identity
 
+    @cached_property
+    def cache_key(self) -> str:
+        """What tells the replies of this judge from those of others."""
+        return self.identity.cache_key()
+
 
 class PreparedCall(NamedTuple):
     """A call that is ready to be sent, or that has its `result` without being sent.
@@ -86,22 +91,14 @@ def prepare_call(run: HeldRun[Judge], key: CallKey, *, use_stored: bool = True) 
     question = Question(request, protocol, prompt, material, key.order, key.aspect)
     request_hash = result = None
     if run.judge.cacheable:
-        request_hash = request.request_hash(run.identity.cache_key(), content_hash)
-        if use_stored and settings.use_cache:
-            result = _stored_result(run.db, question, request_hash)
+        request_hash = request.request_hash(run.cache_key, content_hash)
+        stored = stored_reply(run.db, request_hash) if use_stored and settings.use_cache else None
+        if stored is not None:
+            call_id, reply = stored
+            # another version of the program may have stored it
+            with suppress(ReplyFault):
+                result = CallResult(0, reply, question.read(reply), cached_from=call_id)
     return PreparedCall(key, question, content_hash, request_hash, result)
-
-
-def _stored_result(db: Database, question: Question, request_hash: str) -> CallResult | None:
-    """The result of a stored reply. It must be readable: another version of the program may have stored it."""
-    stored = stored_reply(db, request_hash)
-    if stored is None:
-        return None
-    call_id, reply = stored
-    try:
-        return CallResult(0, reply, question.read(reply), cached_from=call_id)
-    except ReplyFault:
-        return None
 
 
 # ---- adjudication ------------------------------------------------------------------------------------------------
@@ -189,17 +186,6 @@ TRY_AGAIN_S = 0.01
 PATIENCE_S = 3600.0
 
 
-class _PendingReservation(NamedTuple):
-    """A reservation or settlement that waits to be committed, and who waits for it."""
-
-    write: Callable[[], None]
-    on_disk: asyncio.Future[None] | None = None
-
-    def stored(self) -> None:
-        if self.on_disk is not None and not self.on_disk.done():
-            self.on_disk.set_result(None)
-
-
 class Recorder:
     """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere.
 
@@ -213,7 +199,8 @@ class Recorder:
         self._db = connect(path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[CallOutcome] = deque()
-        self._reservations: deque[_PendingReservation] = deque()
+        # writes, and who waits for them
+        self._reservations: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
         self._beat_due = False
         self._ended = False
         self._wake = asyncio.Event()
@@ -226,15 +213,13 @@ class Recorder:
     async def reserve(self, call_id: int, dollars: float) -> None:
         """Store what the call can have cost, and return when that is on disk."""
         on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reservations.append(
-            _PendingReservation(partial(reserve_call, self._db, call_id, dollars), on_disk)
-        )
+        self._reservations.append((lambda: reserve_call(self._db, call_id, dollars), on_disk))
         self._wake.set()
         await on_disk
 
     def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
         """Queue what the attempts of a call that stays planned have cost."""
-        self._reservations.append(_PendingReservation(partial(settle_call, self._db, call_id, cost, unknown)))
+        self._reservations.append((lambda: settle_call(self._db, call_id, cost, unknown), None))
         self._wake.set()
 
     def beat(self) -> None:
@@ -259,15 +244,24 @@ class Recorder:
             self._wake.clear()
             await self._wake.wait()
         self._beat_due = False
-        reservations = list(self._reservations)
-        self._reservations.clear()
+        reservations, self._reservations = self._reservations, []
         outcomes = [self._waiting.popleft() for _ in range(min(MOST_IN_ONE_TRANSACTION, len(self._waiting)))]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                await self._commit(reservations, outcomes, pulse())
-                for reservation in reservations:
-                    reservation.stored()
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    for write, _ in reservations:
+                        write()
+                    store_outcomes(self._db, self._run, outcomes, pulse())
+                    await self._synced()
+                except BaseException:
+                    # does nothing if the COMMIT has ended, with or without success
+                    self._db.connection.rollback()
+                    raise
+                for _, on_disk in reservations:
+                    if on_disk is not None and not on_disk.done():
+                        on_disk.set_result(None)
                 return outcomes
             except StoreBusyError:
                 if time.monotonic() > deadline:
@@ -275,20 +269,6 @@ class Recorder:
             except ConstraintError as error:
                 raise StoreError("the database refused an answer", error.cause) from error
             await asyncio.sleep(TRY_AGAIN_S)
-
-    async def _commit(
-        self, reservations: list[_PendingReservation], outcomes: list[CallOutcome], pulse: Pulse | None
-    ) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            for reservation in reservations:
-                reservation.write()
-            store_outcomes(self._db, self._run, outcomes, pulse)
-            await self._synced()
-        except BaseException:
-            # does nothing if the COMMIT has ended, with or without success
-            self._db.connection.rollback()
-            raise
 
     async def _synced(self) -> None:
         """Commit in a thread. A cancelled caller waits until the thread is done: closing the connection while it is in use

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.domain.run import Estimate, RunSettings
@@ -28,7 +27,14 @@ from recjudge_tui.runs.plan import (
     store_draft,
 )
 from recjudge_tui.runs.selection import chosen_systems
-from recjudge_tui.runs.settings import AlreadyJudgedError, is_free_or_same, series_name, settings_for
+from recjudge_tui.runs.settings import (
+    AlreadyJudgedError,
+    domain_words,
+    is_free_or_same,
+    project_domain,
+    series_name,
+    settings_for,
+)
 from recjudge_tui.runs.start import change_settings, check_judge, start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
@@ -37,7 +43,6 @@ from recjudge_tui.store.runs import (
     changed_since,
     create_group,
     group_by_id,
-    groups_of_rater,
     join_group,
     label_counts,
     lease_owner,
@@ -52,10 +57,9 @@ from recjudge_tui.store.runs import (
     stored_runs,
 )
 
-# ---- request -----------------------------------------------------------------------------------------------------
+# ---- plan --------------------------------------------------------------------------------------------------------
 
 
-STAGES = SAER
 FIRST, SECOND = SAER
 # how a run is worked on, not what it asks: a request that differs only in these resumes the same runs
 OPERATION = settings_that("work") - {"use_cache"} | {"again"}
@@ -73,6 +77,10 @@ class SaerRequest(Model):
     prompts: dict[str, str]
     drop_poor_over: float | None = None
 
+    def waits(self, stage: str) -> bool:
+        """Whether the stage can only be planned when the first has ended."""
+        return stage == SECOND and self.drop_poor_over is not None
+
 
 def saer_request(
     db: Database,
@@ -85,143 +93,34 @@ def saer_request(
 ) -> SaerRequest:
     """The request from `options` as `settings_for` takes them.
 
-    `until` and `baseline` belong to the second stage. Raises UsageError for a prompt of another protocol, and what
-    `chosen_systems` raises.
+    `until` and `baseline` belong to the second stage; the baseline's lists are judged alone too. Raises UsageError for a
+    prompt of another protocol, and what `chosen_systems` raises.
     """
     load_shipped(db)
     named: dict[str, str] = {}
     for prompt in prompts:
         protocol = get_prompt(db, prompt)[2].protocol
-        if protocol not in STAGES or protocol in named:
+        if protocol not in SAER or protocol in named:
             raise UsageError(
                 f"prompt “{prompt}” is for {protocol}",
                 "SAER takes one prompt for pointwise and one for pairwise.",
             )
         named[protocol] = prompt
-    settings = {stage: settings_for(stage, **options) for stage in STAGES}
+    settings = {stage: settings_for(stage, **options) for stage in SAER}
     chosen_systems(db, project_id, settings[SECOND], "pair")
+    alone = settings[FIRST]
+    systems = dict.fromkeys((*alone.systems, *filter(None, (alone.baseline,)))) if alone.systems else ()
+    update = {"until": "", "margin": None, "baseline": "", "systems": tuple(systems)}
     return SaerRequest(
         judge=judge,
-        settings={
-            FIRST: _single_lists(settings[FIRST]),
-            SECOND: settings[SECOND],
-        },
+        settings={**settings, FIRST: alone.model_copy(update=update)},
         prompts={
             stage: named.get(stage)
             or default_prompt(db, project_id, protocol_named(stage), settings[stage].domain)
-            for stage in STAGES
+            for stage in SAER
         },
         drop_poor_over=drop_poor_over,
     )
-
-
-def _single_lists(settings: RunSettings) -> RunSettings:
-    """The settings without options that only pairs have; the baseline becomes one of the systems."""
-    systems = tuple(dict.fromkeys((*settings.systems, settings.baseline))) if settings.systems else ()
-    return settings.model_copy(
-        update={"until": "", "margin": None, "baseline": "", "systems": tuple(filter(None, systems))}
-    )
-
-
-def with_versions(db: Database, request: SaerRequest) -> SaerRequest:
-    """The request with the current version of each prompt that has none."""
-    labels = {stage: prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()}
-    return request.model_copy(update={"prompts": labels})
-
-
-def same_question(first: SaerRequest, second: SaerRequest) -> bool:
-    """Whether two requests ask the same question, even with different operation settings. Prompts must have versions."""
-    return _question(first) == _question(second)
-
-
-def _question(request: SaerRequest) -> dict[str, object]:
-    return request.model_dump(exclude={"settings": {stage: set(OPERATION) for stage in STAGES}})
-
-
-# ---- shares ------------------------------------------------------------------------------------------------------
-
-
-class PoorShare(NamedTuple):
-    """How many of a system's judged lists got the lowest label; `share` is None if none was judged."""
-
-    system: str
-    poor: int
-    n: int
-
-    @property
-    def share(self) -> float | None:
-        return self.poor / self.n if self.n else None
-
-
-class Exclusion(NamedTuple):
-    """The systems left out of the second stage with their shares of the lowest label, and those kept, by name.
-
-    `why_none` is the reason why there can be no second stage, or empty.
-    """
-
-    left_out: dict[str, float]
-    kept: tuple[str, ...]
-    why_none: str
-
-
-def poor_shares(db: Database, run_id: int) -> list[PoorShare]:
-    """How often each system of the first stage got the lowest label of the prompt's scale, by system."""
-    prompt = prompt_by_id(db, run_row(db, run_id)["prompt_id"])
-    aspect = prompt.aspects[0].name
-    lowest = min(label.value for label in prompt.labels_of(aspect))
-    counts = label_counts(db, run_id, aspect)
-    return [
-        PoorShare(
-            system,
-            sum(n for name, value, n in counts if name == system and value == lowest),
-            sum(n for name, _, n in counts if name == system),
-        )
-        for system in run_systems(db, run_id)
-    ]
-
-
-def dropped_systems(shares: Sequence[PoorShare], over: float | None) -> tuple[str, ...]:
-    """Those whose share is known and larger than `over`; none where `over` is None."""
-    if over is None:
-        return ()
-    return tuple(s.system for s in shares if s.share is not None and s.share > over)
-
-
-def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
-    """The systems left out of the second stage, by the verdicts that the first has now."""
-    shares = poor_shares(db, first_run)
-    dropped = dropped_systems(shares, request.drop_poor_over)
-    left_out = {s.system: s.share for s in shares if s.system in dropped and s.share is not None}
-    kept = tuple(s.system for s in shares if s.system not in dropped)
-    baseline, why = request.settings[SECOND].baseline, ""
-    if len(kept) < 2:
-        why = f"fewer than two systems are left ({', '.join(kept) or 'none'})"
-    elif baseline in dropped:
-        why = f"the baseline {baseline} was left out"
-    return Exclusion(left_out, kept, why)
-
-
-def systems_of_pairs(db: Database, request: SaerRequest, first_run: int) -> tuple[str, ...]:
-    """The systems as the settings of the second stage name them: those asked for where none is left out."""
-    out = exclusion(db, request, first_run)
-    return out.kept if out.left_out else request.settings[SECOND].systems
-
-
-# ---- plan --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One of the two stages; `run_id` is None where it is not planned yet, `existing` where it was planned before.
-    `first` are the messages of its first call, where it is planned now."""
-
-    protocol: str
-    run_id: int | None
-    rater: str
-    prompt: str
-    estimate: Estimate
-    existing: bool = False
-    first: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -229,27 +128,28 @@ class SaerPlan:
     """Both stages; `group_id` is None for a dry run."""
 
     group_id: int | None
-    first: Stage
-    second: Stage
+    first: Plan
+    second: Plan
 
     @property
-    def stages(self) -> tuple[Stage, Stage]:
+    def stages(self) -> tuple[Plan, Plan]:
         return self.first, self.second
 
     @property
     def total(self) -> Estimate:
-        return total_estimate(self.stages)
-
-
-@dataclass(frozen=True)
-class _Match:
-    """The rater of a request with the stored group and its runs by stage. `done` are runs that ended before the data
-    changed."""
-
-    rater: str
-    group_id: int | None
-    runs: dict[str, int]
-    done: dict[str, int] = field(default_factory=dict)
+        """One estimate of both stages; cost and time are None where one of them is not known."""
+        pairs = {
+            name: [getattr(stage.estimate, name) for stage in self.stages] for name in Estimate.model_fields
+        }
+        added = ("calls", "cases", "tokens_in_low", "tokens_in_high", "tokens_out", "images", "stored",
+                 "tokens_reused", "cost_usd_low", "cost_usd_high", "seconds")  # fmt: skip
+        return Estimate.model_validate(
+            {name: None if None in pairs[name] else sum(pairs[name]) for name in added}
+            | {
+                "longest_prompt_tokens": max(pairs["longest_prompt_tokens"]),
+                "price_note": "; ".join(dict.fromkeys(filter(None, pairs["price_note"]))),
+            }
+        )
 
 
 def plan_saer(
@@ -265,82 +165,59 @@ def plan_saer(
     """Both stages: those that exist already, the others planned now, all or none.
 
     `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second
-    stage is only estimated, as if no system were left out; `plan_second` plans it. Raises what `start.plan` raises, and
+    stage is only estimated, as if no system were left out; `next_stage` plans it. Raises what `start.plan` raises, and
     RunError when a process works on one of the runs.
     """
-    request = with_versions(db, request)
+    labels = {stage: prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()}
+    request = request.model_copy(update={"prompts": labels})
     match = _match(db, project_id, request, rater)
     drafts: dict[str, Draft] = {}
-    for stage in STAGES:
+    for stage in SAER:
         if stage not in match.runs:
-            later = stage == SECOND and request.drop_poor_over is not None
+            store = not dry_run and not request.waits(stage)
             run = _run_request(project_id, request, stage, match.rater)
             try:
-                drafts[stage] = draft_run(db, run, store=not (dry_run or later), progress=progress)
+                drafts[stage] = draft_run(db, run, store=store, progress=progress)
             except AlreadyJudgedError:
                 # other data changed, the lists did not
                 if stage not in match.done:
                     raise
                 match.runs[stage] = match.done[stage]
-    stages = {stage: _new_stage(stage, draft.plan) for stage, draft in drafts.items()}
-    stages |= {stage: existing_stage(db, run_id) for stage, run_id in match.runs.items()}
-    dry = SaerPlan(None, stages[FIRST], stages[SECOND])
+    stages = {stage: existing_stage(db, run_id) for stage, run_id in match.runs.items()}
+    stages |= {stage: draft.plan for stage, draft in drafts.items()}
+    plan = SaerPlan(None, stages[FIRST], stages[SECOND])
     if dry_run:
-        return dry
+        return plan
     check_trust(request.judge)
     if must_answer:
-        check_judge(request.judge, request.settings[SECOND], dry.total)
-    return _store(db, request, match, drafts)
-
-
-def _store(db: Database, request: SaerRequest, match: _Match, drafts: dict[str, Draft]) -> SaerPlan:
-    stages: dict[str, Stage] = {}
+        check_judge(request.judge, request.settings[SECOND], plan.total)
     with db.transaction():
         for stage, run_id in match.runs.items():
             _update_operation(db, run_id, request.settings[stage])
-            stages[stage] = existing_stage(db, run_id)
         for stage, draft in drafts.items():
-            later = stage == SECOND and request.drop_poor_over is not None
-            stages[stage] = _new_stage(stage, draft.plan if later else store_draft(db, draft))
-        runs = {name: stage.run_id for name, stage in stages.items() if stage.run_id is not None}
+            if not request.waits(stage):
+                stages[stage] = store_draft(db, draft)
+        runs = {stage: planned.run_id for stage, planned in stages.items() if planned.run_id is not None}
         group_id = match.group_id
-        if group_id is None:
+        known = {} if group_id is None else group_by_id(db, group_id).runs
+        # a first stage that other pairs follow goes with the newest request
+        if group_id is None or any(known.get(stage, run_id) != run_id for stage, run_id in runs.items()):
             group_id = create_group(db, "saer", request.model_dump_json(), runs)
         else:
             set_request(db, group_id, request.model_dump_json())
-            for name, run_id in runs.items():
-                join_group(db, group_id, name, run_id)
+            for stage, run_id in runs.items():
+                join_group(db, group_id, stage, run_id)
     return SaerPlan(group_id, stages[FIRST], stages[SECOND])
-
-
-def plan_second(
-    db: Database, project_id: int, request: SaerRequest, rater: str, group_id: int, systems: tuple[str, ...]
-) -> Stage:
-    """Plan the second stage among `systems`, after the first one has ended."""
-    settings = request.settings | {SECOND: request.settings[SECOND].model_copy(update={"systems": systems})}
-    narrowed = request.model_copy(update={"settings": settings})
-    draft = draft_run(db, _run_request(project_id, narrowed, SECOND, rater), store=True)
-    with db.transaction():
-        plan = store_draft(db, draft)
-        assert plan.run_id is not None
-        join_group(db, group_id, SECOND, plan.run_id)
-    return _new_stage(SECOND, plan)
 
 
 def _run_request(project_id: int, request: SaerRequest, stage: str, rater: str) -> RunRequest:
     return RunRequest(project_id, request.judge, request.settings[stage], rater, request.prompts[stage])
 
 
-def _new_stage(protocol: str, plan: Plan) -> Stage:
-    return Stage(protocol, plan.run_id, plan.rater, plan.prompt, plan.estimate, first=plan.first)
-
-
-def existing_stage(db: Database, run_id: int) -> Stage:
+def existing_stage(db: Database, run_id: int) -> Plan:
     row = run_row(db, run_id)
-    estimate = Estimate.model_validate_json(row["estimate"])
-    return Stage(
-        row["protocol"], run_id, row["rater"], prompt_label(db, row["prompt_id"]), estimate, existing=True
-    )
+    estimate, prompt = Estimate.model_validate_json(row["estimate"]), prompt_label(db, row["prompt_id"])
+    return Plan(run_id, row["rater"], prompt, estimate, protocol=row["protocol"], existing=True)
 
 
 def is_finished(db: Database, run_id: int) -> bool:
@@ -348,116 +225,6 @@ def is_finished(db: Database, run_id: int) -> bool:
     row, outstanding = run_row(db, run_id), run_progress(db, run_id).outstanding
     decided = row["state"] == "done" and RunSettings.model_validate_json(row["settings"]).until
     return bool(decided) or not outstanding
-
-
-def total_estimate(stages: tuple[Stage, ...]) -> Estimate:
-    """One estimate of all stages; cost and time are None where one of them is not known."""
-    estimates = [stage.estimate for stage in stages]
-
-    def total(name: str) -> float | None:
-        values = [getattr(estimate, name) for estimate in estimates]
-        return None if None in values else sum(values)
-
-    sums = (
-        "calls",
-        "cases",
-        "tokens_in_low",
-        "tokens_in_high",
-        "tokens_out",
-        "images",
-        "stored",
-        "tokens_reused",
-    )
-    return Estimate.model_validate(
-        {name: total(name) for name in (*sums, "cost_usd_low", "cost_usd_high", "seconds")}
-        | {"longest_prompt_tokens": max(estimate.longest_prompt_tokens for estimate in estimates)}
-        | {
-            name: "; ".join(dict.fromkeys(filter(None, (getattr(estimate, name) for estimate in estimates))))
-            for name in ("price_note",)
-        }
-    )
-
-
-def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _Match:
-    """The named rater; else the first of the judge's names that is new or has no runs with another prompt or other
-    settings.
-    """
-    for name in [rater] if rater else _names(db, project_id, request):
-        rater_id = find_rater(db, project_id, name)
-        if rater_id is None:
-            return _Match(name, None, {})
-        match = _recorded(db, rater_id, name, request) or _alike(db, rater_id, name, request)
-        finished = all(is_finished(db, run_id) for run_id in match.runs.values())
-        again = any(settings.again for settings in request.settings.values())
-        if finished and (again or _is_stale(db, project_id, match.runs)):
-            match = _Match(name, None, {}, match.runs)
-        if rater or _is_usable(db, rater_id, request, match.runs):
-            return match
-    raise UsageError(
-        "all raters of this judge have other prompts or settings",
-        next_step="Choose a name for this one with --name.",
-    )
-
-
-def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
-    """The judge's own name, then the name extended by the differences from that rater's runs."""
-    name = request.judge.rater
-    yield name
-    for stage in reversed(STAGES):
-        prompt = get_prompt(db, request.prompts[stage])[0]
-        yield series_name(db, project_id, name, request.judge, prompt, request.settings[stage])
-    yield f"{name} saer"
-
-
-def _recorded(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Match | None:
-    """The group that the same request made."""
-    for group in reversed(groups_of_rater(db, rater_id)):
-        if group.request and same_question(SaerRequest.model_validate_json(group.request), request):
-            return _Match(rater, group.id, group.runs)
-    return None
-
-
-def _alike(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Match:
-    """Runs that match the request although it did not create them: a first stage that was run alone, runs of an
-    equivalent request, and runs older than the table of groups.
-    """
-    runs: dict[str, int] = {}
-    groups: list[int] = []
-    for stage in STAGES:
-        settings = request.settings[stage]
-        if stage == SECOND and request.drop_poor_over is not None:
-            # planned after the first stage had ended, perhaps without some of the systems
-            if FIRST not in runs:
-                continue
-            systems = systems_of_pairs(db, request, runs[FIRST])
-            settings = settings.model_copy(update={"systems": systems})
-        wanted = settings.model_dump(exclude=set(OPERATION))
-        prompt_id = get_prompt(db, request.prompts[stage])[0]
-        for row in reversed(stored_runs(db, rater_id=rater_id)):
-            same_judge = JudgeSpec.model_validate_json(row["judge"]) == request.judge
-            stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
-            if (row["protocol"], row["prompt_id"]) == (stage, prompt_id) and same_judge and stored == wanted:
-                runs[stage] = row["id"]
-                groups += [row["group_id"]] if row["group_id"] is not None else []
-                break
-    return _Match(rater, groups[0] if groups else None, runs)
-
-
-def _is_usable(db: Database, rater_id: int, request: SaerRequest, runs: dict[str, int]) -> bool:
-    """Whether the rater was asked nothing else about the cases of the stages that have no run yet."""
-    return all(
-        is_free_or_same(
-            db, rater_id, request.judge, get_prompt(db, request.prompts[stage])[0], request.settings[stage]
-        )
-        for stage in STAGES
-        if stage not in runs
-    )
-
-
-def _is_stale(db: Database, project_id: int, runs: dict[str, int]) -> bool:
-    """Whether the project's data changed since the first of these runs was planned."""
-    planned = [run_row(db, run_id)["created_at"] for run_id in runs.values()]
-    return bool(planned) and changed_since(db, project_id, min(planned))
 
 
 def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
@@ -473,7 +240,123 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
         set_wanted_concurrency(db, run_id, None)
 
 
+# ---- match -------------------------------------------------------------------------------------------------------
+
+
+class _Match(NamedTuple):
+    """The rater of a request with the stored group and its runs by stage. `done` are runs that ended before the data
+    changed."""
+
+    rater: str
+    group_id: int | None
+    runs: dict[str, int]
+    done: dict[str, int]
+
+
+def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _Match:
+    """The named rater; else the first of the judge's names that is new or has no runs with another prompt or other
+    settings.
+    """
+    for name in [rater] if rater else _names(db, project_id, request):
+        rater_id = find_rater(db, project_id, name)
+        if rater_id is None:
+            return _Match(name, None, {}, {})
+        match = _Match(name, *_stored(db, project_id, rater_id, request), {})
+        runs = match.runs
+        if all(is_finished(db, run_id) for run_id in runs.values()):
+            planned = [run_row(db, run_id)["created_at"] for run_id in runs.values()]
+            again = any(settings.again for settings in request.settings.values())
+            if again or (planned and changed_since(db, project_id, min(planned))):
+                match = _Match(name, None, {}, runs)
+        # asked nothing else about the cases of the stages that have no run yet
+        if rater or all(
+            is_free_or_same(
+                db, rater_id, request.judge, _prompt_id(db, request, stage), request.settings[stage]
+            )
+            for stage in SAER
+            if stage not in match.runs
+        ):
+            return match
+    raise UsageError(
+        "all raters of this judge have other prompts or settings",
+        next_step="Choose a name for this one with --name.",
+    )
+
+
+def _prompt_id(db: Database, request: SaerRequest, stage: str) -> int:
+    return get_prompt(db, request.prompts[stage])[0]
+
+
+def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
+    """The judge's own name, then the name extended by the differences from that rater's runs."""
+    name, judge = request.judge.rater, request.judge
+    yield name
+    for stage in reversed(SAER):
+        prompt_id = _prompt_id(db, request, stage)
+        yield series_name(db, project_id, name, judge, prompt_id, request.settings[stage])
+    yield f"{name} saer"
+
+
+def _stored(
+    db: Database, project_id: int, rater_id: int, request: SaerRequest
+) -> tuple[int | None, dict[str, int]]:
+    """The group and the runs by stage that ask what the request asks: made by it, by an equivalent one, or a first stage
+    that was run alone."""
+    runs: dict[str, int] = {}
+    groups: list[int] = []
+    for stage in SAER:
+        settings = request.settings[stage]
+        if request.waits(stage):
+            # planned after the first stage had ended, perhaps without some of the systems
+            if FIRST not in runs:
+                continue
+            settings = settings.model_copy(update={"systems": exclusion(db, request, runs[FIRST]).systems})
+        prompt_id, _, prompt = get_prompt(db, request.prompts[stage])
+        words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
+        wanted = settings.model_copy(update={"variables": words}).model_dump(exclude=set(OPERATION))
+        for row in reversed(stored_runs(db, rater_id=rater_id)):
+            same_judge = JudgeSpec.model_validate_json(row["judge"]) == request.judge
+            stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
+            if (row["protocol"], row["prompt_id"]) == (stage, prompt_id) and same_judge and stored == wanted:
+                runs[stage] = row["id"]
+                groups += [row["group_id"]] if row["group_id"] is not None else []
+                break
+    return groups[0] if groups else None, runs
+
+
 # ---- work --------------------------------------------------------------------------------------------------------
+
+
+class Exclusion(NamedTuple):
+    """The systems left out of the second stage with their shares of the lowest label; `systems` are the others as the
+    settings name them: those asked for where none is left out. `why_none` is the reason why there can be no second stage,
+    or empty."""
+
+    left_out: dict[str, float]
+    systems: tuple[str, ...]
+    why_none: str
+
+
+def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
+    """The systems left out of the second stage: those whose share of the prompt's lowest label, by the verdicts that the
+    first has now, is larger than `drop_poor_over`."""
+    prompt, over = prompt_by_id(db, run_row(db, first_run)["prompt_id"]), request.drop_poor_over
+    aspect, settings = prompt.aspects[0].name, request.settings[SECOND]
+    lowest = min(label.value for label in prompt.labels_of(aspect))
+    judged: dict[str, int] = {}
+    poor: dict[str, int] = {}
+    for system, value, n in label_counts(db, first_run, aspect):
+        judged[system] = judged.get(system, 0) + n
+        poor[system] = poor.get(system, 0) + n * (value == lowest)
+    known = run_systems(db, first_run)
+    shares = {system: poor[system] / judged[system] for system in known if judged.get(system)}
+    left_out = {system: share for system, share in shares.items() if over is not None and share > over}
+    kept, why = tuple(system for system in known if system not in left_out), ""
+    if len(kept) < 2:
+        why = f"fewer than two systems are left ({', '.join(kept) or 'none'})"
+    elif settings.baseline in left_out:
+        why = f"the baseline {settings.baseline} was left out"
+    return Exclusion(left_out, kept if left_out else settings.systems, why)
 
 
 class SaerResult(NamedTuple):
@@ -489,7 +372,7 @@ class SaerResult(NamedTuple):
     why_none: str
 
 
-def next_stage(db: Database, group_id: int) -> Stage | None:
+def next_stage(db: Database, group_id: int) -> Plan | None:
     """The stage to work on next, ready for it; None when both are done.
 
     The second stage is planned here where that had to wait for the first, and gets what is left of the budget.
@@ -511,26 +394,38 @@ def next_stage(db: Database, group_id: int) -> Stage | None:
     if SECOND in group.runs:
         stage = existing_stage(db, group.runs[SECOND])
     else:
-        systems = out.kept if out.left_out else request.settings[SECOND].systems
-        stage = plan_second(db, group.project_id, request, group.rater, group_id, systems)
+        run = _run_request(group.project_id, request, SECOND, group.rater)
+        run = replace(run, settings=run.settings.model_copy(update={"systems": out.systems}))
+        draft = draft_run(db, run, store=True)
+        with db.transaction():
+            stage = store_draft(db, draft)
+            assert stage.run_id is not None
+            join_group(db, group_id, SECOND, stage.run_id)
     assert stage.run_id is not None
     if is_finished(db, stage.run_id):
         _close(db, stage.run_id)
         return None
     refuse_when_away(db, stage.run_id)
-    _leave_budget(db, request, first, stage.run_id)
+    budget = request.settings[SECOND].budget_usd
+    if budget is not None:
+        left = budget - run_progress(db, first).spent_usd
+        if left <= 0:
+            raise RunError(
+                "the budget is spent",
+                f"The first stage cost {money(budget - left)} of {money(budget)}.",
+                "To resume, repeat the command with a larger --budget.",
+            )
+        change_settings(db, stage.run_id, budget_usd=left)
     return stage
 
 
 def result_of(db: Database, group_id: int) -> SaerResult:
     """The runs of both stages, once `next_stage` returns None."""
     group, request = group_by_id(db, group_id), _request(db, group_id)
-    first = group.runs[FIRST]
+    first, over = group.runs[FIRST], request.drop_poor_over
     left_out, _, why_none = exclusion(db, request, first)
     second = None if why_none else group.runs[SECOND]
-    return SaerResult(
-        group.project_id, group.rater, first, second, left_out, request.drop_poor_over, why_none
-    )
+    return SaerResult(group.project_id, group.rater, first, second, left_out, over, why_none)
 
 
 def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] = ()) -> None:
@@ -542,10 +437,7 @@ def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] =
 
 
 def _request(db: Database, group_id: int) -> SaerRequest:
-    text = group_by_id(db, group_id).request
-    if text is None:
-        raise RunError("these runs have no stored request", next_step="Start again with “recjudge run saer”.")
-    return SaerRequest.model_validate_json(text)
+    return SaerRequest.model_validate_json(group_by_id(db, group_id).request)
 
 
 def _close(db: Database, run_id: int) -> None:
@@ -553,18 +445,3 @@ def _close(db: Database, run_id: int) -> None:
     owner, _ = lease_owner(db, run_id)
     if owner is not None and not is_active(db, run_id):
         mark_ended(db, run_id, owner, "done")
-
-
-def _leave_budget(db: Database, request: SaerRequest, first: int, second: int) -> None:
-    """Give the second stage the rest of the common budget. Raises RunError if nothing is left."""
-    budget = request.settings[SECOND].budget_usd
-    if budget is None:
-        return
-    left = budget - run_progress(db, first).spent_usd
-    if left <= 0:
-        raise RunError(
-            "the budget is spent",
-            f"The first stage cost {money(budget - left)} of {money(budget)}.",
-            "To resume, repeat the command with a larger --budget.",
-        )
-    change_settings(db, second, budget_usd=left)

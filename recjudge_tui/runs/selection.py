@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from bisect import bisect
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations, groupby, zip_longest
@@ -29,9 +29,7 @@ from recjudge_tui.domain.selection import Level, activity_levels
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.rules.faults import (
     ISSUE_OF,
-    Catalogue,
     Fault,
-    Shopper,
     catalogue_of,
     fault,
     shopper_of,
@@ -86,12 +84,13 @@ def across_levels(
     return [entry for turn in zip_longest(*parts) for entry in turn if entry is not None] + last
 
 
-def stratified(
-    db: Database, project_id: int, by_user: Sequence[tuple[str, Cases]], settings: RunSettings
+def _shuffled(
+    db: Database, project_id: int, by_user: list[tuple[str, Cases]], settings: RunSettings
 ) -> list[tuple[str, Cases]]:
-    """The users, already in random order; spread over the activity levels if the settings say so."""
+    """The users in random order, spread over the activity levels if the settings say so."""
+    random.Random(settings.seed).shuffle(by_user)
     if settings.stratify != "activity":
-        return list(by_user)
+        return by_user
     levels = levels_of(db, project_id, [user for user, _ in by_user], settings)
     return across_levels(by_user, levels, idle=settings.no_history)
 
@@ -147,7 +146,9 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
         kept = _asked_for(keys, occasions, left_out)
         if kept:
             by_user.append((user_id, sorted(kept, key=_occasion)))
-    return Selection(_drawn(db, project_id, by_user, settings), left_out)
+    if settings.sample is not None or settings.until:
+        by_user = _shuffled(db, project_id, by_user, settings)
+    return Selection(by_user, left_out)
 
 
 def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
@@ -173,22 +174,6 @@ def _asked_for(keys: list[CaseKey], occasions: OccasionFilter, left_out: Counter
     if occasions.is_timed and (untimed := sum(not key.served_at for key in here)):
         left_out["case without served_at, because a time was chosen"] += untimed
     return [key for key in here if occasions.has_time(key.served_at)]
-
-
-def _drawn(
-    db: Database, project_id: int, by_user: list[tuple[str, list[CaseKey]]], settings: RunSettings
-) -> list[tuple[str, list[CaseKey]]]:
-    if settings.sample is None and not settings.until:
-        return by_user
-    random.Random(settings.seed).shuffle(by_user)
-    return stratified(db, project_id, by_user, settings)
-
-
-def _shuffled(db: Database, project_id: int, users: Iterable[str], settings: RunSettings) -> list[str]:
-    """The users in random order, spread over the activity levels if the settings say so."""
-    drawn = [(user, None) for user in sorted(users)]
-    random.Random(settings.seed).shuffle(drawn)
-    return [user for user, _ in stratified(db, project_id, drawn, settings)]
 
 
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str, list[CaseKey]]:
@@ -265,10 +250,57 @@ def _of_context(
             left_out["list without one by the other system at the same time"] += alone
 
 
-# ---- adversarial -------------------------------------------------------------------------------------------------
+# ---- made lists --------------------------------------------------------------------------------------------------
 
 
 USERS = 100
+T = TypeVar("T")
+
+
+def _made(
+    db: Database,
+    project_id: int,
+    settings: RunSettings,
+    left_out: Counter[str],
+    make: Callable[[str, CurrentSlate], T | str | None],
+    none_fits: str,
+    failure: tuple[str, str],
+) -> list[T]:
+    """What `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many from each
+    system, with the list that was served last. If it gives None, the user's list by the next system is tried (`none_fits`
+    where there is no other); a text is the reason why the user is skipped. Raises RunError, with title and next step
+    `failure`, when nothing was made.
+    """
+    wanted = settings.sample or USERS
+    systems, slates = chosen_systems(db, project_id, settings, "list"), newest_slates(db, project_id)
+    room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
+    made: list[T] = []
+    for user, _ in _shuffled(db, project_id, [(user, None) for user in sorted(slates)], settings):
+        # the system that needs the most users first; the user may have no list by it
+        fitting = sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s])
+        reason = none_fits if fitting else ""
+        for system in fitting:
+            one = make(user, slates[user][system])
+            if isinstance(one, str):
+                reason = one
+                break
+            if one is not None:
+                room[system] -= 1
+                made.append(one)
+                reason = ""
+                break
+        if reason:
+            left_out[reason] += 1
+        if len(made) == wanted:
+            return made
+    if not made:
+        reasons = ", ".join(f"{n} × {reason}" for reason, n in left_out.items())
+        title, next_step = failure
+        raise RunError(title, f"Left out: {reasons}." if reasons else "Nobody has a list.", next_step)
+    left_out[f"user missing: only {len(made)} of the requested {wanted} are suitable"] = wanted - len(made)
+    return made
+
+
 # how many other users' lists are tried until one differs from the own list
 TRIES = 50
 NO_OTHER = "user whose list does not differ from other users'"
@@ -286,31 +318,52 @@ class Lists(NamedTuple):
     own_items: list[str]
     foreign_items: list[str]
 
+    def key(self, variant: Variant, foreign: int, own: int) -> CaseKey:
+        a, b = pair_names(variant, self.own.system)
+        occasion = self.own.occasion._asdict()
+        return CaseKey("pair", self.user_id, a, b, slate_a=foreign, slate_b=own, **occasion)
+
 
 def adversarial_cases(db: Database, project_id: int, settings: RunSettings, *, store: bool) -> Selection:
     """Two cases for each user: the pair as published, and the pair without the items that give the foreign list away.
 
-    `sample` users (default 100) are drawn by `seed`, equally many from each system; users without history are skipped.
-    The user and the system alone determine whose list is the foreign one, so runs with other seeds, and labels, use
-    the same pairs. Lists with the same items as the user's own are skipped, because they are no test. The second
-    case removes from the foreign list the items that the user already has, and cuts both lists to equal length.
-    Without `store` (a dry run), the second case has the lists of the first. Raises RunError when there is no pair.
+    Users without history are skipped. The user and the system alone determine whose list is the foreign one, so runs with
+    other seeds, and labels, use the same pairs. Lists with the same items as the user's own are skipped, because they are
+    no test. The second case removes from the foreign list the items that the user already has, and cuts both lists to equal
+    length. Without `store` (a dry run), the second case has the lists of the first. Raises RunError when there is no pair.
     """
-    wanted = settings.sample or USERS
     left_out: Counter[str] = Counter()
-    drawn = _drawn_of_adversarial(db, project_id, settings, wanted, left_out)
-    if not drawn:
-        raise _nobody(left_out)
-    if len(drawn) < wanted:
-        left_out[f"user missing: only {len(drawn)} of the requested {wanted} are suitable"] = wanted - len(
-            drawn
-        )
+    slates, top_k = newest_slates(db, project_id), settings.top_k
+    rings: dict[str, list[tuple[int, str]]] = {}
+
+    def pair_of(user: str, own: CurrentSlate) -> Lists | str | None:
+        """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are added."""
+        system, own_items = own.system, slate_items(db, own.slate_id)
+        if system not in rings:
+            rings[system] = sorted((_number(name), name) for name, mine in slates.items() if system in mine)
+        ring = rings[system]
+        start = bisect(ring, (_number(f"{user}|{system}"), ""))
+        for step in range(min(len(ring), TRIES + 1)):
+            other = ring[(start + step) % len(ring)][1]
+            items = slate_items(db, slates[other][system].slate_id)
+            if other != user and set(items[:top_k]) != set(own_items[:top_k]):
+                shown = shown_user(read_history(db, project_id, user), settings, own.occasion)
+                if not settings.no_history and is_empty(shown):
+                    return no_history(own.occasion.served_at)
+                return Lists(user, own, slates[other][system], other, own_items, items)
+        return None
+
+    failure = (
+        "no adversarial pairs can be made",
+        "At least two users need events, and different lists by the same system.",
+    )
     by_user = []
+    drawn = _made(db, project_id, settings, left_out, pair_of, NO_OTHER, failure)
     with db.transaction():
         for lists in drawn:
-            keys = [_key(lists, "published", lists.foreign.slate_id, lists.own.slate_id)]
-            unseen = _unseen(db, project_id, lists, settings.top_k, left_out, store=store)
-            by_user.append((lists.user_id, keys + unseen))
+            keys = [lists.key("published", lists.foreign.slate_id, lists.own.slate_id)]
+            keys += _unseen(db, project_id, lists, top_k, left_out, store=store)
+            by_user.append((lists.user_id, keys))
     return Selection(by_user, left_out)
 
 
@@ -333,68 +386,6 @@ def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
     return orders
 
 
-def _drawn_of_adversarial(
-    db: Database, project_id: int, settings: RunSettings, wanted: int, left_out: Counter[str]
-) -> list[Lists]:
-    systems = chosen_systems(db, project_id, settings, "list")
-    slates = newest_slates(db, project_id)
-    rings = {system: _Ring(user for user, own in slates.items() if system in own) for system in systems}
-    room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = _shuffled(db, project_id, slates, settings)
-    drawn: list[Lists] = []
-    for user in users:
-        # the system that needs the most users; the user may have no list by this system
-        for system in sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s]):
-            if lists := _foreign(db, rings[system], user, system, slates, settings.top_k):
-                occasion = lists.own.occasion
-                history = read_history(db, project_id, user)
-                if not settings.no_history and is_empty(shown_user(history, settings, occasion)):
-                    left_out[no_history(occasion.served_at)] += 1
-                    break
-                room[system] -= 1
-                drawn.append(lists)
-                break
-        else:
-            left_out[NO_OTHER] += any(room[s] and s in slates[user] for s in systems)
-        if len(drawn) == wanted:
-            break
-    left_out += Counter()
-    return drawn
-
-
-class _Ring:
-    """The users of a system on a hash ring: the order is arbitrary but stable when users are added."""
-
-    def __init__(self, users: Iterable[str]) -> None:
-        self._places = sorted((_number(user), user) for user in users)
-
-    def after(self, user: str, system: str) -> Iterator[str]:
-        """Other users, starting at a position on the ring that this user and system determine."""
-        start = bisect(self._places, (_number(f"{user}|{system}"), ""))
-        for step in range(min(len(self._places), TRIES + 1)):
-            other = self._places[(start + step) % len(self._places)][1]
-            if other != user:
-                yield other
-
-
-def _foreign(
-    db: Database, ring: _Ring, user: str, system: str, slates: dict[str, dict[str, CurrentSlate]], top_k: int
-) -> Lists | None:
-    own = slates[user][system]
-    own_items = slate_items(db, own.slate_id)
-    for other in ring.after(user, system):
-        foreign = slates[other][system]
-        items = slate_items(db, foreign.slate_id)
-        if set(items[:top_k]) != set(own_items[:top_k]):
-            return Lists(user, own, foreign, other, own_items, items)
-    return None
-
-
-def _key(lists: Lists, variant: Variant, foreign: int, own: int) -> CaseKey:
-    a, b = pair_names(variant, lists.own.system)
-    return CaseKey("pair", lists.user_id, a, b, slate_a=foreign, slate_b=own, **lists.own.occasion._asdict())
-
-
 def _unseen(
     db: Database, project_id: int, lists: Lists, top_k: int, left_out: Counter[str], *, store: bool
 ) -> list[CaseKey]:
@@ -412,59 +403,14 @@ def _unseen(
             foreign_id = generated_slate(db, project_id, lists.other, a, lists.foreign.occasion, foreign)
         if own != lists.own_items:
             own_id = generated_slate(db, project_id, lists.user_id, b, lists.own.occasion, own)
-    return [_key(lists, "unseen", foreign_id, own_id)]
-
-
-def _nobody(left_out: Counter[str]) -> RunError:
-    reasons = ", ".join(f"{n} × {reason}" for reason, n in left_out.items() if n)
-    return RunError(
-        "no adversarial pairs can be made",
-        f"Left out: {reasons}." if reasons else "Nobody has a list.",
-        "At least two users need events, and different lists by the same system.",
-    )
+    return [lists.key("unseen", foreign_id, own_id)]
 
 
 def _number(text: str) -> int:
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-# ---- planted -----------------------------------------------------------------------------------------------------
-
-
 NOTHING_FITS = "list into which no fault can be planted"
-
-
-class _MadeList(NamedTuple):
-    """A list with a fault, before it is stored."""
-
-    user_id: str
-    source: CurrentSlate
-    kind: FaultKind
-    items: tuple[ItemView, ...]
-    fault: Fault
-
-    @property
-    def name(self) -> str:
-        return planted_name(self.kind, self.source.system)
-
-    @property
-    def ids(self) -> list[str]:
-        planted = [*self.items]
-        planted[self.fault.place] = self.fault.item
-        return [item.item_id for item in planted]
-
-
-@dataclass(frozen=True)
-class _Planter:
-    """The data that all lists of a run share."""
-
-    db: Database
-    project_id: int
-    settings: RunSettings
-    kinds: tuple[FaultKind, ...]
-    items: ItemViews
-    catalogue: Catalogue
-    domain: str
 
 
 def planted_cases(
@@ -472,36 +418,10 @@ def planted_cases(
 ) -> Selection:
     """For each user one list with a fault of each kind that can be planted into it, at a random place.
 
-    `sample` users (default 100) are drawn by `seed`, equally many from each system, with the list that was served last.
     Fault and position depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no
     issue are left out. Without `store` (a dry run), the system's own lists replace lists that do not exist yet.
     Raises RunError when nothing can be planted.
     """
-    left_out: Counter[str] = Counter()
-    planter = _planter(db, project_id, settings, prompt)
-    made = _drawn_of_planted(planter, left_out)
-    if not made:
-        reasons = ", ".join(f"{n} × {reason}" for reason, n in left_out.items())
-        raise RunError(
-            "no fault can be planted into these lists",
-            f"Left out: {reasons}." if reasons else "Nobody has a list.",
-            "Users need events before their lists, and items need titles and categories.",
-        )
-    by_user: dict[str, list[CaseKey]] = {}
-    with db.transaction():
-        for entry in made:
-            slate_id = _stored(planter, entry) if store else _known(planter, entry)
-            occasion = entry.source.occasion._asdict()
-            key = CaseKey("list", entry.user_id, entry.name, slate_a=slate_id, **occasion)
-            by_user.setdefault(entry.user_id, []).append(key)
-    known = known_ids(db, project_id, "items")
-    views = {entry.fault.item.item_id: entry.fault.item for entry in made}
-    return Selection(
-        list(by_user.items()), left_out, tuple(view for name, view in views.items() if name not in known)
-    )
-
-
-def _planter(db: Database, project_id: int, settings: RunSettings, prompt: Prompt) -> _Planter:
     named = {" ".join(issue.name.casefold().split()) for issue in prompt.issues}
     kinds = tuple(kind for kind in FAULT_KINDS if ISSUE_OF[kind] in named)
     if not kinds:
@@ -510,86 +430,65 @@ def _planter(db: Database, project_id: int, settings: RunSettings, prompt: Promp
             f"These are: {', '.join(ISSUE_OF.values())}.",
             "Choose another --prompt.",
         )
-    items = ItemViews(db, project_id)
-    ids = sorted(known_ids(db, project_id, "items"))
-    views = items.of(ids)
-    catalogue = catalogue_of(views[item] for item in ids)
+    left_out: Counter[str] = Counter()
+    views, known = ItemViews(db, project_id), known_ids(db, project_id, "items")
+    ids = sorted(known)
+    of_item = views.of(ids)
+    catalogue = catalogue_of(of_item[item] for item in ids)
     domain = settings.domain or project_domain(db, project_id)
-    return _Planter(db, project_id, settings, kinds, items, catalogue, domain)
+
+    def faults_of(user_id: str, source: CurrentSlate) -> _Faults | str:
+        history = read_histories(db, project_id, [user_id], views)[user_id]
+        user = shown_user(history, settings, source.occasion)
+        if is_empty(user):
+            return no_history(source.occasion.served_at)
+        items = slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
+        shopper = shopper_of(user, held_out_items(db, project_id, user_id), domain)
+        found: dict[FaultKind, Fault] = {}
+        for kind in kinds:
+            rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")
+            if planted := fault(kind, shopper, items, catalogue, rng):
+                found[kind] = planted
+        for kind in kinds if found else ():
+            if kind not in found:
+                left_out[f"list into which no fault of kind {kind} can be planted"] += 1
+        return _Faults(user_id, source, items, found) if found else NOTHING_FITS
+
+    failure = (
+        "no fault can be planted into these lists",
+        "Users need events before their lists, and items need titles and categories.",
+    )
+    made = _made(db, project_id, settings, left_out, faults_of, "", failure)
+    with db.transaction():
+        by_user = [
+            (one.user_id, [_planted(db, project_id, one, kind, store) for kind in one.faults]) for one in made
+        ]
+    new = {fault.item.item_id: fault.item for one in made for fault in one.faults.values()}
+    return Selection(by_user, left_out, tuple(view for name, view in new.items() if name not in known))
 
 
-def _drawn_of_planted(planter: _Planter, left_out: Counter[str]) -> list[_MadeList]:
-    settings = planter.settings
-    wanted = settings.sample or USERS
-    systems = chosen_systems(planter.db, planter.project_id, settings, "list")
-    slates = newest_slates(planter.db, planter.project_id)
-    room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-    users = _shuffled(planter.db, planter.project_id, slates, settings)
-    made: list[_MadeList] = []
-    drawn = 0
-    for user_id in users:
-        # the system that needs the most users; the user may have no list by it
-        fitting = sorted((s for s in systems if room[s] and s in slates[user_id]), key=lambda s: -room[s])
-        if not fitting:
-            continue
-        if lists := _with_faults(planter, user_id, slates[user_id][fitting[0]], left_out):
-            room[fitting[0]] -= 1
-            drawn += 1
-            made += lists
-        if drawn == wanted:
-            break
+class _Faults(NamedTuple):
+    """The faults that can be planted into a list, before they are stored."""
+
+    user_id: str
+    source: CurrentSlate
+    items: tuple[ItemView, ...]
+    faults: dict[FaultKind, Fault]
+
+
+def _planted(db: Database, project_id: int, one: _Faults, kind: FaultKind, store: bool) -> CaseKey:
+    """The case of the list with one of the faults."""
+    source, planted = one.source, one.faults[kind]
+    ids = [item.item_id for item in one.items]
+    instead, ids[planted.place] = ids[planted.place], planted.item.item_id
+    name, occasion = planted_name(kind, source.system), source.occasion
+    if store:
+        slate_id = generated_slate(db, project_id, one.user_id, name, occasion, ids)
+        where = planted.place + 1
+        save_fault(db, PlantedFault(slate_id, source.slate_id, kind, planted.item.item_id, where, instead))
     else:
-        left_out[f"user missing: only {drawn} of the requested {wanted} are suitable"] = wanted - drawn
-    return made
-
-
-def _with_faults(
-    planter: _Planter, user_id: str, source: CurrentSlate, left_out: Counter[str]
-) -> list[_MadeList]:
-    db, project_id, settings = planter.db, planter.project_id, planter.settings
-    history = read_histories(db, project_id, [user_id], planter.items)[user_id]
-    user = shown_user(history, settings, source.occasion)
-    if is_empty(user):
-        left_out[no_history(source.occasion.served_at)] += 1
-        return []
-    items = slate_tops(db, planter.items, [source.slate_id], settings.top_k)[source.slate_id]
-    shopper = shopper_of(user, held_out_items(db, project_id, user_id), planter.domain)
-    faults = [(kind, _fault(planter, shopper, kind, source.system, items)) for kind in planter.kinds]
-    made = [_MadeList(user_id, source, kind, items, drawn) for kind, drawn in faults if drawn]
-    for kind, drawn in faults:
-        left_out[f"list into which no fault of kind {kind} can be planted"] += made != [] and drawn is None
-    left_out[NOTHING_FITS] += not made
-    left_out += Counter()
-    return made
-
-
-def _fault(
-    planter: _Planter, shopper: Shopper, kind: FaultKind, system: str, items: Sequence[ItemView]
-) -> Fault | None:
-    rng = random.Random(f"{planter.settings.seed}|{shopper.user.user_id}|{system}|{kind}")
-    return fault(kind, shopper, items, planter.catalogue, rng)
-
-
-def _stored(planter: _Planter, entry: _MadeList) -> int:
-    slate_id = generated_slate(
-        planter.db, planter.project_id, entry.user_id, entry.name, entry.source.occasion, entry.ids
-    )
-    place = entry.fault.place
-    save_fault(
-        planter.db,
-        PlantedFault(
-            slate_id, entry.source.slate_id, entry.kind, entry.fault.item.item_id, place + 1,
-            entry.items[place].item_id,
-        ),
-    )  # fmt: skip
-    return slate_id
-
-
-def _known(planter: _Planter, entry: _MadeList) -> int:
-    slate_id = known_generated_slate(
-        planter.db, planter.project_id, entry.user_id, entry.name, entry.source.occasion, entry.ids
-    )
-    return entry.source.slate_id if slate_id is None else slate_id
+        slate_id = known_generated_slate(db, project_id, one.user_id, name, occasion, ids) or source.slate_id
+    return CaseKey("list", one.user_id, name, slate_a=slate_id, **occasion._asdict())
 
 
 # ---- shots -------------------------------------------------------------------------------------------------------
@@ -640,59 +539,38 @@ def choose_shots(
     prompt, and its text has not changed since. Raises UsageError when it is not clear whose scores are meant,
     RunError when nothing was scored.
     """
-    rater = settings.examples_from or _only_truth(db, project_id)
-    wanted = [aspect.name for aspect in prompt.aspects]
-    scored = _scored(db, project_id, rater, wanted, set(systems))
+    rater = settings.examples_from
+    if not rater:
+        names = truth_raters(db, project_id)
+        if len(names) != 1:
+            raise UsageError(
+                "it is not clear whose scores the examples should show",
+                f"Raters of kind ground_truth with such scores: {', '.join(names) or 'none'}.",
+                "Name one with --examples-from RATER.",
+            )
+        (rater,) = names
+    row, wanted, chosen = rater_row(db, project_id, rater), [a.name for a in prompt.aspects], set(systems)
+    given, texts = scores_of(db, row["id"]), current_explanations(db, project_id)
+    scored = {}
+    for key in texts:
+        # scores of an earlier text do not count
+        scores = given.get(key._replace(id=0), {}) | given.get(key, {})
+        if key.system in chosen and all(aspect in scores for aspect in wanted):
+            scored[key[:3]] = (key.id, {aspect: scores[aspect] for aspect in wanted})
     if not scored:
         raise RunError(
             f"“{rater}” has scored no explanation that could be an example",
             f"An example needs a score on {', '.join(wanted)}.",
             "Name another rater with --examples-from, or import its labels.",
         )
-    return Shots(
-        pairs=_pairs(db, project_id, settings, scored),
-        scored=scored,
-        keep_own_pair=settings.keep_example_pair,
-        form="one" if settings.shots == "one" else "personal",
-        own_scores=rater_row(db, project_id, rater)["kind"] == "ground_truth",
-    )
-
-
-def _scored(
-    db: Database, project_id: int, rater: str, wanted: Sequence[str], systems: set[str]
-) -> dict[tuple[str, str, str], tuple[int, dict[str, float]]]:
-    """The current texts that were scored on all of `wanted`; scores of an earlier text do not count."""
-    given = scores_of(db, rater_row(db, project_id, rater)["id"])
-    scored = {}
-    for key in current_explanations(db, project_id):
-        scores = given.get(key._replace(id=0), {}) | given.get(key, {})
-        if key.system in systems and all(aspect in scores for aspect in wanted):
-            scored[key[:3]] = (key.id, {aspect: scores[aspect] for aspect in wanted})
-    return scored
-
-
-def _only_truth(db: Database, project_id: int) -> str:
-    names = truth_raters(db, project_id)
-    if len(names) != 1:
-        raise UsageError(
-            "it is not clear whose scores the examples should show",
-            f"Raters of kind ground_truth with such scores: {', '.join(names) or 'none'}.",
-            "Name one with --examples-from RATER.",
-        )
-    return names[0]
-
-
-def _pairs(
-    db: Database, project_id: int, settings: RunSettings, scored: Iterable[tuple[str, str, str]]
-) -> dict[str, Pair]:
     pairs = sorted({(user, item) for user, item, _ in scored})
-    users = {key.user_id for key in current_explanations(db, project_id)}
     if settings.shots == "one":
-        return dict.fromkeys(users, random.Random(settings.seed).choice(pairs))
-    own: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        own.setdefault(pair[0], []).append(pair)
-    # a generator for each user, so that the draw does not depend on the other users in the project
-    return {
-        user: random.Random(f"{settings.seed}/{user}").choice(candidates) for user, candidates in own.items()
-    }
+        of_user = dict.fromkeys((key.user_id for key in texts), random.Random(settings.seed).choice(pairs))
+    else:
+        # a generator for each user, so that the draw does not depend on the other users in the project
+        of_user = {
+            user: random.Random(f"{settings.seed}/{user}").choice(list(own))
+            for user, own in groupby(pairs, key=lambda pair: pair[0])
+        }
+    form: Literal["one", "personal"] = "one" if settings.shots == "one" else "personal"
+    return Shots(of_user, scored, settings.keep_example_pair, form, row["kind"] == "ground_truth")

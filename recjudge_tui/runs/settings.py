@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from recjudge_tui.domain.domains import WORDS, dataset_of
@@ -21,6 +20,7 @@ from recjudge_tui.protocols.lint import ambiguous
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
+from recjudge_tui.store.projects import stated_domain
 from recjudge_tui.store.prompts import domain_named
 from recjudge_tui.store.raters import find_rater, judged_kinds
 from recjudge_tui.store.runs import last_domain, prompt_label, stored_runs
@@ -73,7 +73,13 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
     """Raises UsageError if the settings do not fit the protocol, the prompt or the judge, PromptError if a reply to
     the prompt could be read in two ways.
     """
-    facts = protocol.facts
+    facts, name, stops = protocol.facts, protocol.name, bool(settings.until)
+    is_model, taken = (
+        is_language_model(judge.rater_kind),
+        {n: o.is_taken_by(name) for n, o in RUN_OPTIONS.items()},
+    )
+    preset = facts.published if settings.as_published else None
+    unknown = ", ".join(f"“{word}”" for word in sorted(set(settings.variables) - set(prompt.variables)))
     if prompt.protocol != facts.prompt_protocol:
         raise UsageError(f"prompt “{prompt.name}” is for {prompt.protocol}, not for {facts.prompt_protocol}")
     for fault in ambiguous(prompt):
@@ -82,54 +88,40 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
             fault,
             "Give the aspect another field, name or alias.",
         )
-    if settings.shots != "none" and not RUN_OPTIONS["shots"].is_taken_by(facts.name):
-        raise UsageError(
-            f"{facts.name} has no --shots",
-            "Scored examples can only be shown with explanations.",
-            "Leave it out.",
-        )
-    preset = facts.published if settings.as_published else None
-    if preset is not None and preset.needs_baseline and not settings.baseline:
-        raise UsageError(
-            f"{facts.name} as published needs a baseline",
-            f"{preset.paper} shows each system as A and one baseline as B, in one order.",
-            "Name it with --baseline.",
-        )
-    if settings.baseline and not RUN_OPTIONS["baseline"].is_taken_by(facts.name) and not settings.until:
-        raise UsageError(
-            f"{facts.name} has no --baseline",
-            "It does not compare systems in pairs.",
-            "Name the systems with --systems.",
-        )
-    if settings.aspects == "single" and len(prompt.aspects) == 1:
-        raise UsageError(
-            "--aspects single has no effect here",
-            f"Prompt “{prompt.name}” has only one aspect, {prompt.aspects[0].name}.",
-            "Leave it out.",
-        )
-    if settings.profile == "llm":
-        _check_profile(prompt, judge)
-    if settings.stratify != "none" and settings.sample is None:
-        raise UsageError(
-            "--stratify needs a sample",
-            "Without one, all users are judged.",
-            "Set --sample to the number of users to draw.",
-        )
-    if settings.sending and not is_language_model(judge.rater_kind):
-        raise UsageError(
-            f"judge “{judge.name}” sends nothing, so it takes no --option",
-            "It is not a language model.",
-            "Leave it out.",
-        )
-    _check_until(settings)
+    for cannot, *texts in (
+        (settings.shots != "none" and not taken["shots"], f"{name} has no --shots",
+         "Scored examples can only be shown with explanations.", "Leave it out."),
+        (preset and preset.needs_baseline and not settings.baseline, f"{name} as published needs a baseline",
+         f"{preset and preset.paper} shows each system as A and one baseline as B, in one order.",
+         "Name it with --baseline."),
+        (settings.baseline and not taken["baseline"] and not stops, f"{name} has no --baseline",
+         "It does not compare systems in pairs.", "Name the systems with --systems."),
+        (settings.aspects == "single" and len(prompt.aspects) == 1, "--aspects single has no effect here",
+         f"Prompt “{prompt.name}” has only one aspect, {prompt.aspects[0].name}.", "Leave it out."),
+        (settings.profile == "llm" and not is_model, f"judge “{judge.name}” cannot write profiles",
+         "It is not a language model.", "Use --profile attributes."),
+        (settings.profile == "llm" and prompt.profile is None,
+         f"prompt “{prompt.name}” has no instructions for writing a profile", "",
+         "Give it a [profile] table (“recjudge prompt copy”), or use --profile attributes."),
+        (settings.stratify != "none" and settings.sample is None, "--stratify needs a sample",
+         "Without one, all users are judged.", "Set --sample to the number of users to draw."),
+        (settings.sending and not is_model, f"judge “{judge.name}” sends nothing, so it takes no --option",
+         "It is not a language model.", "Leave it out."),
+        (settings.margin is not None and not stops, "--margin is only for runs that stop early", "",
+         "Add --until decided."),
+        (stops and not taken["until"], f"{name} runs cannot stop when decided",
+         "Their verdicts do not say which of two systems is better for a user.",
+         f"Use {', '.join(decidable())}, or leave out --until."),
+        (stops and settings.stratify != "none", "--stratify cannot be combined with --until",
+         "Anytime-valid intervals need users in random order, and a stratified sample is not.",
+         "Leave out one of them."),
+        (unknown, f"prompt “{prompt.name}” has no variable {unknown}",
+         f"It has: {', '.join(prompt.variables) or 'none'}."),
+    ):  # fmt: skip
+        if cannot:
+            raise UsageError(*map(str, texts))
     _ = settings.occasions
     check_form(settings, prompt)
-    unknown = sorted(set(settings.variables) - set(prompt.variables))
-    if unknown:
-        raise UsageError(
-            f"prompt “{prompt.name}” has no variable {', '.join(f'“{name}”' for name in unknown)}",
-            f"It has: {', '.join(prompt.variables) or 'none'}.",
-        )
 
 
 def check_form(settings: RunSettings, prompt: Prompt) -> None:
@@ -140,49 +132,18 @@ def check_form(settings: RunSettings, prompt: Prompt) -> None:
             raise UsageError(
                 f"prompt “{prompt.name}” cannot be run {form}",
                 f"Its texts do not use the variable “{name}”.",
-                "Use a shipped prompt, or see “The form of a run” in docs/prompts.md.",
+                "Use a shipped prompt, or see “The form of a run” in “recjudge docs prompts”.",
             )
-
-
-def _check_until(settings: RunSettings) -> None:
-    if not settings.until:
-        if settings.margin is not None:
-            raise UsageError("--margin is only for runs that stop early", next_step="Add --until decided.")
-        return
-    if not RUN_OPTIONS["until"].is_taken_by(settings.protocol):
-        raise UsageError(
-            f"{settings.protocol} runs cannot stop when decided",
-            "Their verdicts do not say which of two systems is better for a user.",
-            f"Use {', '.join(decidable())}, or leave out --until.",
-        )
-    if settings.stratify != "none":
-        raise UsageError(
-            "--stratify cannot be combined with --until",
-            "Anytime-valid intervals need users in random order, and a stratified sample is not.",
-            "Leave out one of them.",
-        )
-
-
-def _check_profile(prompt: Prompt, judge: Judge) -> None:
-    if not is_language_model(judge.rater_kind):
-        raise UsageError(
-            f"judge “{judge.name}” cannot write profiles",
-            "It is not a language model.",
-            "Use --profile attributes.",
-        )
-    if prompt.profile is None:
-        raise UsageError(
-            f"prompt “{prompt.name}” has no instructions for writing a profile",
-            next_step="Give it a [profile] table (“recjudge prompt copy”), or use --profile attributes.",
-        )
 
 
 # ---- domain ------------------------------------------------------------------------------------------------------
 
 
 def project_domain(db: Database, project_id: int) -> str:
-    """The domain named by the layouts of the project's imports, else the one that its newest run was given; empty if
-    there is none."""
+    """The domain that was named for the project, else by the layouts of its imports, else the one that its newest run was
+    given; empty if there is none."""
+    if stated := stated_domain(db, project_id):
+        return stated
     known = {dataset.domain for layout in imported_layouts(db, project_id) if (dataset := dataset_of(layout))}
     return known.pop() if len(known) == 1 else last_domain(db, project_id)
 
@@ -245,21 +206,25 @@ def series_name(
     """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the first free of
     the judge's own name, the name with the protocol, and the name with a number. `rater list` shows their settings.
     """
-    same = _same_series(db, project_id, judge, prompt_id, settings)
-    if same is not None:
-        return same
-    return next(
-        name
-        for name in _names(db, project_id, judge_name, settings)
-        if (rater_id := find_rater(db, project_id, name)) is None
-        or (
-            _is_free(db, rater_id, protocol_named(settings.protocol))
-            # another provider may serve a model of the same name
-            and all(
-                json.loads(run["judge"])["spec"] == judge.spec for run in stored_runs(db, rater_id=rater_id)
-            )
-        )
-    )
+    for row in reversed(stored_runs(db, project_id=project_id)):
+        same = (row["protocol"], row["prompt_id"]) == (settings.protocol, prompt_id)
+        if same and not _differences(db, row, judge, prompt_id, settings):
+            return str(row["rater"])
+    protocol, rater_id = protocol_named(settings.protocol), find_rater(db, project_id, judge_name)
+    runs = [] if rater_id is None else _runs_on(db, rater_id, protocol)
+    names = [judge_name]
+    if not runs or runs[-1]["protocol"] != settings.protocol:
+        names.append(f"{judge_name} {settings.protocol}")
+    # `rules`, `rules arena` if the name belongs to another protocol, `rules #2`, `rules #3`, ...
+    for name in chain(names, (f"{judge_name} #{number}" for number in count(2))):
+        rater_id = find_rater(db, project_id, name)
+        if rater_id is None:
+            break
+        # another provider may serve a model of the same name
+        others = [run for run in stored_runs(db, rater_id=rater_id) if _spec(run) != judge.spec]
+        if not others and _is_free(db, rater_id, protocol):
+            break
+    return name
 
 
 def check_series(
@@ -267,15 +232,12 @@ def check_series(
 ) -> None:
     """Raises UsageError when a rater's verdicts on such cases come from another judge, prompt or settings."""
     rater_id = find_rater(db, project_id, rater)
-    protocol = protocol_named(settings.protocol)
-    if rater_id is None or _is_free(db, rater_id, protocol):
-        return
-    runs = _runs_on(db, rater_id, protocol)
-    if runs and _asked_the_same(runs[-1], judge, prompt_id, settings):
+    if rater_id is None or is_free_or_same(db, rater_id, judge, prompt_id, settings):
         return
     why = "The verdicts were imported."
-    if runs:
-        why = f"It was asked with other settings: {', '.join(_differences(db, runs[-1], judge, prompt_id, settings))}."
+    if runs := _runs_on(db, rater_id, protocol_named(settings.protocol)):
+        changes = ", ".join(_differences(db, runs[-1], judge, prompt_id, settings))
+        why = f"It was asked with other settings: {changes}."
     raise UsageError(
         f"rater “{rater}” has already judged such cases",
         why,
@@ -288,32 +250,9 @@ def is_free_or_same(
 ) -> bool:
     """Whether a run may belong to this rater: it judged no such cases, or was asked the same."""
     protocol = protocol_named(settings.protocol)
-    runs = _runs_on(db, rater_id, protocol)
-    if runs:
-        return _asked_the_same(runs[-1], judge, prompt_id, settings)
+    if runs := _runs_on(db, rater_id, protocol):
+        return not _differences(db, runs[-1], judge, prompt_id, settings)
     return _is_free(db, rater_id, protocol)
-
-
-def _same_series(
-    db: Database, project_id: int, judge: JudgeSpec, prompt_id: int, settings: RunSettings
-) -> str | None:
-    """The rater of the newest run with the same judge, prompt and settings."""
-    rows = db.rows(
-        """SELECT r.name, ru.* FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           WHERE ru.project_id = ? AND ru.protocol = ? AND ru.prompt_id = ? ORDER BY ru.id DESC""",
-        (project_id, settings.protocol, prompt_id),
-    )
-    return next((row["name"] for row in rows if _asked_the_same(row, judge, prompt_id, settings)), None)
-
-
-def _names(db: Database, project_id: int, judge_name: str, settings: RunSettings) -> Iterator[str]:
-    """`rules`, `rules arena` if the name belongs to another protocol, `rules #2`, `rules #3`, ..."""
-    yield judge_name
-    rater_id = find_rater(db, project_id, judge_name)
-    runs = [] if rater_id is None else _runs_on(db, rater_id, protocol_named(settings.protocol))
-    if not runs or runs[-1]["protocol"] != settings.protocol:
-        yield f"{judge_name} {settings.protocol}"
-    yield from (f"{judge_name} #{number}" for number in count(2))
 
 
 def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]:
@@ -330,43 +269,26 @@ def _is_free(db: Database, rater_id: int, protocol: Protocol) -> bool:
     return not _runs_on(db, rater_id, protocol) and protocol.facts.subject not in judged_kinds(db, rater_id)
 
 
-def _asked_the_same(run: StoredRow, judge: JudgeSpec, prompt_id: int, settings: RunSettings) -> bool:
-    stored = RunSettings.model_validate_json(run["settings"])
-    return (
-        run["protocol"] == settings.protocol
-        and run["prompt_id"] == prompt_id
-        and json.loads(run["judge"])["spec"] == judge.spec
-        and not _changed_settings(stored, settings)
-    )
+def _spec(run: StoredRow) -> str:
+    return str(json.loads(run["judge"])["spec"])
 
 
 def _differences(
     db: Database, run: StoredRow, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> list[str]:
-    stored = RunSettings.model_validate_json(run["settings"])
-    spec = str(json.loads(run["judge"])["spec"])
-    changes = [] if spec == judge.spec else [f"judge {spec}"]
+    """What a stored run asked otherwise; of a domain's words, only its name. What chooses its cases, and how it is worked
+    on, is no difference."""
+    changes = [] if _spec(run) == judge.spec else [f"judge {_spec(run)}"]
     changes += [] if run["protocol"] == settings.protocol else [str(run["protocol"])]
     changes += [] if run["prompt_id"] == prompt_id else [f"prompt {prompt_label(db, run['prompt_id'])}"]
-    return changes + _changed_settings(settings, stored)
-
-
-def _changed_settings(before: RunSettings, after: RunSettings) -> list[str]:
-    """The settings of `after` that ask something else than `before`, as `NAME=VALUE`."""
     # the domain's words are among the variables
     hidden = {*settings_that("cases", "draw", "work"), "protocol", "domain"}
-    old, new = (settings.model_dump(mode="json", exclude=hidden) for settings in (before, after))
-    words, other_words = new.pop("variables"), old.pop("variables")
-    changed = [f"{name}={_word(new[name])}" for name in new if new[name] != old[name]]
-    return changed + _changed_words(other_words, words)
-
-
-def _changed_words(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The variables that differ; for a domain's words, only its name if that differs."""
-    changed = {
-        name: after.get(name, "") for name in {**before, **after} if before.get(name) != after.get(name)
-    }
-    return [f"{name}={_word(word)}" for name, word in without_domain_words(changed).items()]
+    stored = RunSettings.model_validate_json(run["settings"])
+    old, new = (one.model_dump(mode="json", exclude=hidden) for one in (stored, settings))
+    words, own = old.pop("variables"), new.pop("variables")
+    changed = {name: words.get(name, "") for name in {**own, **words} if own.get(name) != words.get(name)}
+    before = {name: old[name] for name in old if new[name] != old[name]} | without_domain_words(changed)
+    return changes + [f"{name}={_word(value)}" for name, value in before.items()]
 
 
 def _word(value: object) -> str:

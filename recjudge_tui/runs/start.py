@@ -7,17 +7,16 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.judge import JudgeSpec, Workload
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import JudgeError, RunError, UsageError
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batch import refuse_when_away
-from recjudge_tui.runs.engine import OnProgress
+from recjudge_tui.runs.engine import OnProgress, workload_of
 from recjudge_tui.runs.engine import work as judge_outstanding
 from recjudge_tui.runs.lease import refuse_when_active
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
@@ -41,47 +40,39 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
     when it ended without leasing the run, UntrustedError as that process would: it has nobody to ask.
     """
     check_trust(JudgeSpec.model_validate_json(run_row(db, run_id)["judge"]))
+
+    def marks() -> tuple[object, ...]:
+        """The fields that change when a process takes the run or releases it."""
+        row = run_row(db, run_id)
+        return row["lease_owner"], row["finished_at"], row["error"]
+
     log = db.path.with_name(f"{db.path.name}.runs.log")
-    before, offset = _marks(db, run_id), log.stat().st_size if log.exists() else 0
+    before, offset = marks(), log.stat().st_size if log.exists() else 0
     words = words or ("runs", "resume", str(run_id))
-    pid = _spawn([sys.executable, "-m", "recjudge_tui", *words, "--db", str(db.path)], log)
-    deadline = time.monotonic() + START_WITHIN_S
-    while time.monotonic() < deadline and _marks(db, run_id) == before:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            if _marks(db, run_id) == before and os.waitstatus_to_exitcode(status) != 0:
-                raise RunError(f"run {run_id} did not start", _log_tail(log, offset), f"Read its log, {log}.")
-            break
-        time.sleep(0.02)
-    return pid
-
-
-def _marks(db: Database, run_id: int) -> tuple[object, ...]:
-    """The fields that change when a process takes the run or releases it."""
-    row = run_row(db, run_id)
-    return row["lease_owner"], row["finished_at"], row["error"]
-
-
-def _spawn(command: list[str], log: Path) -> int:
-    """Start a process in its own session, so that no terminal's hang-up reaches it. Output is appended to `log`."""
-    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    return os.posix_spawn(
-        command[0],
-        command,
+    # in its own session, so that no terminal's hang-up reaches it
+    pid = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "recjudge_tui", *words, "--db", str(db.path)],
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o600),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsid=True,
     )
-
-
-def _log_tail(log: Path, offset: int) -> str:
-    with log.open("rb") as text:
-        text.seek(offset)
-        return text.read(4000).decode("utf-8", "replace").strip()
+    deadline = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < deadline and marks() == before:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            if marks() == before and os.waitstatus_to_exitcode(status) != 0:
+                with log.open("rb") as text:
+                    text.seek(offset)
+                    tail = text.read(4000).decode("utf-8", "replace").strip()
+                raise RunError(f"run {run_id} did not start", tail, f"Read its log, {log}.")
+            break
+        time.sleep(0.02)
+    return pid
 
 
 # ---- start -------------------------------------------------------------------------------------------------------
@@ -147,7 +138,7 @@ def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
     Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
     judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
     """
-    judge = _judge_of(db, run_id)
+    judge = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
     check_trust(judge)
@@ -188,36 +179,24 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
         set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
 
 
-def _judge_of(db: Database, run_id: int) -> JudgeSpec:
-    return JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
-
-
-def check_judge(judge: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
+def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
     """Reach a judge once, so that a wrong model or a missing server shows before anything is stored.
 
     Raises JudgeError saying what to start, pull or set.
     """
-    asyncio.run(_prepare_once(judge, settings, estimate))
 
+    async def reach() -> None:
+        judge = make_judge(spec)
+        try:
+            await within(CHECK_WITHIN_S, judge.prepare(workload_of(judge, settings, estimate)))
+        except asyncio.TimeoutError:
+            raise JudgeError(
+                f"“{spec.spec}” did not answer", f"There was no answer within {CHECK_WITHIN_S:g} s."
+            ) from None
+        finally:
+            await judge.close()
 
-async def _prepare_once(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
-    judge = make_judge(spec)
-    workload = Workload(
-        calls=estimate.calls,
-        longest_prompt_tokens=estimate.longest_prompt_tokens,
-        max_tokens=settings.max_tokens,
-        images=settings.images,
-        concurrency=settings.concurrency or judge.concurrency,
-        timeout_s=settings.timeout_s,
-    )
-    try:
-        await within(CHECK_WITHIN_S, judge.prepare(workload))
-    except asyncio.TimeoutError:
-        raise JudgeError(
-            f"“{spec.spec}” did not answer", f"There was no answer within {CHECK_WITHIN_S:g} s."
-        ) from None
-    finally:
-        await judge.close()
+    asyncio.run(reach())
 
 
 # ---- concurrency -------------------------------------------------------------------------------------------------
@@ -264,15 +243,11 @@ def step_concurrency(db: Database, run_id: int, up: bool) -> int:
 
 def higher(calls: int) -> int:
     """The next step up. A step is a quarter of the power of two below, at least 1."""
-    step = _step(calls)
+    step = max(1, (1 << max(calls, 1).bit_length() - 1) // 4)
     return (calls // step + 1) * step
 
 
 def lower(calls: int) -> int:
     """The next step down."""
-    step = _step(calls - 1)
+    step = max(1, (1 << max(calls - 1, 1).bit_length() - 1) // 4)
     return (calls - 1) // step * step
-
-
-def _step(calls: int) -> int:
-    return max(1, (1 << max(calls, 1).bit_length() - 1) // 4)

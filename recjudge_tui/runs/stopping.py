@@ -7,7 +7,6 @@ must not depend on which users finish first. It is the same at any concurrency, 
 from __future__ import annotations
 
 from itertools import groupby
-from typing import NamedTuple
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
@@ -27,12 +26,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import CaseStatus, case_statuses, case_values
 
 
-class PlannedUser(NamedTuple):
-    """A user of the run: case id -> its two systems."""
-
-    cases: dict[int, Pair]
-
-
 class RunDecision:
     """Whether a run is decided. `call_ended` is called for every call that is on disk."""
 
@@ -40,13 +33,14 @@ class RunDecision:
         self, db: Database, run_id: int, aspect: str, criterion: StoppingCriterion, cases: list[CaseStatus]
     ) -> None:
         self._db, self._run_id, self._aspect, self._criterion = db, run_id, aspect, criterion
-        self._users: list[PlannedUser] = []
+        # of each user, in the order of the plan: case id -> its two systems
+        self._users: list[dict[int, Pair]] = []
         self._open: list[int] = []
         self._user_of: dict[int, int] = {}
         for _, group in groupby(cases, key=lambda case: case.user_id):
             mine = list(group)
             self._user_of.update((case.case_id, len(self._users)) for case in mine)
-            self._users.append(PlannedUser({case.case_id: (case.system_a, case.system_b) for case in mine}))
+            self._users.append({case.case_id: (case.system_a, case.system_b) for case in mine})
             self._open.append(sum(case.open for case in mine))
         self._next = 0
         self.decided = False
@@ -69,7 +63,7 @@ class RunDecision:
         """Continue with the users who are finished now, with the `known` values or those in the database."""
         ready: list[UserVerdicts] = []
         while self._next < len(self._users) and self._open[self._next] <= 0:
-            cases = self._users[self._next].cases
+            cases = self._users[self._next]
             values = known or case_values(self._db, self._run_id, self._aspect, list(cases))
             ready.append({pair: values.get(case) for case, pair in cases.items()})
             self._next += 1

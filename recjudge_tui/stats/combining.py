@@ -185,7 +185,7 @@ def dawid_skene(
 
 def _stepped(values: FloatArray, bits: int) -> FloatArray:
     """Rounded to multiples of 2**-bits."""
-    return np.round(np.ldexp(values, bits)) * 2.0**-bits
+    return np.asarray(np.round(np.ldexp(values, bits)) * 2.0**-bits, dtype=np.float64)
 
 
 # ---- ensembles --------------------------------------------------------------------------------------------------------

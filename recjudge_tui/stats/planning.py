@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -514,8 +515,7 @@ class Arm:
         return clopper_pearson(self.clicks, self.impressions, level)
 
 
-@dataclass(frozen=True)
-class TwoProportions:
+class TwoProportions(NamedTuple):
     """z and its two-sided p value, or None with the reason in `note`."""
 
     z: float | None
@@ -553,18 +553,8 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
     z = (a.rate - b.rate) / error
     fewer = min(a.impressions, b.impressions)
     if fewer < FEWEST_IMPRESSIONS or fewer * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
-        return TwoProportions(z, _fisher(a, b))
+        from scipy.stats import fisher_exact
+
+        table = np.array([[arm.clicks, arm.impressions - arm.clicks] for arm in (a, b)])
+        return TwoProportions(z, float(fisher_exact(table).pvalue))
     return TwoProportions(z, math.erfc(abs(z) / math.sqrt(2)))
-
-
-def _fisher(a: Arm, b: Arm) -> float:
-    """The probability, given all clicks and impressions, of a split between the arms that is at most as likely."""
-    from scipy.special import gammaln
-
-    clicks, others = a.clicks + b.clicks, a.impressions + b.impressions - a.clicks - b.clicks
-    of_a = np.arange(max(0, a.impressions - others), min(clicks, a.impressions) + 1)
-    parts = of_a, clicks - of_a, a.impressions - of_a, others - (a.impressions - of_a)
-    logs = -gammaln(np.stack(parts) + 1.0).sum(axis=0)
-    chances = np.exp(logs - logs.max())
-    seen = chances[a.clicks - of_a[0]]
-    return min(1.0, float(chances[chances <= seen * (1 + 1e-7)].sum() / chances.sum()))

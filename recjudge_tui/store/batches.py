@@ -66,6 +66,21 @@ def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str
     return {row[0]: BatchCall(CallKey(*tuple(row)[1:6]), bool(row[6])) for row in rows}
 
 
+def earlier_answers(db: Database, call_ids: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+    """Call -> kind and text of the answers after which it is to be asked once more; without calls that were not asked."""
+    rows = db.tuples(
+        """SELECT k.id, json_extract(e.value, '$[0]'), json_extract(e.value, '$[1]')
+           FROM json_each(?) j CROSS JOIN calls k ON k.id = j.value,
+             json_each(iif(json_valid(k.sent), k.sent, '{}'), '$.earlier') e
+           WHERE k.state = 'planned' AND k.reply IS NOT NULL ORDER BY k.id, e.key""",
+        (json.dumps(list(call_ids)),),
+    )
+    earlier: dict[int, list[tuple[str, str]]] = {}
+    for call_id, kind, text in rows:
+        earlier.setdefault(call_id, []).append((str(kind), str(text)))
+    return earlier
+
+
 def mark_answered(db: Database, call_ids: Sequence[int]) -> None:
     """Mark the open names of these calls as answered. Call it in the transaction that stores the answers."""
     db.execute_many(

@@ -6,15 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.calls import (
-    PROFILE,
-    Answer,
-    CallResult,
-    Order,
-    Reply,
-    Usage,
-    VerdictDraft,
-)
+from recjudge_tui.domain.calls import PROFILE, Answer, CallResult, Order, Reply, Usage, VerdictDraft
 from recjudge_tui.store.database import Database, StoredRow, named_cells, now, read_cell
 
 # ---- calls -------------------------------------------------------------------------------------------------------
@@ -70,7 +62,7 @@ def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
     )
     for row in rows:
         if row["sent"]:
-            read_cell(dict[str, dict[str, Any] | list[str]], row["sent"], "calls", row["id"], "sent")
+            read_cell(dict[str, dict[str, Any] | list[Any]], row["sent"], "calls", row["id"], "sent")
     return rows
 
 
@@ -127,11 +119,12 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
 
 def save_outcome(db: Database, outcome: CallOutcome) -> bool:
     """Store a finished call with its answers and flags. False if the call was finished already. Attempts, tokens and cost
-    are added to those of an earlier failed try of the call."""
+    are added to those of an earlier failed try of the call. A call without an end, whose next batch asks once more, stays
+    planned."""
     result = outcome.result
     reply, usage = result.reply or Reply(text=""), (result.reply or Reply(text="")).usage
     columns = {
-        "state": "done" if result.parsed else "failed",
+        "state": "done" if result.parsed else "failed" if result.error_kind else "planned",
         "content_hash": outcome.content_hash,
         "request_hash": outcome.request_hash,
         "cached_from": result.cached_from,
@@ -145,7 +138,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
         "sent": _sent(reply, result.earlier),
         "error_kind": result.error_kind,
         "error": result.error,
-        "finished_at": now(),
+        "finished_at": now() if result.parsed or result.error_kind else None,
     }
     added = {
         "attempts": result.attempts,
@@ -391,8 +384,9 @@ def repeated_answers(
 class CaseCost(NamedTuple):
     """One case of one run whose calls have all ended, and the form of the run's prompt. `aspects` and `shots` are empty
     for runs from before these settings existed. `calls` were sent, `cached` were answered from an earlier run. `priced`
-    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `impossible` calls
-    have an impossible stored cost or number of tokens, which is left out."""
+    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `uncounted` are the
+    done calls whose tokens the server did not count. `impossible` calls have an impossible stored cost or number of
+    tokens, which is left out."""
 
     rater: str
     judge: str
@@ -408,6 +402,7 @@ class CaseCost(NamedTuple):
     cost_usd: float
     tokens_in: int
     tokens_out: int
+    uncounted: int
     impossible: int
 
 
@@ -418,7 +413,7 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
         """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
              ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
              c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
-             k.impossible
+             k.uncounted, k.impossible
            FROM (
              SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
                sum(cached_from IS NULL AND state = 'done') AS done,
@@ -428,6 +423,7 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
                  AS tokens_in,
                ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
                  AS tokens_out,
+               sum(cached_from IS NULL AND state = 'done' AND (tokens_in IS NULL OR tokens_out IS NULL)) AS uncounted,
                ifnull(sum(cached_from IS NULL AND (tokens_in NOT BETWEEN 0 AND 1e12
                  OR tokens_out NOT BETWEEN 0 AND 1e12 OR cost_usd NOT BETWEEN 0 AND 1e9)), 0) AS impossible
              FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)

@@ -146,7 +146,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         explanation, example = material.explanation, material.example
     else:
         (user, slates, explanation), example = _imported(db, row), None
-    opinions = _on_its_questions(row, _opinions(db, row))
+    opinions = _opinions(db, row)
     flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
     return CaseDetail(
         **named_cells(row, CaseDetail._fields),
@@ -186,12 +186,8 @@ def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
            LIMIT 400""",
         (row["case_id"], row["id"]),
     )
-    return tuple(Opinion._make((*o[:6], bool(o[6]), bool(o[7]), o[8], bool(o[9]))) for o in rows)
-
-
-def _on_its_questions(row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[Opinion, ...]:
-    """Without the aspects that only other protocols asked about: six aspects of an arena tell nothing of a pairwise
-    verdict."""
+    opinions = [Opinion._make((*o[:6], bool(o[6]), bool(o[7]), o[8], bool(o[9]))) for o in rows]
+    # six aspects of an arena tell nothing of a pairwise verdict
     asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
     return tuple(opinion for opinion in opinions if opinion.aspect in asked)
 

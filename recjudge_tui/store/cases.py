@@ -30,7 +30,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database, read_cell
-from recjudge_tui.store.facts import held_out_type, shown_event
+from recjudge_tui.store.facts import first_names, held_out_type, shown_event
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.base import Model
@@ -44,7 +44,6 @@ _TABLES: dict[Countable, str] = {
     "lists": "v_current_slates",
     "held-out events": f"(SELECT * FROM events WHERE item_id <> '' AND {held_out_type()})",
 }
-_NAMED = 8
 _CONTEXTS = """
 SELECT context, count(*) AS uses FROM (
   SELECT context FROM cases WHERE project_id = :project
@@ -89,33 +88,26 @@ def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = :project AND {{column}} <> '')"
         for table in ("slates", "explanations")
     )
-    row = db.row(
+    row = db.only(
         f"SELECT {exists.format(column='context')}, {exists.format(column='served_at')}",
         {"project": project_id},
     )
-    assert row is not None
     return bool(row[0]), bool(row[1])
 
 
 def check_contexts(
-    db: Database,
-    project_id: int,
-    chosen: OccasionFilter,
-    next_step: str = "Name none to use all of them.",
+    db: Database, project_id: int, chosen: OccasionFilter, next_step: str = "Name none to use all of them."
 ) -> None:
     """Raises NotFoundError for a context that no case, list or text of the project has; it names those with the most."""
     if not chosen.contexts:
         return
-    rows = db.rows(f"{_CONTEXTS} ORDER BY uses DESC, context", {"project": project_id})
-    known = {row["context"]: None for row in rows}
+    known = db.pairs(f"{_CONTEXTS} ORDER BY uses DESC, context", {"project": project_id})
     unknown = [context for context in chosen.contexts if context not in known]
     if not unknown:
         return
-    named = ", ".join(_quoted(context) for context in list(known)[:_NAMED])
-    more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
     raise NotFoundError(
         f"no context {_quoted(unknown[0])} in this project",
-        f"There {'is' if len(known) == 1 else 'are'} {named}{more}."
+        f"There {'is' if len(known) == 1 else 'are'} {first_names([*map(_quoted, known)])}."
         if set(known) - {""}
         else "Nothing in it has a context.",
         next_step,

@@ -12,13 +12,10 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import occasion_condition
 from recjudge_tui.store.database import Database, read_cell
-from recjudge_tui.store.facts import held_out_type, shown_event, shown_events, with_unit_in
+from recjudge_tui.store.facts import first_names, held_out_type, shown_event, shown_events, with_unit_in
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView
-
-
-_NAMED = 8
 
 
 def systems(db: Database, project_id: int) -> list[str]:
@@ -46,10 +43,9 @@ def check_systems(
     known = sorted(known_systems(db, project_id))
     unknown = [system for system in wanted if system not in known]
     if unknown:
-        more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
         raise NotFoundError(
             f"no system “{one_line(unknown[0], 60)}” in this project",
-            f"Available: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
+            f"Available: {first_names([one_line(system, 60) for system in known])}."
             if known
             else "Nothing in it has a system.",
             next_step,
@@ -196,13 +192,6 @@ class DataText(NamedTuple):
 def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
     """Every non-empty text of the current data: items, users, their searches, explanations. Rows are read lazily.
     Held-out events are left out, because no judge sees them."""
-    yield from _items(db, project_id)
-    yield from _users(db, project_id)
-    yield from _searches(db, project_id)
-    yield from _explanations(db, project_id)
-
-
-def _items(db: Database, project_id: int) -> Iterator[DataText]:
     for identity, title, brand, category, attributes in db.tuples(
         "SELECT item_id, title, brand, category, attributes FROM v_current_items WHERE project_id = ? ORDER BY item_id",
         (project_id,),
@@ -211,15 +200,9 @@ def _items(db: Database, project_id: int) -> Iterator[DataText]:
             if text:
                 yield DataText("item", identity, field, text)
         yield from _attributes("item", identity, attributes)
-
-
-def _users(db: Database, project_id: int) -> Iterator[DataText]:
     rows = db.tuples("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
     for user, attributes in rows:
         yield from _attributes("user", user, attributes)
-
-
-def _searches(db: Database, project_id: int) -> Iterator[DataText]:
     for user, type_, text in db.tuples(
         f"SELECT DISTINCT user_id, type, text FROM events WHERE project_id = ? AND {shown_event()}",
         (project_id,),
@@ -227,9 +210,6 @@ def _searches(db: Database, project_id: int) -> Iterator[DataText]:
         yield DataText("user", user, "event type", type_)
         if text:
             yield DataText("user", user, "search", text)
-
-
-def _explanations(db: Database, project_id: int) -> Iterator[DataText]:
     for identity, text, reference, attributes in db.tuples(
         """SELECT CAST(explanation_id AS TEXT), text, reference, attributes FROM v_current_explanations
            WHERE project_id = ?""",
@@ -386,10 +366,9 @@ def explanation_view(db: Database, project_id: int, explanation_id: int) -> Expl
     """The text and its item with its current description; an unknown item has its id as title."""
     from recjudge_tui.domain.material import ExplanationView
 
-    row = db.row(
+    row = db.only(
         "SELECT item_id, text FROM explanations WHERE project_id = ? AND id = ?", (project_id, explanation_id)
     )
-    assert row is not None, "explanations that a case refers to are not deleted"
     return ExplanationView(
         item=ItemViews(db, project_id).of([row["item_id"]])[row["item_id"]], text=row["text"]
     )

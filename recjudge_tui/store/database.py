@@ -29,7 +29,7 @@ StoredRow = sqlite3.Row
 SQLITE_VERSION = sqlite3.sqlite_version
 Parameters = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_S = 30.0
-_BULK_CACHE_KIB = 65_536
+_BULK_CACHE_KIB = 32_768
 # more are refused by SQLite before 3.32
 _PARAMETERS_A_STATEMENT = 999
 
@@ -85,6 +85,12 @@ class Database:
             if "malformed JSON" in str(error):
                 raise next(odd_json(self), _explanation(error, self.path)) from error
             raise _explanation(error, self.path) from error
+
+    def only(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row:
+        """The row of a query that always has one, such as of counts."""
+        row = self.row(sql, parameters)
+        assert row is not None
+        return row
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
         """The first column of the first row, or None when there is no row."""
@@ -154,11 +160,11 @@ class Database:
             raise
 
     @contextmanager
-    def bulk_writing(self, cache_kib: int | None = None) -> Iterator[None]:
-        """Enlarge the page cache, so that the indexes of a large table fit into it (64 MiB, or `cache_kib`), and keep
-        temporary files in memory. For a statement with a trigger SQLite prepares such a file, which takes as long as to
-        store a verdict."""
-        before = self._bulk_settings(f"-{cache_kib or _BULK_CACHE_KIB}", "MEMORY")
+    def bulk_writing(self, cache_kib: int | None = None, *, temporary: str = "MEMORY") -> Iterator[None]:
+        """Enlarge the page cache, so that the indexes of a large table fit into it (32 MiB, or `cache_kib`), and keep
+        temporary files in memory, or in a FILE. For a statement with a trigger SQLite prepares such a file, which takes as
+        long as to store a verdict."""
+        before = self._bulk_settings(f"-{cache_kib or _BULK_CACHE_KIB}", temporary)
         try:
             yield
         except GeneratorExit:
@@ -168,6 +174,19 @@ class Database:
             self._bulk_settings(*before)
             raise
         self._bulk_settings(*before)
+
+    @contextmanager
+    def late_indexes(self, table: str, rows: int) -> Iterator[None]:
+        """Make the indexes of a table after the block, in a third of the time, if it adds more rows than there are; those
+        that are unique stay. Call inside a transaction."""
+        many = f"SELECT 1 FROM {table} LIMIT 1 OFFSET {rows}"
+        made = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql NOT LIKE '%UNIQUE%'"
+        indexes = [] if rows < 10_000 or self.any(many) else self.rows(made, (table,))
+        for name, _ in indexes:
+            self.execute(f"DROP INDEX {name}")
+        yield
+        for _, sql in indexes:
+            self.execute(sql)
 
     def _bulk_settings(self, cache_size: str, temp_store: str) -> tuple[str, str]:
         """Set both; the values before. The second cannot change within a transaction, where it stays."""

@@ -6,7 +6,7 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.roles import IMPORTED, PERSONS
@@ -18,6 +18,7 @@ from recjudge_tui.store.histories import item_titles
 from recjudge_tui.store.ratings import stored_scales
 from recjudge_tui.store.verdicts import COUNTED
 
+Rows: TypeAlias = Iterator[tuple[Any, ...]]
 _USAGE = {
     "tokens_in": "input", "tokens_out": "output", "tokens_cached": "cached_input", "tokens_cache_written": "cache_written",
 }  # fmt: skip
@@ -40,9 +41,7 @@ LIST_COLUMNS = ("user_id", "system", "item_id", "rank", "score", "context", "ser
 QREL_COLUMNS = ("user_id", "item_id", "type", "timestamp", "value", "context", "served_at")
 
 
-def call_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+def call_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     """The finished calls as CALL_COLUMNS; `reply` in the form that `replay:FILE` reads."""
     within, parameters = occasion_condition(occasions, "v")
     cursor = db.execute(
@@ -68,9 +67,7 @@ def call_rows(
         yield tuple(cells)
 
 
-def flag_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+def flag_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     within, parameters = occasion_condition(occasions, "f")
     return db.tuples(
         f"""SELECT {", ".join(FLAG_COLUMNS)} FROM v_flags f
@@ -79,9 +76,7 @@ def flag_rows(
     )
 
 
-def case_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+def case_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     """The cases as CASE_COLUMNS; items and titles are lists, best first, a case without a list has none. Titles are the
     current ones; an item without a description is named by its id."""
     titles = item_titles(db, project_id)
@@ -103,7 +98,7 @@ def case_rows(
 
 def list_rows(
     db: Database, project_id: int, systems: Sequence[str], occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+) -> Rows:
     """The current lists of these systems as LIST_COLUMNS, which `import --as lists` reads."""
     within, parameters = occasion_condition(occasions, "c")
     for system in systems:
@@ -116,9 +111,7 @@ def list_rows(
         )
 
 
-def qrel_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+def qrel_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     """The held-out events on items (with `occasions`, those that name one of them) as QREL_COLUMNS, which `import --as
     events` reads."""
     within, parameters = occasion_condition(occasions, "e")
@@ -130,7 +123,7 @@ def qrel_rows(
     )
 
 
-def image_rows(db: Database, project_id: int) -> Iterator[tuple[Any, ...]]:
+def image_rows(db: Database, project_id: int) -> Rows:
     """The images that items have or that runs showed, as IMAGE_COLUMNS, which `import --as items` reads. `image` is a
     data: URI, `runs` the ids of the runs that showed the item with this image."""
     for *cells, content, width, height, runs in db.execute(
@@ -174,9 +167,7 @@ _OUTCOMES: dict[float, tuple[int | str, ...]] = {
 _FAILED = "failed"
 
 
-def label_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
+def label_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     """The verdicts of people and the imported verdicts as LABEL_COLUMNS, which `import --as labels` reads."""
     within, parameters = occasion_condition(occasions, "c")
     scales = {key: scale.cell() for key, scale in stored_scales(db, project_id).items()}

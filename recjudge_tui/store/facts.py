@@ -3,7 +3,7 @@ rendered each time a query is built, so that a protocol registered later is incl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.event_types import HELD_OUT
@@ -95,6 +95,13 @@ def _by_protocol(column: str, by_name: dict[str, float], usual: float) -> str:
 
 
 LONGEST_NAME = 300
+_NAMED = 8
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def sane_name(name: str, what: str) -> str:

@@ -27,12 +27,7 @@ from recjudge_tui.store.cases import (
     occasion_condition,
     slate_periods,
 )
-from recjudge_tui.store.data import (
-    ItemViews,
-    current_explanations,
-    current_slates,
-    user_attributes,
-)
+from recjudge_tui.store.data import ItemViews, current_explanations, current_slates, user_attributes
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
 
@@ -131,10 +126,8 @@ class UserHistory:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
         for place in places:
             row = self.events[place]
-            item, scale = (
-                views[row.item_id] if row.item_id else None,
-                None if row.value is None else row.scale,
-            )
+            item = views[row.item_id] if row.item_id else None
+            scale = None if row.value is None else row.scale
             self._shown[place] = ShownEvent(
                 type=row.type, timestamp=row.timestamp, text=row.text, value=row.value, item=item, scale=scale
             )
@@ -425,7 +418,7 @@ MeasuredCase = tuple[int, CaseKind, tuple[int | None, ...]]
 
 def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
     """(id, text, what the user wrote or empty) of the current explanations, and older ones that a case still refers to."""
-    yield from db.tuples(
+    return db.tuples(
         """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
              id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
              OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))

@@ -35,17 +35,10 @@ class UndoneImport(NamedTuple):
 
 def begin_import(db: Database, project_id: int, kind: ImportKind, layout: str, path: str, sha256: str) -> int:
     """Create the row of an import; `finish_import` fills in its counts."""
-    counts = dict.fromkeys(("rows_read", "rows_stored", "rows_skipped"), 0)
     return db.add(
-        "imports",
-        project_id=project_id,
-        kind=kind,
-        layout=layout,
-        path=path,
-        sha256=sha256,
-        created_at=now(),
-        **counts,
-    )
+        "imports", project_id=project_id, kind=kind, layout=layout, path=path, sha256=sha256, created_at=now(),
+        rows_read=0, rows_stored=0, rows_skipped=0,
+    )  # fmt: skip
 
 
 def finish_import(
@@ -98,7 +91,7 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    row = db.row(
+    row = db.only(
         f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
               (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
               (SELECT count(*) {labels}),
@@ -106,7 +99,6 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
               (SELECT count(*) FROM explanations WHERE project_id = :project)""",
         {"project": project_id},
     )
-    assert row is not None
     return ImportFacts(*row)
 
 
@@ -394,26 +386,13 @@ def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, i
     db.insert_many(
         "INSERT INTO slates (id, project_id, user_id, system, length, digest, context, served_at)",
         (
-            (
-                identity,
-                project_id,
-                s.user_id,
-                s.system,
-                len(s.items),
-                _digest(s.items),
-                s.context,
-                s.served_at,
-            )
-            for identity, s in enumerate(fresh, first)
+            (at, project_id, s.user_id, s.system, len(s.items), _digest(s.items), s.context, s.served_at)
+            for at, s in enumerate(fresh, first)
         ),
     )
     db.insert_many(
         "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-        (
-            (identity, rank, *item)
-            for identity, s in enumerate(fresh, first)
-            for rank, item in enumerate(s.items, 1)
-        ),
+        ((at, rank, *item) for at, s in enumerate(fresh, first) for rank, item in enumerate(s.items, 1)),
     )
     db.insert_many("INSERT INTO slate_imports", ((first + n, import_id) for n in range(len(fresh))))
     return [
@@ -462,32 +441,27 @@ def _digest(content: Any) -> str:
 
 
 class LabelledCase(NamedTuple):
-    """The case of a label. `turned` if its two systems were swapped (a before b by name). `occasions` counts those that
-    the label may mean; if there are several, the case has no lists."""
+    """The case of a label. `occasions` counts those that the label may mean; if there are several, the case has no lists."""
 
     case_id: int
-    turned: bool
     occasions: int
 
 
-def label_key(
-    db: Database, project_id: int, label: Label, *, alone: bool = False
-) -> tuple[CaseKey, bool, int]:
-    """The key of a label's case; `turned` and `occasions` as in LabelledCase. The case gets the project's current lists
+def label_key(db: Database, project_id: int, label: Label, *, alone: bool = False) -> tuple[CaseKey, int]:
+    """The key of a label's case; `occasions` as in LabelledCase. The case gets the project's current lists
     or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
     occasion there is. An adversarial pair is the newest one with these names. `alone`: the project
     has no lists and no texts."""
     unit = protocol_facts(label.protocol).unit
-    turned = label.system_a > label.system_b
-    a, b = sorted((label.system_a, label.system_b)) if label.system_a else (label.system, "")
+    a, b = (label.system_a, label.system_b) if label.system_a else (label.system, "")
     bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
     if label.protocol == ADVERSARIAL:
-        return newest_pair(db, project_id, bare), turned, 1
+        return newest_pair(db, project_id, bare), 1
     if alone:
-        return bare, turned, 0
+        return bare, 0
     known = current_keys(db, project_id, bare)
     meant = meant_occasions(bare.occasion, known)
-    return known[meant[0]] if len(meant) == 1 else bare, turned, len(meant)
+    return known[meant[0]] if len(meant) == 1 else bare, len(meant)
 
 
 def cases_of_labels(
@@ -497,7 +471,7 @@ def cases_of_labels(
     db, project_id = target.db, target.project_id
     if len(cases) > _CACHED:
         cases.clear()
-    keys: dict[tuple[str, ...], tuple[CaseKey, bool, int]] = {}
+    keys: dict[tuple[str, ...], tuple[CaseKey, int]] = {}
     places = [_place(label) for label in labels]
     content = (
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
@@ -506,29 +480,19 @@ def cases_of_labels(
     for place, label in zip(places, labels, strict=True):
         if label.case_id is None and place not in cases and place not in keys:
             keys[place] = label_key(db, project_id, label, alone=alone)
-    ids = ensure_cases(db, project_id, [key for key, _, _ in keys.values()])
-    for (place, (_, turned, occasions)), case_id in zip(keys.items(), ids, strict=True):
-        cases[place] = LabelledCase(case_id, turned, occasions)
+    ids = ensure_cases(db, project_id, [key for key, _ in keys.values()])
+    for (place, (_, occasions)), case_id in zip(keys.items(), ids, strict=True):
+        cases[place] = LabelledCase(case_id, occasions)
     return [
-        cases[place]
-        if label.case_id is None
-        else LabelledCase(label.case_id, label.system_a > label.system_b, 1)
+        cases[place] if label.case_id is None else LabelledCase(label.case_id, 1)
         for place, label in zip(places, labels, strict=True)
     ]
 
 
 def _place(label: Label) -> tuple[str, ...]:
-    return (
-        *(
-            PROTOCOLS[label.protocol].subject,
-            label.user_id,
-            label.item_id,
-            label.system,
-            label.system_a,
-            label.system_b,
-        ),
-        *(label.context, label.served_at),
-    )
+    subject = PROTOCOLS[label.protocol].subject
+    systems = label.system, label.system_a, label.system_b
+    return (subject, label.user_id, label.item_id, *systems, label.context, label.served_at)
 
 
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:

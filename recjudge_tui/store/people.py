@@ -156,9 +156,7 @@ def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: s
         )
     names = ", ".join(f"{assignment.rater} ({assignment.protocol})" for assignment in known)
     raise NotFoundError(
-        f"nothing is assigned to “{annotator}”",
-        f"Available: {names or 'no annotators'}.",
-        step=Step("label"),
+        f"nothing is assigned to “{annotator}”", f"Available: {names or 'no annotators'}.", step=Step("label")
     )
 
 

@@ -32,6 +32,16 @@ def find_project(db: Database, name: str) -> int | None:
     return db.found("SELECT id FROM projects WHERE name = ?", (name.strip(),))
 
 
+def set_domain(db: Database, name: str, domain: str) -> None:
+    """Say what a project is about. Raises NotFoundError."""
+    db.change("projects", project_id(db, name), domain=domain)
+
+
+def stated_domain(db: Database, project: int) -> str:
+    """The domain that somebody named for the project; empty if nobody did."""
+    return str(db.value("SELECT domain FROM projects WHERE id = ?", (project,)) or "")
+
+
 def project_id(db: Database, name: str) -> int:
     """The project's id. Raises NotFoundError naming the existing projects."""
     identity = find_project(db, name)
@@ -71,7 +81,7 @@ def project_overview(db: Database, project_id: int | None = None) -> list[sqlite
 
 def project_counts(db: Database, identity: int) -> sqlite3.Row:
     """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
-    row = db.row(
+    return db.only(
         f"""
         SELECT
           (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
@@ -84,8 +94,6 @@ def project_counts(db: Database, identity: int) -> sqlite3.Row:
         """,
         {"p": identity},
     )
-    assert row is not None
-    return row
 
 
 def project_name(db: Database, project_id: int) -> str:
@@ -163,7 +171,7 @@ class DataCounts(NamedTuple):
 def data_counts(db: Database, project_id: int) -> DataCounts:
     """The counts of a project. Reads an index of each table, so call it in a worker."""
     counts = project_counts(db, project_id)
-    occasions = db.row(
+    occasions = db.only(
         f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
               ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
               (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
@@ -171,7 +179,6 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
                   UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)""",
         {"project": project_id},
     )
-    assert occasions is not None
     return DataCounts(
         **dict(occasions),
         **named_cells(counts, ("explanations", "events", "imports")),
@@ -353,7 +360,7 @@ def project_panel(db: Database, project_id: int) -> ProjectPanel:
         (project_id,),
     )
     protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
-    counts = db.row(
+    counts = db.only(
         f"""SELECT (SELECT count(*) FROM runs WHERE project_id = :project) AS runs,
               (SELECT count(*) FROM imports WHERE project_id = :project AND undone_at IS NULL) AS imports,
               count(*) AS finished_calls, ifnull(sum(k.state = 'failed'), 0) AS failed_calls,
@@ -366,7 +373,6 @@ def project_panel(db: Database, project_id: int) -> ProjectPanel:
             WHERE ru.project_id = :project AND k.state IN ('done', 'failed')""",
         {"project": project_id},
     )
-    assert counts is not None
     return ProjectPanel(
         **dict(counts),
         judges=judging,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from recjudge_tui.domain.domains import SHIPPED, Domain
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
-from recjudge_tui.files import small_file
+from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.settings import config_dir, data_dir
 from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database, now
@@ -83,8 +82,7 @@ class UsedPrompt(NamedTuple):
 
 def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
     """Which text a stored prompt version is."""
-    row = db.row("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
-    assert row is not None
+    row = db.only("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
     origin: Origin = "user" if row["origin"] == "user" else "earlier"
     try:
         digest = prompt_by_id(db, prompt_id).content_hash
@@ -317,7 +315,7 @@ def domain_named(name: str) -> Domain:
         raise UsageError(
             f"no domain “{name}”",
             f"Available: {', '.join(files)}.",
-            f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
+            f"To add one, write its words to {_own() / 'NAME.toml'} (see the page prompts of the documentation).",
         )
     path = files[name]
     text, content = toml_content(path, "a domain")
@@ -330,7 +328,7 @@ def domain_named(name: str) -> Domain:
         raise PromptError(
             f"{path}:{_line(text, place, what)}: not a domain",
             f"{place}: {what}." if place else f"{what}.",
-            "Every domain has the same words; docs/prompts.md lists them.",
+            "Every domain has the same words; the page prompts of the documentation lists them.",
         ) from error
 
 
@@ -420,12 +418,6 @@ def _quoted(text: str) -> str:
 # ---- toml file ---------------------------------------------------------------------------------------------------
 
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-
 def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
     """The text of a file and its parsed content; `what` says what the file should be. Raises PromptError with the file,
     the line if known, and a next step."""
@@ -442,8 +434,8 @@ def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
             f"{path}:{line_number}: not UTF-8 text", next_step="Save the file as UTF-8."
         ) from error
     try:
-        return text, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return text, parse_toml(text)
+    except ValueError as error:
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         line = (place.group(1) or str(len(text.splitlines()))) if place else ""
         fault = str(error)[: place.start()] if place else str(error)

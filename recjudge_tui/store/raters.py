@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -37,10 +37,8 @@ def find_rater(db: Database, project_id: int, name: str) -> int | None:
 
 def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
     """The kind of the rater called `name`; None if there is none."""
-    kind: RaterKind | None = db.value(
-        "SELECT kind FROM raters WHERE project_id = ? AND name = ?", (project_id, name)
-    )
-    return kind
+    sql = "SELECT kind FROM raters WHERE project_id = ? AND name = ?"
+    return cast("RaterKind | None", db.value(sql, (project_id, name)))
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
@@ -233,22 +231,7 @@ def replace_verdicts(
              created_at = excluded.created_at
            WHERE rule <> ?11 AND (value <> excluded.value OR label <> excluded.label OR note <> excluded.note
              OR confidence IS NOT excluded.confidence)""",
-        [
-            (
-                rater_id,
-                v.case_id,
-                v.aspect,
-                v.protocol,
-                v.value,
-                v.label,
-                rule,
-                v.note,
-                v.confidence,
-                now(),
-                but,
-            )
-            for v in made
-        ],
+        [(rater_id, *verdict[:5], rule, *verdict[5:], now(), but) for verdict in made],
     )
 
 

@@ -134,13 +134,12 @@ def project_raters(db: Database, project_id: int) -> dict[str, Rater]:
 def load_cases(db: Database, project_id: int) -> CaseColumns:
     """All cases of a project as columns."""
     # one JSON text per column takes a third of the time of a tuple per row
-    row = db.row(
+    row = db.only(
         """SELECT json_group_array(id), json_group_array(kind = 'pair'), json_group_array(user_id),
              json_group_array(item_id), json_group_array(system_a), json_group_array(system_b)
            FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id)""",
         (project_id,),
     )
-    assert row is not None
     columns: list[list[Any]] = [json.loads(text) for text in row]
     ids, pairs, users, items, first, second = columns
     systems = tuple(sorted(set(first) | set(second)))
@@ -548,13 +547,14 @@ class ListItems(NamedTuple):
 class RaterFlags:
     """The flags of one rater: each pair of item and issue once a case. `depth`: by case, how many items of its list were
     shown; 0 if the rater did not judge it. `row` is the flag's case, `item` the row of ListItems (-1 if the item is not
-    in the list), `issue` the index into `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave
-    one."""
+    in the list), `issue` the index into `FlaggedLists.issues`, `refuted` whether the data shown contradict it in each
+    answer. `asked`: whether the rater was asked for flags, or gave one."""
 
     depth: IntArray
     row: IntArray
     item: IntArray
     issue: IntArray
+    refuted: BoolArray
     asked: bool
 
 
@@ -583,7 +583,7 @@ def load_flags(
     for question, rater in raters.items():
         depths[question], tasks[question] = _depths(db, cases, rater, question.protocol)
         given[question] = _flags(db, cases, rater, question.protocol)
-        for *_, issue in given[question]:
+        for _, _, issue, _ in given[question]:
             names.setdefault(folded(issue), " ".join(issue.split()))
     items, places = _items(
         db,
@@ -595,13 +595,15 @@ def load_flags(
     kinds = {kind: at for at, kind in enumerate(names)}
     of = {}
     for question, flags in given.items():
-        coded = dict.fromkeys(
-            (row, places.get((row, item), -1), kinds[folded(issue)]) for row, item, issue in flags
-        )
+        coded: dict[tuple[int, int, int], bool] = {}
+        for row, item, issue, refuted in flags:
+            key = row, places.get((row, item), -1), kinds[folded(issue)]
+            coded[key] = bool(refuted) and coded.get(key, True)
         rows, items_of, issues = np.array(list(coded), dtype=np.int64).reshape(-1, 3).T
         prompted = raters[question].kind in RUN_RATERS and bool(asked[question.protocol])
         is_asked = bool(flags) or prompted or tasks[question]
-        of[question] = RaterFlags(depths[question], rows, items_of, issues, is_asked)
+        refuted_ones = np.array(list(coded.values()), dtype=np.bool_)
+        of[question] = RaterFlags(depths[question], rows, items_of, issues, refuted_ones, is_asked)
     return FlaggedLists(items, tuple(names.values()), of)
 
 
@@ -632,18 +634,19 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
     return depth, has_task
 
 
-def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str]]:
-    """(case's index, item, issue). Flags of answers belong to calls of the verdict's run, those of people to the verdict."""
+def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str, int]]:
+    """(case's index, item, issue, whether refuted). Flags of answers belong to calls of the verdict's run, those of people
+    to the verdict."""
     rows = db.tuples(
-        """SELECT v.case_id, f.item_id, f.issue FROM verdicts v JOIN flags f ON f.verdict_id = v.id
+        """SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v JOIN flags f ON f.verdict_id = v.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0
            UNION
-           SELECT v.case_id, f.item_id, f.issue FROM verdicts v
+           SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v
              JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
            WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0""",
         (rater.id, protocol),
     )
-    flags = ((_row(cases, case_id), item, issue) for case_id, item, issue in rows)
+    flags = ((_row(cases, case_id), *flag) for case_id, *flag in rows)
     return [flag for flag in flags if flag[0] >= 0]
 
 

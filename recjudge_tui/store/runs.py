@@ -69,8 +69,7 @@ def add_cases(db: Database, run_id: int, cases: Iterable[tuple[int, ShownCase]])
 
 def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
     db.insert_many(
-        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)",
-        ((run_id, *call) for call in calls),
+        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)", ((run_id, *call) for call in calls)
     )
 
 
@@ -421,8 +420,7 @@ def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
 def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
     """Create a group of these runs of one rater, by stage; returns its id."""
     with db.transaction():
-        first = db.row("SELECT project_id, rater_id FROM runs WHERE id = ?", (min(runs.values()),))
-        assert first is not None
+        first = db.only("SELECT project_id, rater_id FROM runs WHERE id = ?", (min(runs.values()),))
         group_id = db.add("run_groups", **dict(first), kind=kind, request=request, created_at=now())
         for stage, run_id in runs.items():
             join_group(db, group_id, stage, run_id)
@@ -666,7 +664,7 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     """The calls of these runs together."""
     chosen = (json.dumps(sorted(runs)),)
     among = "IN (SELECT value FROM json_each(?))"
-    calls = db.row(
+    calls = db.only(
         f"""SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
              ifnull(sum(cached_from IS NOT NULL), 0), ifnull(sum(state = 'planned'), 0),
              ifnull(min(CASE WHEN cached_from IS NULL THEN finished_at END), ''),
@@ -679,7 +677,6 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
             WHERE id IN (SELECT case_id FROM run_cases WHERE run_id {among})""",
         chosen,
     )
-    assert calls is not None
     assert cases is not None
     failures = db.pairs(
         f"""SELECT error_kind, count(*) FROM calls WHERE run_id {among} AND state = 'failed'

@@ -65,9 +65,7 @@ def connect(
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"the folder {path.parent} cannot be created",
-                f"{error.strerror}.",
-                step=Step("other file"),
+                f"the folder {path.parent} cannot be created", f"{error.strerror}.", step=Step("other file")
             ) from error
     database = open_file(path, one_thread=one_thread, read_only=read_only)
     try:

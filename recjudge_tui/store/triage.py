@@ -9,12 +9,14 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.database import Database, named_cells, now
 from recjudge_tui.store.filters import DECIDED, conditions
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
 DECISIONS = ("accept", "dismiss", "override")
+# the columns that say what a row of the log is about, beside the verdict
+_ABOUT = ("project_id", "case_id", "rater", "aspect", "protocol")
 # in characters, for notes and tags
 LONGEST_TEXT = 4_000
 
@@ -70,18 +72,10 @@ def record(
             next_step=f"Shorten it to at most {LONGEST_TEXT:,} characters.",
         )
     with db.transaction():
-        verdict = db.row(
-            """SELECT v.id AS verdict_id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater
-               FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?""",
-            (verdict_id,),
-        )
-        if verdict is None:
-            raise NotFoundError(
-                "this verdict no longer exists", "Its run or import was deleted in the meantime."
-            )
+        verdict = verdict_row(db, verdict_id)
         row = db.add(
-            "triage_log", **dict(verdict), reader=reader, action=action, label=label, value=value, text=text,
-            created_at=now(),
+            "triage_log", **named_cells(verdict, _ABOUT), verdict_id=verdict_id, reader=reader, action=action,
+            label=label, value=value, text=text, created_at=now(),
         )  # fmt: skip
         if action == "override":
             _restate(db, verdict["project_id"], reader, verdict["case_id"], verdict["aspect"])
@@ -99,21 +93,24 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
         if newest is None:
             return None
         entry = _entry(newest)
-        about = {
-            name: getattr(entry, name) for name in ("case_id", "verdict_id", "rater", "aspect", "protocol")
-        }
         db.add(
-            "triage_log",
-            project_id=project_id,
-            **about,
-            reader=reader,
-            action="undo",
-            undoes=entry.id,
-            created_at=now(),
-        )
+            "triage_log", project_id=project_id, **named_cells(newest, _ABOUT), verdict_id=entry.verdict_id,
+            reader=reader, action="undo", undoes=entry.id, created_at=now(),
+        )  # fmt: skip
         if entry.action == "override":
             _restate(db, project_id, reader, entry.case_id, entry.aspect)
     return entry
+
+
+def verdict_row(db: Database, verdict_id: int) -> sqlite3.Row:
+    """The verdict, with `rater`. Raises NotFoundError when it no longer exists."""
+    row = db.row(
+        "SELECT v.*, r.name AS rater FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?",
+        (verdict_id,),
+    )
+    if row is None:
+        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    return row
 
 
 def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
@@ -195,9 +192,7 @@ def choices(db: Database, verdict_id: int) -> Choices:
     so far. Raises NotFoundError, or UsageError when there are none."""
     from recjudge_tui.store.prompts import prompt_by_id
 
-    verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
-    if verdict is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    verdict = verdict_row(db, verdict_id)
     prompt_id = db.value(
         """SELECT prompt_id FROM runs WHERE id = :run OR (project_id = :project AND protocol = :protocol)
            ORDER BY id = :run DESC, id DESC LIMIT 1""",

@@ -12,7 +12,7 @@ from recjudge_tui.domain.filters import QUEUED, VerdictFilter
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.store.cases import of_several_occasions
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import (
@@ -34,7 +34,7 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries, verdict_row
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -61,7 +61,8 @@ class Opinions(NamedTuple):
 class VerdictRow(NamedTuple):
     """One row of the list. `people` are the answers of annotators and users on this question, the most frequent first.
     `votes` are the numbers of people and judges per value on it, highest first; `spread` is the highest value minus the
-    lowest (None with fewer than two votes). `several_occasions`: the user has more than one."""
+    lowest (None with fewer than two votes). `several_occasions`: the user has more than one. `item`: the
+    title of the item that an explanation is about."""
 
     verdict_id: int
     case_id: int
@@ -87,6 +88,7 @@ class VerdictRow(NamedTuple):
     occasion: Occasion = NO_OCCASION
     several_occasions: bool = False
     people: tuple[Opinions, ...] = ()
+    item: str = ""
 
 
 def filtered_ids(
@@ -136,6 +138,8 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
         SELECT v.id AS verdict_id, v.case_id, r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label,
           v.value, v.confidence, v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.flag_count,
           c.user_id, c.system_a, c.system_b, c.context, c.served_at, {of_several_occasions("c")} AS several_occasions,
+          ifnull((SELECT i.title FROM items i WHERE i.project_id = c.project_id AND i.item_id = c.item_id LIMIT 1),
+            c.item_id) AS item,
           CASE WHEN v.flag_count = 0 THEN '' ELSE coalesce(
             (SELECT f.issue FROM flags f WHERE f.verdict_id = v.id LIMIT 1),
             (SELECT f.issue FROM calls k JOIN flags f ON f.call_id = k.id
@@ -434,9 +438,7 @@ def lacks_reason(source: ExampleSource) -> bool:
 
 def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     """Collect the parts of an example. Raises NotFoundError when the verdict no longer exists."""
-    verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
-    if verdict is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    verdict = verdict_row(db, verdict_id)
     case_id, run_id = verdict["case_id"], verdict["run_id"]
     own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
     decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")

@@ -12,7 +12,7 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
 from recjudge_tui.tui.answer_sheet import JudgingScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.palette import Command
+from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.signals import leaving_cleanly
 
 

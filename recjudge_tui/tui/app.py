@@ -36,10 +36,9 @@ from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
 from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
-from recjudge_tui.tui.widgets import ascii_wanted
 
 if TYPE_CHECKING:
-    from recjudge_tui.tui.palette import Command
+    from recjudge_tui.tui.dialogs import Command
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
@@ -61,7 +60,7 @@ class RecjudgeApp(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),
+        Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit")
     ]
 
     ansi_theme_dark = Reactive(named_colours(THEMES[0]), init=False)
@@ -117,7 +116,6 @@ class RecjudgeApp(App[None]):
         return make_screen("home", self._open_first)
 
     def on_mount(self) -> None:
-        self.set_class(ascii_wanted(), "-ascii")
         self.call_after_refresh(self.check_runs)
         self.call_after_refresh(self._take_settings)
 
@@ -239,7 +237,7 @@ class RecjudgeApp(App[None]):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def action_command_palette(self) -> None:
-        from recjudge_tui.tui.palette import Palette
+        from recjudge_tui.tui.dialogs import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
@@ -256,7 +254,8 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
-        from recjudge_tui.tui.palette import Palette, themes
+        from recjudge_tui.tui.dialogs import Palette
+        from recjudge_tui.tui.palette import themes
 
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,6 @@ from rich.cells import cell_len
 from textual.color import Color
 from textual.content import Content
 from textual.style import Style
-from textual.widget import Widget
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
 from recjudge_tui.domain.occasions import occasion_text
@@ -27,12 +26,12 @@ from recjudge_tui.reports.cases import written_profile
 from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
+from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.widgets import (
-    ASCII,
     LONGEST_TEXT,
     Glyphs,
-    TextPane,
     ago,
+    ascii_wanted,
     bar,
     case_number,
     fit,
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 # ---- panel -------------------------------------------------------------------------------------------------------
 
 
-class CasePanel(TextPane):
+class CasePanel(Reader):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.case: CaseDetail | None = None
@@ -70,37 +69,8 @@ class CasePanel(TextPane):
             self.border_title = Content("case")
             self.show(lambda _: Content.styled(empty, "dim"))
             return
-        # a heavy import, which reading the case has already loaded
-        from recjudge_tui.tui.case import case_title
-
         self.border_title = Content(case_title(case, glyphs()))
-        self.show(partial(_laid_out, case), stay=again)
-
-
-class ListsInShort(Widget):
-    """The items that the two lists do not share, in one line below a case that fills the screen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._case: CaseDetail | None = None
-
-    def show(self, case: CaseDetail | None) -> None:
-        self._case = case
-        self.set_class(case is None or len(case.slates) != 2, "-none")
-        self.refresh()
-
-    def render(self) -> Content:
-        if self._case is None:
-            return Content("")
-        from recjudge_tui.tui.case import lists_in_short
-
-        return lists_in_short(self._case, self.content_size.width, glyphs()) or Content("")
-
-
-def _laid_out(case: CaseDetail, width: int) -> Content:
-    from recjudge_tui.tui.case import case_content
-
-    return case_content(case, width, glyphs())
+        self.show(lambda width: case_content(case, width, glyphs()), stay=again)
 
 
 def read_case(db: Database, verdict_id: int) -> CaseDetail | None:
@@ -306,25 +276,6 @@ def lists_title(case: CaseDetail) -> str:
     return f"Lists, {_SHARED} in both: {shared}" if shared else "Lists, no item in both"
 
 
-def lists_in_short(case: CaseDetail, width: int, symbols: Glyphs) -> Content | None:
-    """`A only: Heat, Fargo… │ B only: Alien… │ 3 shared`; None if no two lists were compared."""
-    if len(case.slates) != 2:
-        return None
-    a, b = (slate.items for _, slate in case.slates)
-    ids = [{item.item_id for item in items} for items in (a, b)]
-    shared = f"{len(ids[0] & ids[1])} shared"
-    bar = " │ "
-    room = (width - cell_len(shared) - 2 * cell_len(bar)) // 2
-    sides = [
-        f"{letter} only: "
-        + (", ".join(one_line(i.title, 60) for i in items if i.item_id not in other) or symbols.none)
-        for letter, items, other in (("A", a, ids[1]), ("B", b, ids[0]))
-    ]
-    return Content.assemble(
-        *(part for side in sides for part in (fit(side, room, symbols), (bar, "dim"))), shared
-    )
-
-
 def history_beside(case: CaseDetail, width: int) -> bool:
     """Whether there is a history and enough width to show it beside the lists."""
     room = width - _HISTORY - _GAP
@@ -455,20 +406,27 @@ def _flag(flag: CaseFlag, width: int) -> Iterator[Content]:
         yield Content.styled(f"     {line}", "$warning" if flag.mine else "dim")
 
 
-# ---- scores ------------------------------------------------------------------------------------------------------
+# ---- raters ------------------------------------------------------------------------------------------------------
 
 
 Part = tuple[str, str]
-
-_BAR = 5
-# raters are indented below the name of an aspect
-_UNDER = 4
+_BAR = 10
 _ASPECT = 26
 _MOST_COLUMNS = 60
 
 
+class _Column(NamedTuple):
+    head: str
+    mine: bool
+    cells: dict[str, Part]
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(self.head), *(cell_len(text) for text, _ in self.cells.values()), 1)
+
+
 def raters_title(case: CaseDetail) -> str:
-    if _scored(case):
+    if case.kind == "explanation":
         facts = protocol_facts(case.protocol)
         return f"Scores, {facts.low:g} to {facts.high:g}"
     if len(case.aspects) == 1:
@@ -478,230 +436,114 @@ def raters_title(case: CaseDetail) -> str:
 
 
 def raters(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
-    """Every verdict on the case, laid out for `width` cells."""
-    if _scored(case):
-        yield from _scores(case, width, symbols)
-    elif len(case.aspects) > 1:
-        yield from _grid(case, width, symbols)
-    else:
+    """Every verdict on the case, laid out for `width` cells: a line for each rater, or aspects in rows and the two
+    orders and the raters in columns, which continue below if they do not fit side by side."""
+    if len(case.aspects) == 1 and case.kind != "explanation":
         yield from _lines(case, symbols)
+        return
+    names = {aspect: _aspect_name(case, aspect, symbols) for aspect in case.aspects}
+    columns = [*_orders(case, symbols), *_rater_columns(case, symbols)]
+    widest = max((column.width for column in columns), default=0)
+    left = max(min(max(name.cell_length for name in names.values()), width - widest - 2), 6)
+    block: list[_Column] = []
+    for column in (*columns[:_MOST_COLUMNS], None):
+        used = left + sum(other.width + 2 for other in block)
+        if block and (column is None or used + column.width + 2 > width):
+            yield _row_of(
+                Content(""), left, [(c.head, "bold" if c.mine else "dim") for c in block], block, symbols
+            )
+            for aspect, name in names.items():
+                if any(aspect in c.cells for c in block):
+                    cells = [c.cells.get(aspect, ("", "")) for c in block]
+                    yield _row_of(name, left, cells, block, symbols)
+            block = []
+        block += [column] if column is not None else []
+    if len(columns) > _MOST_COLUMNS:
+        yield Content.styled(f"and {len(columns) - _MOST_COLUMNS} more raters", "dim")
+
+
+def _row_of(
+    name: Content, left: int, cells: Sequence[Part], columns: Sequence[_Column], symbols: Glyphs
+) -> Content:
+    shown = [
+        (f"  {fit(text, c.width, symbols)}", style) for (text, style), c in zip(cells, columns, strict=True)
+    ]
+    name = name.truncate(left, ellipsis=True)
+    return Content.assemble(name, " " * (left - name.cell_length), *shown).rstrip()
 
 
 def aspect_words(aspect: str) -> str:
     return one_line(aspect.replace("_", " "), _ASPECT)
 
 
-def _scored(case: CaseDetail) -> bool:
-    return case.kind == "explanation"
-
-
-# ---- scores of an explanation
-
-
-def spread(case: CaseDetail, aspect: str) -> float | None:
-    """Highest minus lowest score of people and judges; None with fewer than two."""
-    values = [
-        o.value
-        for o in case.opinions
-        if o.aspect == aspect and o.value is not None and o.rater_kind not in WITHOUT_OPINION
-    ]
-    return max(values) - min(values) if len(values) > 1 else None
-
-
-def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
-    """Each aspect with its spread, and below it (beside it in a wide window) a small bar for each rater."""
-    aspects = sorted(case.aspects, key=lambda aspect: aspect != case.aspect)
-    cells = {aspect: _aspect_cells(case, aspect, symbols) for aspect in aspects}
-    flat = [cell for cells_of_row in cells.values() for cell in cells_of_row]
-    widths = [max((cell_len(cell[at][0]) for cell in flat), default=0) for at in range(4)]
-    if _UNDER + 2 * (sum(widths) + 3) + 3 > width >= _UNDER + 2 * (sum(widths) + 2 - widths[1]) + 3:
-        # two raters side by side are more useful than their bars
-        cells = {aspect: [_without_bar(cell) for cell in row] for aspect, row in cells.items()}
-        widths = [widths[0], *widths[2:]]
-    each = sum(widths) + len(widths) - 1
-    heads = {aspect: _score_head(case, aspect, symbols) for aspect in aspects}
-    left = max((head.cell_length for head in heads.values()), default=0) + 3
-    beside = width - left >= 2 * (each + 3)
-    if not beside:
-        left = _UNDER
-    row = max((width - left + 3) // (each + 3), 1)
-    for aspect in aspects:
-        head: Content | None = heads[aspect]
-        assert head is not None
-        if not beside:
-            yield head
-            head = None
-        for start in range(0, len(cells[aspect]), row):
-            parts = _padded(cells[aspect][start : start + row], widths)
-            yield Content.assemble(
-                head or "", " " * (left - (head.cell_length if head else 0)), *parts
-            ).rstrip()
-            head = None
-
-
-def _score_head(case: CaseDetail, aspect: str, symbols: Glyphs) -> Content:
+def _aspect_name(case: CaseDetail, aspect: str, symbols: Glyphs) -> Content:
+    """The aspect, marked if the verdict is about it, with the spread of the scores of people and judges."""
     mine = aspect == case.aspect
-    measured = all(o.rater_kind == "metric" for o in case.opinions if o.aspect == aspect)
-    name = f"{symbols.crumb if mine else ' '} {'metrics, 0 to 1' if measured else aspect_words(aspect)}"
-    apart = spread(case, aspect)
-    if apart is None:
+    of_aspect = [o for o in case.opinions if o.aspect == aspect]
+    scored = case.kind == "explanation"
+    metrics = scored and all(o.rater_kind == "metric" for o in of_aspect)
+    name = f"{symbols.crumb if mine else ' '} {'metrics, 0 to 1' if metrics else aspect_words(aspect)}"
+    values = [o.value for o in of_aspect if o.value is not None and o.rater_kind not in WITHOUT_OPINION]
+    if not scored or len(values) < 2:
         return Content.styled(name, "bold" if mine else "")
+    apart = max(values) - min(values)
     far = apart >= smallest_disagreement(case.protocol)
-    spread_text = f"  {symbols.marked + ' ' if far else ''}spread {score(apart, symbols)}"
-    return Content.assemble((name, "bold" if mine else ""), (spread_text, "$warning" if far else "dim"))
-
-
-def _aspect_cells(case: CaseDetail, aspect: str, symbols: Glyphs) -> list[list[Part]]:
-    opinions = [opinion for opinion in case.opinions if opinion.aspect == aspect]
-    opinions.sort(
-        key=lambda opinion: (opinion.rater_kind != "ground_truth", opinion.rater_kind in WITHOUT_OPINION)
-    )
-    truth = next((o.value for o in opinions if o.rater_kind == "ground_truth" and o.value is not None), None)
-    return [_score_cell(opinion, truth, symbols) for opinion in opinions]
-
-
-def _score_cell(opinion: Opinion, truth: float | None, symbols: Glyphs) -> list[Part]:
-    """Name, bar, score, and its distance from the user's own score."""
-    name = (one_line(opinion.rater, 14), "bold" if opinion.mine else "")
-    if opinion.failed or opinion.value is None:
-        return [name, (symbols.failed, "$error"), ("failed", "$error"), ("", "")]
-    metric = opinion.rater_kind == "metric"
-    drawn = bar(
-        opinion.value / (1.0 if metric else protocol_facts(opinion.protocol).high), _BAR, symbols
-    ).ljust(_BAR)
-    away, style = "", ""
-    if opinion.rater_kind == "ground_truth":
-        away, style = "user", "bold"
-    elif truth is not None and not metric and opinion.value != truth:
-        # disagreement with a random baseline has no meaning
-        far = (
-            abs(opinion.value - truth) >= smallest_disagreement(opinion.protocol)
-            and opinion.rater_kind not in WITHOUT_OPINION
-        )
-        sign = "+" if opinion.value > truth else "-"
-        away = f"{sign}{score(abs(opinion.value - truth), symbols)}{' ' + symbols.marked if far else ''}"
-        style = "$warning" if far else "dim"
-    return [name, (drawn, "$accent"), (score(opinion.value, symbols), "bold"), (away, style)]
-
-
-def _without_bar(cell: Sequence[Part]) -> list[Part]:
-    return [part for at, part in enumerate(cell) if at != 1]
-
-
-def _padded(cells: Sequence[Sequence[Part]], widths: Sequence[int]) -> Iterator[Part]:
-    for place, cell in enumerate(cells):
-        if place:
-            yield "   ", ""
-        for at, (text, style) in enumerate(cell):
-            filled = text + " " * (widths[at] - cell_len(text))
-            yield filled + (" " if at + 1 < len(cell) else ""), style
-
-
-# ---- verdicts on several aspects
-
-
-class _Column(NamedTuple):
-    head: str
-    mine: bool
-    cells: dict[str, Part]
-
-
-def _grid(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
-    """Aspects in rows, verdicts in columns: first the answers in the two orders, then the verdicts of every rater.
-
-    Columns that do not fit side by side continue in a block below; raters of a single aspect share a line.
-    """
-    left = max(cell_len(aspect_words(aspect)) for aspect in case.aspects) + 2
-    left = max(min(left, width - 12), 6)
-    columns = [*_orders(case, symbols), *_rater_columns(case, symbols)]
-    gap = 2 if width > 50 else 1
-    block: list[_Column] = []
-    used = left
-    for column in columns[:_MOST_COLUMNS]:
-        if block and used + _wide(column) + gap > width:
-            yield from _block(case, block, left, gap, symbols)
-            block, used = [], left
-        block.append(column)
-        used += _wide(column) + gap
-    if block:
-        yield from _block(case, block, left, gap, symbols)
-    yield from _singles(case, symbols)
-    if len(columns) > _MOST_COLUMNS:
-        yield Content.styled(f"and {len(columns) - _MOST_COLUMNS} more raters", "dim")
-
-
-def _wide(column: _Column) -> int:
-    return max(cell_len(column.head), *(cell_len(text) for text, _ in column.cells.values()), 1)
-
-
-def _block(
-    case: CaseDetail, columns: Sequence[_Column], left: int, gap: int, symbols: Glyphs
-) -> Iterator[Content]:
-    heads: list[Part] = [(" " * left, "")]
-    for column in columns:
-        heads += [
-            (" " * gap, ""),
-            (fit(column.head, _wide(column), symbols), "bold" if column.mine else "dim"),
-        ]
-    yield Content.assemble(*heads).rstrip()
-    for aspect in case.aspects:
-        mine = aspect == case.aspect
-        name = fit(f"{symbols.crumb if mine else ' '} {aspect_words(aspect)}", left, symbols)
-        parts: list[Part] = [(name, "bold" if mine else "")]
-        for column in columns:
-            text, style = column.cells.get(aspect, ("", ""))
-            parts += [(" " * gap, ""), (fit(text, _wide(column), symbols), style)]
-        yield Content.assemble(*parts).rstrip()
+    spread = f"  {symbols.marked + ' ' if far else ''}spread {score(apart, symbols)}"
+    return Content.assemble((name, "bold" if mine else ""), (spread, "$warning" if far else "dim"))
 
 
 def _orders(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
     """The answers with A shown first, and with B first; several samples are counted."""
     systems = [name for name, _ in case.slates] or sorted({s.set_one for s in case.run_answers if s.set_one})
-    for letter, system in zip("AB", systems, strict=False):
+    for head, system in zip(("AB", "BA"), systems, strict=False):
         answers = [answer for answer in case.run_answers if answer.set_one == system]
+        cells: dict[str, Part] = {}
+        for aspect in case.aspects:
+            here = [answer for answer in answers if answer.aspect in ("", aspect)]
+            labels = [symbols.failed if answer.failed else one_line(answer.label, 10) for answer in here]
+            shown = " ".join(labels[:3]) + (symbols.cut if len(labels) > 3 else "")
+            cells[aspect] = shown, "$error" if any(answer.failed for answer in here) else "dim"
         if answers:
-            cells = {aspect: _answers(answers, aspect, symbols) for aspect in case.aspects}
-            yield _Column("AB" if letter == "A" else "BA", False, cells)
-
-
-def _answers(answers: Iterable[CallAnswer], aspect: str, symbols: Glyphs) -> Part:
-    here = [answer for answer in answers if answer.aspect in ("", aspect)]
-    failed = any(answer.failed for answer in here)
-    labels = [symbols.failed if answer.failed else one_line(answer.label, 10) for answer in here]
-    shown = " ".join(labels[:3]) + (symbols.cut if len(labels) > 3 else "")
-    return shown, "$error" if failed else "dim"
-
-
-def _by_rater(case: CaseDetail) -> dict[str, list[Opinion]]:
-    """Opinions by rater, the one of this verdict first."""
-    opinions: dict[str, list[Opinion]] = {case.rater: []}
-    for opinion in case.opinions:
-        opinions.setdefault(opinion.rater, []).append(opinion)
-    return opinions
+            yield _Column(head, False, cells)
 
 
 def _rater_columns(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
-    for rater, opinions in _by_rater(case).items():
-        if len(opinions) > 1:
-            cells = {opinion.aspect: opinion_part(opinion, symbols, short=True) for opinion in opinions}
-            yield _Column(one_line(rater, 12), rater == case.rater, cells)
+    """The verdict's own rater first; of scores, the user's own, and last those without an opinion."""
+    by_rater: dict[str, list[Opinion]] = {}
+    for opinion in case.opinions:
+        by_rater.setdefault(opinion.rater, []).append(opinion)
+    truth = {o.aspect: o.value for o in case.opinions if o.rater_kind == "ground_truth"}
+    scored = case.kind == "explanation"
+
+    def order(rater: str) -> tuple[bool, bool, bool]:
+        kind = by_rater[rater][0].rater_kind
+        return scored and kind != "ground_truth", rater != case.rater, kind in WITHOUT_OPINION
+
+    for rater in sorted(by_rater, key=order):
+        opinions = by_rater[rater]
+        cells = {
+            o.aspect: _scored(o, truth.get(o.aspect), symbols)
+            if scored
+            else opinion_part(o, symbols, short=True)
+            for o in opinions
+        }
+        yield _Column(one_line(rater, 12), rater == case.rater, cells)
 
 
-def _singles(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
-    """Raters who judged only one aspect: a line for each aspect."""
-    by_aspect: dict[str, list[Opinion]] = {}
-    for opinions_of_rater in _by_rater(case).values():
-        if len(opinions_of_rater) == 1:
-            by_aspect.setdefault(opinions_of_rater[0].aspect, []).append(opinions_of_rater[0])
-    for aspect, opinions in by_aspect.items():
-        parts: list[Part] = [(f"  {aspect_words(aspect)} alone:", "dim")]
-        for opinion in opinions:
-            name = (f"  {one_line(opinion.rater, 14)} ", "bold" if opinion.mine else "dim")
-            parts += [name, opinion_part(opinion, symbols, short=True)]
-        yield Content.assemble(*parts)
-
-
-# ---- one question, a line per rater
+def _scored(opinion: Opinion, truth: float | None, symbols: Glyphs) -> Part:
+    """A score, and its distance from the user's own: `4 -1`. Disagreement with a random baseline has no meaning."""
+    if opinion.failed or opinion.value is None:
+        return symbols.failed, "$error"
+    text, kind = score(opinion.value, symbols), opinion.rater_kind
+    if truth is None or kind in ("metric", "ground_truth") or opinion.value == truth:
+        return text, "bold" if opinion.mine else ""
+    away = opinion.value - truth
+    far = abs(away) >= smallest_disagreement(opinion.protocol) and kind not in WITHOUT_OPINION
+    sign = "+" if away > 0 else "-"
+    return (
+        f"{text} {sign}{score(abs(away), symbols)}{symbols.marked if far else ''}",
+        "$warning" if far else "",
+    )
 
 
 def _lines(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
@@ -731,7 +573,7 @@ def opinion_part(opinion: Opinion, symbols: Glyphs, *, short: bool = False) -> P
     else:
         label = score(opinion.value, symbols)
         if opinion.value is not None and not short:
-            label += f" {bar(opinion.value, 2 * _BAR, symbols)}"
+            label += f" {bar(opinion.value, _BAR, symbols)}"
     mark = f" {symbols.marked}{'' if short else ' swap'}" if opinion.flipped else ""
     style = "$error" if opinion.failed else "$warning" if opinion.flipped else "bold" if opinion.mine else ""
     return label + mark, style
@@ -755,7 +597,7 @@ def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iter
     """
     named = list(_image_named(case))
     columns = max((width + _IMAGE_GAP) // (WIDTH + _IMAGE_GAP), 1)
-    drawings = [_drawing(item, case.images) if draw and symbols != ASCII else () for _, item in named]
+    drawings = [_drawing(item, case.images) if draw and not ascii_wanted() else () for _, item in named]
     if not any(drawings):
         for name, item in named:
             yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))

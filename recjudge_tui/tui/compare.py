@@ -1,357 +1,69 @@
-"""Two raters case by case."""
+"""Two raters case by case: what changed, towards whom, and what both said."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rich.segment import Segment
-from rich.style import Style
-from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.coordinate import Coordinate
-from textual.geometry import Size
-from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.widget import Widget
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, occasion_text
+from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.table import Row, Table, note_kind, save_text
-from recjudge_tui.reports.figures.marks import CI
+from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.reports.common.table import note_kind
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun
-from recjudge_tui.tui.screens import COMMON, OccasionScreen, Windows, WrittenFile, export_table, format_hint
+from recjudge_tui.store.verdicts import Opinions, verdict_rows
+from recjudge_tui.tui.row_list import Column, Reader, RowList
+from recjudge_tui.tui.screens import (
+    COMMON,
+    ChoiceField,
+    OccasionScreen,
+    WrittenFile,
+    choice_form,
+    export_table,
+    format_hint,
+    write_text,
+)
 from recjudge_tui.tui.widgets import (
-    ABOVE,
-    BELOW,
-    COUNTS,
-    FigureTable,
+    LONGEST_TEXT,
     Glyphs,
     KeyLine,
     TopBar,
-    ascii_wanted,
     case_number,
     fit,
     glyphs,
-    middle,
     number,
-    shaded,
     short_label,
+    title_rule,
 )
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.changes import Changes, Part, PromptChange
     from recjudge_tui.shapes import Meeting
-    from recjudge_tui.store.answers import Cell, ChangedCase
+    from recjudge_tui.store.answers import ChangedCase
+    from recjudge_tui.store.case_detail import CaseDetail
 
-
-# ---- text --------------------------------------------------------------------------------------------------------
-
-
-_SAID = 19
-_USER = (12, 24)
-_LEVEL = 24
 _LONGEST_LINE = 2000
 _LINE_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
-
-
-def grid_cells(part: Part) -> list[tuple[str, list[Text]]]:
-    """Name and cells of each line of the grid, sums last; `+` before a rise, `-` before a fall, if there is an order."""
-    counts = part.counts.tolist()
-    most = max((count for line in counts for count in line), default=0)
-    lines = []
-    for a, level in enumerate(part.levels):
-        cells = [_cell(count, a, b, most, part.ordered) for b, count in enumerate(counts[a])]
-        lines.append((short_label(one_line(level.name, _LEVEL)), [*cells, _sum(sum(counts[a]))]))
-    columns = [_sum(sum(line[b] for line in counts)) for b in range(len(part.levels))]
-    return [*lines, ("all", [*columns, _sum(int(part.counts.sum()))])]
-
-
-def _cell(count: int, a: int, b: int, most: int, ordered: bool) -> Text:
-    share = count / most if most else 0.0
-    if a == b or not count or not ordered:
-        return shaded(number(count), COUNTS, share)
-    # the highest value is the first line
-    return shaded(f"+{count:,}", ABOVE, share) if b < a else shaded(f"-{count:,}", BELOW, share)
-
-
-def _sum(count: int) -> Text:
-    return Text(number(count), "dim", justify="right")
-
-
-def cell_at(part: Part, row: int, column: int) -> tuple[str, Cell] | None:
-    """The name of a cell of the grid and its values; a sum has all values of its line or column."""
-    levels = part.levels
-    if not levels or row > len(levels) or column > len(levels) or row == column == len(levels):
-        return None
-    every = (levels[-1].low, levels[0].high)
-    a = (levels[row].low, levels[row].high) if row < len(levels) else every
-    b = (levels[column].low, levels[column].high) if column < len(levels) else every
-    first_label, now = (
-        short_label(one_line(levels[at].name, _LEVEL)) if at < len(levels) else "any" for at in (row, column)
-    )
-    from recjudge_tui.store.answers import Cell
-
-    return f"{first_label} to {now}", Cell(*a, *b)
-
-
-def summary_words(row: Row, names: tuple[str, str], questions: int, symbols: Glyphs) -> list[Content]:
-    """Sentences on the number and direction of changes, the test, adjusted for all `questions`, the means, and the
-    cases not in n, if any.
-    """
-    first, second = (one_line(name, 24) for name in names)
-    parts = ((f"only {first}", row["only_a"]), (f"only {second}", row["only_b"]), ("failed", row["failed"]))
-    outside = ", ".join(f"{name} {count:,}" for name, count in parts if count)
-    apart = [Content(f"not in n: {outside}")] if outside else []
-    if row["changed"] is None or not row["n"]:
-        return [Content.styled(f"n {row['n']:,}", "bold"), _note(row), *apart]
-    ways = "" if row["up"] is None else f": {row['up']:,} {row['up_is']}, {row['down']:,} {row['down_is']}"
-    return [
-        Content.assemble((f"{row['changed']:,} of {row['n']:,} changed ({row['share']:.1%})", "bold"), ways),
-        _test(row, questions, symbols),
-        *([Content(means)] if (means := _means(row)) else []),
-        *apart,
-    ]
-
-
-def _note(row: Row) -> Content:
-    return Content.styled(one_line(row["note"], 300), "$warning")
-
-
-def _test(row: Row, questions: int, symbols: Glyphs) -> Content:
-    if row["test"] is None:
-        return _note(row)
-    words = f"{row['test']}: "
-    if row["statistic"] is not None:
-        words += f"chi-sq {row['statistic']:.2f}, df {row['df']}, "
-    symmetry = row["p_symmetry_holm"]
-    rest = "" if symmetry is None else f" {symbols.dot} symmetry {_p(symmetry)}"
-    rest += f" {symbols.dot} Holm's correction for {questions} questions" if questions > 1 else ""
-    note = f" {symbols.dot} {one_line(row['note'], 200)}" if row["note"] else ""
-    return Content.assemble(words, (_p(row["p_holm"]), "bold"), rest, (note, "$warning"))
-
-
-def _p(p: object) -> str:
-    assert isinstance(p, float)
-    return "p < 0.0001" if p < 0.0001 else f"p {p:.4f}"
-
-
-def _means(row: Row) -> str:
-    if row["mean_a"] is None:
-        return ""
-    words = f"mean {row['mean_a']:.2f} to {row['mean_b']:.2f}: {row['difference']:+.2f}"
-    return words if row["ci_low"] is None else f"{words}, {CI} {row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
-
-
-def case_cells(
-    case: ChangedCase, width: int, symbols: Glyphs, *, ordered: bool = True
-) -> list[tuple[str, str]]:
-    """(text, kind) of one line of the list, `width` cells in all; kind is up, down, same or empty. Categories that are not
-    `ordered` have no up and down."""
-    before, now = (short_label(one_line(label, 40)) for label in case.labels)
-    kind = "up" if case.value_b > case.value_a else "down" if case.value_b < case.value_a else "same"
-    if kind != "same" and not ordered:
-        kind = ""
-    sign = {"up": "+", "down": "-", "same": "=", "": " "}[kind]
-    change = fit(f" {sign} {before} {symbols.crumb} {now}", _SAID, symbols)
-    head = f" {case_number(case.case_id)}"
-    user_cells = _user_cells(width)
-    user = fit(f" {middle(one_line(case.user_id, 40), user_cells - 2, symbols)}", user_cells, symbols)
-    rest = max(width - len(head) - _SAID - user_cells, 0)
-    item = f" {case.item_id}" if case.item_id else ""
-    occasion = occasion_text(case.occasion) if case.several_occasions else ""
-    about = (f"{occasion} {symbols.dot} " if occasion else "") + case.systems + item
-    systems = fit(f" {one_line(about, 160)}", rest, symbols)
-    cells = [(head, ""), (change, kind), (user, ""), (systems, "dim")]
-    whole = "".join(text for text, _ in cells)
-    return cells if len(head) + _SAID + user_cells + rest <= width else [(fit(whole, width, symbols), "")]
-
-
-def _user_cells(width: int) -> int:
-    """The width of the column of users: two fifths of what it shares with the systems."""
-    return min(max((width - 8 - _SAID) * 2 // 5, _USER[0]), _USER[1])
-
-
-def case_head(width: int, symbols: Glyphs) -> str:
-    head = (
-        fit(" case", 8, symbols)
-        + fit("   change", _SAID, symbols)
-        + fit(" user", _user_cells(width), symbols)
-        + " systems"
-    )
-    return fit(head, width, symbols)
-
-
-def diff_words(prompt: PromptChange, differences: tuple[str, ...], symbols: Glyphs) -> Content:
-    """The settings that differ, then the diff. Each line keeps its sign, and colour only repeats it."""
-    lines = [Content.styled(f"{symbols.dot} {one_line(text, 400)}", "dim") for text in differences]
-    if prompt.note:
-        lines.append(Content.styled(f"{symbols.dot} {one_line(prompt.note, 400)}", "dim"))
-    for at, line in enumerate(prompt.lines):
-        shown = safe_text(line[:_LONGEST_LINE]).replace("\n", " ").replace("\t", "    ")
-        if len(line) > _LONGEST_LINE:
-            shown += f"{symbols.cut} {number(len(line) - _LONGEST_LINE)} more characters"
-        lines.append(Content.styled(shown, "bold" if at < 2 else _LINE_STYLES.get(line[:1], "")))
-    return Content("\n").join(lines)
-
-
-# ---- change list -------------------------------------------------------------------------------------------------
-
-
-KEPT_WINDOWS = 8
-
-
-class CasesHead(Widget):
-    """The headings of the list, which begin after the mark of the cursor."""
-
-    DEFAULT_CSS = """
-    CasesHead { height: 1; color: $text-muted; text-wrap: nowrap; }
-    """
-
-    def render(self) -> Content:
-        return Content(f" {case_head(self.content_size.width - 1, glyphs())}")
-
-
-class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows `ids`, case ids in the order of the list; the rows come from `read`, in windows.
-
-    The cursor belongs to a case and follows it when the list changes; if the case is gone, it goes to the top.
-    """
-
-    DEFAULT_CSS = """
-    ChangeList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
-    ChangeList > .change-list--cursor { background: $block-cursor-background; text-style: bold; }
-    ChangeList > .change-list--up { color: $success; }
-    ChangeList > .change-list--down { color: $warning; }
-    ChangeList > .change-list--dim { text-style: dim; }
-    """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"change-list--{kind}" for kind in ("cursor", "up", "down", "same", "dim")
-    }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "case", key_display="enter", id="changes.open"),
-        Binding("down,j", "move(1)", "next", show=False, key_display="j", id="changes.down"),
-        Binding("up,k", "move(-1)", "previous", show=False, key_display="k", id="changes.up"),
-        Binding("pagedown,space", "page(1)", "page down", show=False, id="changes.page_down"),
-        Binding("pageup,b", "page(-1)", "page up", show=False, id="changes.page_up"),
-        Binding("home,g", "first", "first", show=False, key_display="g", id="changes.first"),
-        Binding("end,G", "last", "last", show=False, key_display="G", id="changes.last"),
-    ]
-
-    class Opened(Message):
-        """`enter` on a case."""
-
-        def __init__(self, case_id: int) -> None:
-            super().__init__()
-            self.case_id = case_id
-
-    def __init__(self, read: Callable[[Sequence[int]], list[ChangedCase]], *, list_id: str) -> None:
-        super().__init__(id=list_id)
-        self._read = read
-        self._windows: Windows[ChangedCase] = Windows(KEPT_WINDOWS, self._read_window)
-        self.ids: array[int] = array("q")
-        self.cursor = 0
-        self._ordered = True
-
-    @property
-    def cursor_id(self) -> int | None:
-        return self.ids[self.cursor] if self.cursor < len(self.ids) else None
-
-    def show(self, ids: array[int], *, ordered: bool = True) -> None:
-        """Another list of cases; changes between categories, which are not `ordered`, have no sign."""
-        before = self.cursor_id
-        self._ordered = ordered
-        self.ids = ids
-        self._windows.clear()
-        self.cursor = ids.index(before) if before is not None and before in ids else 0
-        self.virtual_size = Size(0, len(ids))
-        self._into_view()
-        self.refresh()
-
-    def _row(self, place: int) -> ChangedCase | None:
-        return self._windows.row(place)
-
-    def _read_window(self, start: int, count: int) -> list[ChangedCase | None]:
-        ids = self.ids[start : start + count]
-        by_id = {row.case_id: row for row in self._read(ids)}
-        return [by_id.get(case_id) for case_id in ids]
-
-    def render_line(self, y: int) -> Strip:
-        # the scroll bar covers the last cell of a line
-        width, base = self.scrollable_content_region.width, self.rich_style
-        place = y + self.scroll_offset.y
-        if place >= len(self.ids):
-            return Strip.blank(width, base)
-        here = place == self.cursor
-        style = base + (self.get_component_rich_style("change-list--cursor") if here else Style.null())
-        mark = (">" if ascii_wanted() else "▌") if here else " "
-        row = self._row(place)
-        cells = [(" (gone)", "")]
-        if row is not None:
-            cells = case_cells(row, width - 1, glyphs(), ordered=self._ordered)
-        segments = [Segment(mark, style)]
-        for text, kind in cells:
-            own = (
-                self.get_component_rich_style(f"change-list--{kind}", partial=True) if kind else Style.null()
-            )
-            segments.append(Segment(text, style + own))
-        return Strip(segments).adjust_cell_length(width, style).simplify()
-
-    def action_move(self, rows: int) -> None:
-        self._move_to(self.cursor + rows)
-
-    def action_page(self, pages: int) -> None:
-        self._move_to(self.cursor + max(self.size.height - 1, 1) * pages)
-
-    def action_first(self) -> None:
-        self._move_to(0)
-
-    def action_last(self) -> None:
-        self._move_to(len(self.ids) - 1)
-
-    def action_open(self) -> None:
-        if self.cursor_id is not None:
-            self.post_message(self.Opened(self.cursor_id))
-
-    def on_click(self, event: events.Click) -> None:
-        if event.y + self.scroll_offset.y < len(self.ids):
-            self._move_to(event.y + self.scroll_offset.y)
-
-    def on_resize(self) -> None:
-        self._into_view()
-
-    def _move_to(self, place: int) -> None:
-        if self.ids:
-            before, self.cursor = self.cursor, min(max(place, 0), len(self.ids) - 1)
-            self._into_view()
-            self.refresh_line(before)
-            self.refresh_line(self.cursor)
-
-    def _into_view(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if height and not top <= self.cursor < top + height:
-            y = self.cursor if self.cursor < top else self.cursor - height + 1
-            self.scroll_to(y=y, animate=False, force=True)
-
+_MOST_NOTES = 3
+# two columns of reasoning need this many cells
+_BESIDE = 60
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-DIFF_ENDINGS = (".diff", ".patch")
 
 
 class ComparisonRequest(NamedTuple):
@@ -365,26 +77,40 @@ class ComparisonRequest(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The two sides on one question. `changes`, `part`, `summary` and `transitions` are None if they share no
-    question. `offered` are all possible sides, `questions` those that the two share; `p_holm` and `p_symmetry_holm` of
-    the summary adjust for all of these."""
+    """The two sides on one question. `changes` is None if they share no question. `offered` are all possible sides,
+    `questions` those that the two share; `p_holm` of the `summary` adjusts for all of these. `answer` is its sentence."""
 
     offered: tuple[tuple[str, str], ...]
     request: ComparisonRequest
     questions: tuple[Meeting, ...]
     changes: Changes | None = None
-    part: Part | None = None
-    summary: Row | None = None
+    summary: Mapping[str, Any] = {}
+    answer: str = ""
     notes: tuple[str, ...] = ()
-    transitions: Table | None = None
     ids: array[int] = array("q")
+
+    @property
+    def names(self) -> tuple[str, str]:
+        assert self.changes is not None
+        return self.changes.first.name, self.changes.second.name
+
+    @property
+    def part(self) -> Part:
+        assert self.changes is not None
+        return self.changes.parts[0]
+
+
+class Changed(NamedTuple):
+    """A changed case and what people said on it."""
+
+    case: ChangedCase
+    people: tuple[Opinions, ...]
 
 
 def compared(db: Database, project_id: int, request: ComparisonRequest) -> Comparison:
     """The requested comparison; if the two sides do not share the question, the first question that they do share.
 
-    Loads NumPy and SciPy and resamples, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown
-    context.
+    Loads NumPy and SciPy, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown context.
     """
     from recjudge_tui.domain.selection import Selection
     from recjudge_tui.project import Project
@@ -394,7 +120,6 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
         shared_questions,
         sides_named,
         summary,
-        transitions,
         usual_sides,
     )
     from recjudge_tui.reports.common.segments import about_occasions
@@ -415,111 +140,172 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     asked = next((one for one in shared if (one.protocol, one.aspect) == request.question), shared[0])
     changes = compare_sides(project, sides, selection, (asked,))
     told = about_occasions(summary(changes), request.occasions)
-    adjusted = changes if len(shared) == 1 else compare_sides(project, sides, selection, shared)
-    tested = summary(adjusted).rows[shared.index(asked) if len(shared) > 1 else 0]
+    tested = told.rows[0]
+    if len(shared) > 1:
+        tested = summary(compare_sides(project, sides, selection, shared)).rows[shared.index(asked)]
     return Comparison(
         offered,
         request._replace(question=(asked.protocol, asked.aspect)),
         shared,
         changes,
-        changes.parts[0],
-        told.rows[0] | {name: tested[name] for name in ("p_holm", "p_symmetry_holm")},
+        {**told.rows[0], "p_holm": tested["p_holm"]},
+        told.answer,
         tuple(note for note in told.notes if note_kind(note) != "definition"),
-        about_occasions(transitions(changes), request.occasions),
         array("q", changes.parts[0].cases().tolist()),
     )
 
 
-def listed(_: Database, comparison: Comparison, cell: Cell | None) -> array[int]:
-    """The cases that changed, or those of one cell of the grid."""
-    assert comparison.part is not None
-    return array("q", comparison.part.cases(cell).tolist())
-
-
-def save_cases(db: Database, comparison: Comparison, cell: Cell | None, path: Path) -> tuple[str, ...]:
-    """Write the list; raises as `export_table`."""
-    from recjudge_tui.reports.changes import cases_table
-    from recjudge_tui.reports.common.segments import about_occasions
-
+def changed_rows(db: Database, comparison: Comparison, ids: Sequence[int]) -> list[Changed]:
+    """These cases with the verdicts of both sides and of people."""
     assert comparison.changes is not None
-    table = cases_table(comparison.changes.on(db), cell)
-    return export_table(about_occasions(table, comparison.request.occasions), path)
+    cases = comparison.changes.on(db).listed(comparison.part.meeting, ids)
+    seen = [key for case in cases if (key := case.verdict_b or case.verdict_a) is not None]
+    people = {row.case_id: row.people for row in verdict_rows(db, seen)}
+    return [Changed(case, people.get(case.case_id, ())) for case in cases]
 
 
-def save_diff(lines: tuple[str, ...], path: Path) -> tuple[str, ...]:
-    """Write a unified diff to a new file; raises RecjudgeError when it exists, StoreError when it cannot be written."""
-    if path.suffix.lower() not in DIFF_ENDINGS:
-        raise RecjudgeError(
-            f"no format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            f"Use {' '.join(DIFF_ENDINGS)}.",
-        )
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
-    save_text("".join(f"{safe_text(line)}\n" for line in lines), path)
-    return ()
+# ---- text --------------------------------------------------------------------------------------------------------
 
 
-# ---- grid --------------------------------------------------------------------------------------------------------
+def not_compared(row: Mapping[str, Any], names: tuple[str, str]) -> str:
+    """`940 of 1,200 cases were judged by v3 only and are not compared`; empty where all were."""
+    first, second = (one_line(name, 30) for name in names)
+    parts = (
+        (row["only_a"], f"judged by {first} only"),
+        (row["only_b"], f"judged by {second} only"),
+        (row["failed"], "answered by neither or one, because a call failed"),
+    )
+    outside = [f"{count:,} {what}" for count, what in parts if count]
+    every = row["n"] + sum(count or 0 for count, _ in parts)
+    return f"Not compared, of {quantity(every, 'case')}: {'; '.join(outside)}." if outside else ""
 
 
-_LEAST, _MOST = 5, 9
-_NAME = 18
-_CURSOR = "bold #000000 on #e6c34a"
+def answer_words(case: ChangedCase, label: str, value: float, protocol: str) -> str:
+    """The system that an answer about two lists chooses, else the label or the value."""
+    if compares_lists(protocol) and case.system_b:
+        return "tie" if value == 0 else one_line(case.system_a if value > 0 else case.system_b, 40)
+    return one_line(short_label(label), 40) or f"{value:.3g}"
 
 
-class ChangeGrid(FigureTable):
-    """The number under the cursor is in brackets, because the shade of a cell would hide the cursor."""
+def change_words(case: ChangedCase, protocol: str, symbols: Glyphs) -> str:
+    """`als → cooc`."""
+    said = zip(case.labels, (case.value_a, case.value_b), strict=True)
+    before, now = (answer_words(case, label, value, protocol) for label, value in said)
+    return f"{before} {symbols.to} {now}"
+
+
+def toward(row: Changed, ways: tuple[str, str]) -> tuple[str, str]:
+    """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
+    count = sum(given.n for given in row.people)
+    if count:
+        mean = sum(given.value * given.n for given in row.people) / count
+        nearer = abs(row.case.value_a - mean) - abs(row.case.value_b - mean)
+        return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
+    return ways[row.case.value_b < row.case.value_a], ""
+
+
+def diff_words(prompt: PromptChange, differences: tuple[str, ...], symbols: Glyphs) -> Content:
+    """The settings that differ, then the diff. Each line keeps its sign, and colour only repeats it."""
+    lines = [Content.styled(f"{symbols.dot} {one_line(text, 400)}", "dim") for text in differences]
+    if prompt.note:
+        lines.append(Content.styled(f"{symbols.dot} {one_line(prompt.note, 400)}", "dim"))
+    for at, line in enumerate(prompt.lines):
+        shown = safe_text(line[:_LONGEST_LINE]).replace("\n", " ").replace("\t", "    ")
+        if len(line) > _LONGEST_LINE:
+            shown += f"{symbols.cut} {number(len(line) - _LONGEST_LINE)} more characters"
+        lines.append(Content.styled(shown, "bold" if at < 2 else _LINE_STYLES.get(line[:1], "")))
+    return Content("\n").join(lines)
+
+
+def both_reasonings(
+    names: tuple[str, str], cases: Sequence[CaseDetail | None], width: int, symbols: Glyphs
+) -> Content:
+    """What both sides said, side by side where there is room, else one below the other."""
+    beside = width >= _BESIDE
+    room = (width - 3) // 2 if beside else width
+    columns = [list(_reasoning(name, case, room, symbols)) for name, case in zip(names, cases, strict=True)]
+    if not beside:
+        return Content("\n").join([line for column in columns for line in column])
+    empty = Content("")
+    lines = []
+    for left, right in zip_longest(*columns, fillvalue=empty):
+        gap = " " * max(room - left.cell_length, 0)
+        lines.append(Content.assemble(left, gap, (" │ ", "dim"), right))
+    return Content("\n").join(lines)
+
+
+def _reasoning(name: str, case: CaseDetail | None, width: int, symbols: Glyphs) -> Iterator[Content]:
+    from recjudge_tui.tui.case import head, reasonings
+
+    yield title_rule(one_line(name, max(width - 4, 8)), width, symbols)
+    if case is None:
+        yield Content.styled("a newer verdict has replaced this one", "dim")
+        return
+    yield from (line for part in list(head(case, symbols))[:1] for line in part.wrap(width))
+    for answer in reasonings(case, case.answers, symbols, LONGEST_TEXT):
+        yield Content.styled(fit(answer.title, width, symbols).rstrip(), "bold $accent")
+        yield from (line.rstrip() for part in answer.body for line in part.wrap(width))
+    if not case.answers:
+        yield Content.styled(one_line(case.note, 400) or "(no reasoning)", "dim")
+
+
+# ---- the list ----------------------------------------------------------------------------------------------------
+
+
+class ChangeList(RowList[Changed]):
+    """The changed cases of a comparison; ids are those of cases."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "list", key_display="enter", id="compare.list"),
+        Binding("enter", "open", "case", key_display="enter", id="changes.open")
     ]
 
-    def __init__(self, *, grid_id: str) -> None:
-        super().__init__(
-            id=grid_id,
-            cursor_type="cell",
-            cell_padding=1,
-            cursor_foreground_priority="renderable",
-            cursor_background_priority="renderable",
+    def __init__(self, screen: CompareScreen) -> None:
+        self._comparing = screen
+        columns: tuple[Column[Changed], ...] = (
+            Column("user", lambda row, _: (row.case.user_id, ""), 16, 6, rank=2, middle=True),
+            Column("about", self._about, 36, 10, rank=1),
+            Column("change", self._change, 32, 12, middle=True),
+            Column("people", self._people, 20, 8, rank=3),
+            Column("toward", self._toward, 20, 6),
         )
-        self._lines: list[tuple[str, Sequence[Text]]] = []
-        self._marked = Coordinate(0, 0)
+        super().__init__(columns, screen.read_rows, lambda row: row.case.case_id, id="changes")
 
-    def fill(self, lines: Sequence[tuple[str, Sequence[Text]]]) -> None:
-        """Show other numbers: the name and the cells of each line. The columns have the names of the lines."""
-        stood_on = self.cursor_coordinate
-        self.clear(columns=True)
-        self._lines = list(lines)
-        for place, (name, _) in enumerate(self._lines):
-            head = Text(one_line(name, _MOST), justify="right")
-            # with the brackets of the cursor
-            widest = max(cells[place].cell_len + 2 for _, cells in self._lines)
-            self.add_column(head, width=max(head.cell_len, widest, _LEAST), key=str(place))
-        for name, cells in self._lines:
-            self.add_row(*cells, label=Text(f"{one_line(name, _NAME)} "))
-        if self.is_valid_coordinate(stood_on):
-            self.cursor_coordinate = stood_on
-        # Textual loses the row labels if a cell changes before the table was laid out
-        self.call_after_refresh(self._mark)
+    @property
+    def _protocol(self) -> str:
+        comparison = self._comparing.comparison
+        return "" if comparison is None else comparison.part.meeting.protocol
 
-    def on_data_table_cell_highlighted(self) -> None:
-        self._mark()
+    def heading(self, column: Column[Changed]) -> str:
+        comparison = self._comparing.comparison
+        if column.name == "change" and comparison is not None and comparison.changes is not None:
+            return f" {glyphs().to} ".join(one_line(name, 14) for name in comparison.names)
+        return column.name
 
-    def _mark(self) -> None:
-        before, here = self._marked, self.cursor_coordinate
-        self._marked = here
-        for place in (before, here):
-            if self.is_valid_coordinate(place) and place.row < len(self._lines):
-                text = self._lines[place.row][1][place.column]
-                marked = Text(f"[{text.plain}]", _CURSOR, justify="right")
-                self.update_cell_at(place, marked if place == here else text)
+    def _about(self, row: Changed, _: int) -> tuple[str, str]:
+        case = row.case
+        occasion = [occasion_text(case.occasion)] if case.several_occasions else []
+        return f" {glyphs().dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
+
+    def _change(self, row: Changed, _: int) -> tuple[str, str]:
+        return change_words(row.case, self._protocol, glyphs()), ""
+
+    def _people(self, row: Changed, _: int) -> tuple[str, str]:
+        said = [
+            answer_words(row.case, given.label, given.value, self._protocol)
+            + (f" {glyphs().times}{given.n}" if given.n > 1 else "")
+            for given in row.people
+        ]
+        return ", ".join(said), ""
+
+    def _toward(self, row: Changed, _: int) -> tuple[str, str]:
+        comparison = self._comparing.comparison
+        told: Mapping[str, Any] = {} if comparison is None else comparison.summary
+        return toward(row, (told.get("up_is") or "", told.get("down_is") or ""))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-_DIFF, _LISTED = "prompts.diff", "changed-cases.csv"
 _NOBODY = """Nothing has been judged yet.
 
 Press r, then n, to start a run, and i to import labels."""
@@ -532,26 +318,21 @@ Press m to choose others, or r to start a run."""
 
 
 class CompareScreen(OccasionScreen):
+    AUTO_FOCUS = "ChangeList"
     CSS = """
-    CompareScreen .pane { border: round $primary; border-title-color: $accent; }
-    CompareScreen .pane:focus, CompareScreen .pane:focus-within { border: round $accent; }
-    CompareScreen #grid-pane { height: auto; max-height: 45%; }
-    CompareScreen ChangeGrid { height: auto; max-height: 100%; background: $background;
-                               scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
-    CompareScreen #summary { height: auto; max-height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
-    CompareScreen.-tall #summary { max-height: 12; }
-    CompareScreen #lower { height: 1fr; }
-    CompareScreen #cases-pane { width: 1fr; }
-    CompareScreen #prompt { width: 1fr; padding: 0 1; display: none; scrollbar-size-vertical: 1; }
-    CompareScreen.-prompt #prompt { display: block; }
-    CompareScreen.-prompt #cases-pane { display: none; }
-    CompareScreen.-wide #prompt, CompareScreen.-wide.-prompt #cases-pane { display: block; }
-    CompareScreen.-wide.-same #prompt { display: none; }
-    CompareScreen.-same.-prompt #prompt { display: block; }
-    CompareScreen #none { display: none; height: 1fr; padding: 1 2; }
-    CompareScreen.-none #none { display: block; }
-    CompareScreen.-none #grid-pane, CompareScreen.-none #summary, CompareScreen.-none #lower { display: none; }
-    .-ascii CompareScreen .pane, .-ascii CompareScreen .pane:focus-within { border: ascii $primary; }
+    CompareScreen #answer { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
+    CompareScreen #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
+    CompareScreen.-tall #about { max-height: 6; }
+    CompareScreen ChangeList, CompareScreen Reader { border: round $primary; border-title-color: $accent; }
+    CompareScreen ChangeList:focus, CompareScreen Reader:focus { border: round $accent; }
+    CompareScreen #lower { height: 1fr; layout: vertical; }
+    CompareScreen ChangeList { width: 1fr; height: 1fr; }
+    CompareScreen Reader { width: 1fr; height: 1fr; }
+    CompareScreen.-wide #lower { layout: horizontal; }
+    CompareScreen.-wide ChangeList { width: 56; height: 1fr; }
+    CompareScreen.-huge ChangeList { width: 80; }
+    CompareScreen.-none #lower { display: none; }
+    CompareScreen.-none #answer { max-height: 100%; text-style: none; padding: 1 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "choose", "choose", id="compare.choose"),
@@ -560,13 +341,8 @@ class CompareScreen(OccasionScreen):
         Binding("p", "prompt", "prompts", id="compare.prompt"),
         Binding("e", "export", "export", id="compare.export"),
         Binding("r", "runs", "runs", show=False, id="compare.runs"),
-        Binding("backspace", "all_changed", "all changed cases", show=False, id="compare.all_changed"),
-        Binding(
-            "J", "scroll_text(3)", "scroll the prompts or the notes down", show=False, id="compare.text_down"
-        ),
-        Binding(
-            "K", "scroll_text(-3)", "scroll the prompts or the notes up", show=False, id="compare.text_up"
-        ),
+        Binding("J", "scroll_text(3)", "scroll the text down", show=False, id="compare.text_down"),
+        Binding("K", "scroll_text(-3)", "scroll the text up", show=False, id="compare.text_up"),
         *COMMON,
     ]
 
@@ -574,24 +350,17 @@ class CompareScreen(OccasionScreen):
         super().__init__()
         self.project_id = project_id
         self.comparison: Comparison | None = None
-        self.cell: tuple[str, Cell] | None = None
         self._request = ComparisonRequest()
-        self._live = False
+        self._live = self._prompts = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
         yield self.occasion_bar()
-        yield Static(Content.styled("computing", "dim"), id="none")
-        with Vertical(id="grid-pane", classes="pane"):
-            yield ChangeGrid(grid_id="grid")
-        with VerticalScroll(id="summary", can_focus=False):
-            yield Static(id="summary-text")
+        yield Static(Content.styled("computing", "dim"), id="answer")
+        yield Static(id="about")
         with Horizontal(id="lower"):
-            with Vertical(id="cases-pane", classes="pane"):
-                yield CasesHead()
-                yield ChangeList(self._read, list_id="changes")
-            with VerticalScroll(id="prompt", classes="pane"):
-                yield Static(id="prompt-text")
+            yield ChangeList(self)
+            yield Reader()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -609,67 +378,50 @@ class CompareScreen(OccasionScreen):
         self._compute(self._request._replace(occasions=self.occasions))
 
     def _show(self, comparison: Comparison) -> None:
-        self.comparison = comparison
+        self.comparison, self._request = comparison, comparison.request
         self.occasions_shown()
-        self._request, self.cell = comparison.request, None
-        shared = comparison.changes is not None
-        self.set_class(not shared, "-none")
-        if shared:
-            self._show_grid(comparison)
-            self._show_summary(comparison)
-            self._show_prompt(comparison)
-            self._show_list(comparison.ids)
-            if self.focused is None or not self.focused.display:
-                self.query_one(ChangeGrid).focus()
-        else:
+        self.set_class(comparison.changes is None, "-none")
+        answer, about = self.query_one("#answer", Static), self.query_one("#about", Static)
+        if comparison.changes is None:
             reason = _APART if comparison.request.first else _ALONE if comparison.offered else _NOBODY
-            self.query_one("#none", Static).update(Content(reason))
-            self.set_focus(None)
+            answer.update(Content(reason))
+            about.update("")
+        else:
+            row = comparison.summary
+            same = (
+                f"{quantity(row['n'], 'case')} were judged by both."
+                if row["n"]
+                else one_line(row["note"], 300)
+            )
+            answer.update(Content(one_line(comparison.answer, 400) or same))
+            about.update(Content("\n").join(self._about(comparison)))
+            changes = self.query_one(ChangeList)
+            changes.border_title = Content(f"{number(len(comparison.ids))} changed")
+            changes.show(comparison.ids)
+            self._read_both()
+            changes.focus()
         self.query_one(TopBar).show(right=self._question())
         self.refresh_bindings()
 
-    def _show_grid(self, comparison: Comparison) -> None:
-        assert comparison.part is not None
-        names = " to ".join(one_line(name, 24) for name in self._names(comparison))
-        title = f"{names}: before (down), now (across)"
-        self.query_one("#grid-pane").border_title = Content(one_line(title, max(self.size.width - 6, 20)))
-        self.query_one(ChangeGrid).fill(grid_cells(comparison.part) if comparison.part.levels else [])
+    def _about(self, comparison: Comparison) -> Iterator[Content]:
+        """What is not compared, the test of several questions, and notes about these data."""
+        row, dot = comparison.summary, glyphs().dot
+        if left_out := not_compared(row, comparison.names):
+            yield Content(left_out)
+        if len(comparison.questions) > 1 and isinstance(p := row["p_holm"], float):
+            value = "p < .001" if p < 0.001 else f"p {p:.3f}"
+            yield Content(f"{value} with Holm's correction for {len(comparison.questions)} questions")
+        for note in dict.fromkeys(filter(None, (row["note"], *comparison.notes[:_MOST_NOTES]))):
+            yield Content.styled(f"{dot} {one_line(note, 300)}", "dim")
 
     def _question(self) -> str:
         """The question of the comparison, for the top line."""
         comparison = self.comparison
-        if comparison is None or comparison.part is None:
+        if comparison is None or comparison.changes is None:
             return ""
         asked = comparison.part.meeting
         more = f" ({len(comparison.questions)} questions)" if len(comparison.questions) > 1 else ""
         return one_line(f"{asked.protocol} {asked.aspect}", 40) + more
-
-    def _names(self, comparison: Comparison) -> tuple[str, str]:
-        assert comparison.changes is not None
-        return comparison.changes.first.name, comparison.changes.second.name
-
-    def _show_summary(self, comparison: Comparison) -> None:
-        assert comparison.summary is not None
-        symbols = glyphs()
-        lines = summary_words(comparison.summary, self._names(comparison), len(comparison.questions), symbols)
-        lines += [Content.styled(f"{symbols.dot} {one_line(note, 300)}", "dim") for note in comparison.notes]
-        self.query_one("#summary-text", Static).update(Content("\n").join(lines))
-        self.query_one("#summary").scroll_home(animate=False)
-
-    def _show_prompt(self, comparison: Comparison) -> None:
-        assert comparison.changes is not None
-        changes = comparison.changes
-        # no difference to show: the list takes the whole width until the user opens the prompts
-        self.set_class(not changes.prompt.lines and not changes.differences, "-same")
-        pane = self.query_one("#prompt")
-        prompts = [name for name in (changes.prompt.first, changes.prompt.second) if name]
-        pane.border_title = Content(
-            one_line(f"Prompts {' to '.join(dict.fromkeys(prompts))}" if prompts else "Prompts", 60)
-        )
-        self.query_one("#prompt-text", Static).update(
-            diff_words(changes.prompt, changes.differences, glyphs())
-        )
-        pane.scroll_home(animate=False)
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -683,46 +435,43 @@ class CompareScreen(OccasionScreen):
         self.query_one(TopBar).show(right=self._question())
         self.occasions_refused()
         if self.comparison is None:
-            self.query_one("#none", Static).update(Content("No comparison. Press m to choose the raters."))
+            self.query_one("#answer", Static).update(Content("No comparison. Press m to choose the raters."))
 
-    # ---- the list
+    # ---- the list, and what both said
 
-    def _read(self, ids: Sequence[int]) -> list[ChangedCase]:
-        comparison = self.comparison
-        if comparison is None or comparison.changes is None or comparison.part is None:
+    def read_rows(self, ids: Sequence[int]) -> list[Changed]:
+        if self.comparison is None or self.comparison.changes is None:
             return []
-        return comparison.changes.on(self.host.db).listed(comparison.part.meeting, ids)
+        return changed_rows(self.host.db, self.comparison, ids)
 
-    def _show_list(self, ids: array[int]) -> None:
-        name = self.cell[0] if self.cell else "changed"
-        pane = self.query_one("#cases-pane")
-        pane.border_title = Content(f"{number(len(ids))} {name}")
-        pane.border_subtitle = Content("backspace: all changed cases" if self.cell else "")
-        part = self.comparison.part if self.comparison else None
-        self.query_one(ChangeList).show(ids, ordered=part is None or part.ordered)
-
-    @on(DataTable.CellSelected)
-    def _list_cell(self, event: DataTable.CellSelected) -> None:
-        comparison = self.comparison
-        if comparison is None or comparison.part is None:
+    @on(RowList.Moved)
+    def _read_both(self) -> None:
+        row, comparison = self.query_one(ChangeList).cursor_row, self.comparison
+        if comparison is None or comparison.changes is None or self._prompts:
             return
-        self.remove_class("-prompt")
-        self.cell = cell_at(comparison.part, event.coordinate.row, event.coordinate.column)
-        self._list(comparison)
-        self.query_one(ChangeList).focus()
+        reader = self.query_one(Reader)
+        if row is None:
+            reader.border_title = Content("nothing changed")
+            reader.show(lambda _: Content(""))
+            return
 
-    def _list(self, comparison: Comparison) -> None:
-        cell = self.cell[1] if self.cell else None
-        self.background.start("list", partial(listed, comparison=comparison, cell=cell), self._show_list)
+        def read(db: Database) -> list[CaseDetail | None]:
+            from recjudge_tui.tui.case import read_case
 
-    def action_all_changed(self) -> None:
-        if self.cell is not None and self.comparison is not None:
-            self.cell = None
-            self._list(self.comparison)
+            keys = (row.case.verdict_a, row.case.verdict_b)
+            return [None if key is None else read_case(db, key) for key in keys]
 
-    @on(ChangeList.Opened)
-    def _open_case(self, message: ChangeList.Opened) -> None:
-        self._open_cases((message.case_id,), f"case {case_number(message.case_id)}", "")
+        def show(cases: list[CaseDetail | None]) -> None:
+            reader.border_title = Content(f"case {case_number(row.case.case_id)}")
+            reader.show(lambda width: both_reasonings(comparison.names, cases, width, glyphs()))
+
+        self.background.start("case", read, show)
+
+    @on(RowList.Opened)
+    def _open_case(self) -> None:
+        case = self.query_one(ChangeList).cursor_id
+        if case is not None:
+            self._open_cases((case,), f"case {case_number(case)}", "")
 
     def action_cases(self) -> None:
         """Opens all listed cases, with the verdicts of both sides."""
@@ -732,11 +481,9 @@ class CompareScreen(OccasionScreen):
             return
         changes = comparison.changes
         judges = tuple(whole_term("judge", side.rater) for side in (changes.first, changes.second))
-        assert comparison.part is not None
         aspect = Term("aspect", ":", comparison.part.meeting.aspect)
-        occasions = occasion_terms(comparison.request.occasions)
-        name = f"{' to '.join(self._names(comparison))}: {self.cell[0] if self.cell else 'changed'}"
-        self._open_cases(tuple(ids), name, VerdictFilter((*judges, aspect, *occasions)).text())
+        terms = (*judges, aspect, *occasion_terms(comparison.request.occasions))
+        self._open_cases(tuple(ids), f"{' to '.join(comparison.names)}: changed", VerdictFilter(terms).text())
 
     def _open_cases(self, cases: tuple[int, ...], name: str, filter_text: str) -> None:
         from recjudge_tui.tui.triage import CasesScreen
@@ -746,31 +493,26 @@ class CompareScreen(OccasionScreen):
     # ---- other keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("swap", "cases", "prompt", "export", "scroll_text", "all_changed"):
+        if action in ("swap", "cases", "prompt", "export", "scroll_text"):
             return self.comparison is not None and self.comparison.changes is not None and self.takes_keys
         if action == "choose":
             return self.comparison is not None and len(self.comparison.offered) > 1 and self.takes_keys
         return super().check_action(action, parameters)
 
     def action_choose(self) -> None:
-        from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
-
         comparison = self.comparison
         if comparison is None:
             return
-        questions = [
-            (str(at), f"{pair.protocol} {pair.aspect}") for at, pair in enumerate(comparison.questions)
-        ]
+        request, offered = comparison.request, comparison.offered
         keys = [(pair.protocol, pair.aspect) for pair in comparison.questions]
-        here = str(keys.index(comparison.request.question)) if comparison.request.question in keys else "0"
+        questions = [(str(at), " ".join(key)) for at, key in enumerate(keys)]
+        here = str(keys.index(request.question)) if request.question in keys else "0"
         picks = (
-            ChoiceField("first", "from", comparison.offered, comparison.request.first),
-            ChoiceField(
-                "second", "to", comparison.offered, comparison.request.second or comparison.offered[-1][0]
-            ),
+            ChoiceField("first", "from", offered, request.first),
+            ChoiceField("second", "to", offered, request.second or offered[-1][0]),
             ChoiceField("question", "question", questions, here),
         )
-        self.app.push_screen(ChoiceForm(picks), partial(self._chosen, keys=keys))
+        self.app.push_screen(choice_form(*picks), partial(self._chosen, keys=keys))
 
     def _chosen(self, chosen: dict[str, str] | None, keys: list[tuple[str, str]]) -> None:
         if chosen is not None:
@@ -781,50 +523,55 @@ class CompareScreen(OccasionScreen):
         self._compute(self._request._replace(first=self._request.second, second=self._request.first))
 
     def action_prompt(self) -> None:
-        """Switch to the prompts and back; in a wide window they are beside the list anyway."""
-        away = self.query_one("#prompt").has_focus
-        self.set_class(not away, "-prompt")
-        self.query_one(ChangeList if away else "#prompt").focus()
+        """The prompts and settings that differ, in place of what both said, and back."""
+        self._prompts = not self._prompts
+        if not self._prompts or self.comparison is None or self.comparison.changes is None:
+            self._read_both()
+            return
+        changes, reader = self.comparison.changes, self.query_one(Reader)
+        prompts = [name for name in (changes.prompt.first, changes.prompt.second) if name]
+        reader.border_title = Content(
+            one_line(" ".join(["Prompts", " to ".join(dict.fromkeys(prompts))]), 60)
+        )
+        reader.show(lambda _: diff_words(changes.prompt, changes.differences, glyphs()))
 
     def action_scroll_text(self, lines: int) -> None:
-        prompt = self.query_one("#prompt")
-        (prompt if prompt.display else self.query_one("#summary")).scroll_relative(y=lines, animate=False)
+        self.query_one(Reader).scroll_relative(y=lines, animate=False)
 
     def action_step_back(self) -> None:
-        if self.has_class("-prompt"):
-            self.remove_class("-prompt")
-            self.query_one(ChangeList).focus()
-        elif self.cell is not None:
-            self.action_all_changed()
+        if self._prompts:
+            self.action_prompt()
         else:
             self.action_leave()
 
-    # ---- export
-
     def action_export(self) -> None:
-        name, what = "transitions.csv", "transitions"
-        if self.query_one("#prompt").has_focus:
-            name, what = _DIFF, "differences of the prompts"
-        elif self.query_one(ChangeList).has_focus:
-            name, what = _LISTED, "cases listed"
-        hint = format_hint(f"The {what} are")
-        if name == _DIFF:
-            hint = f"The {what} are written to this file: {' '.join(DIFF_ENDINGS)}"
-        comparison, cell = self.comparison, self.cell[1] if self.cell else None
-        if comparison is not None and comparison.changes is not None:
-            self.ask_file(name, hint, partial(_write, comparison=comparison, cell=cell, name=name, what=what))
+        comparison = self.comparison
+        if comparison is None or comparison.changes is None:
+            return
+        if self._prompts:
+            hint = f"The differences of the prompts are written to this file: {' '.join(DIFF_ENDINGS)}"
+            self.ask_file("prompts.diff", hint, partial(save_diff, lines=comparison.changes.prompt.lines))
+        else:
+            write = partial(save_cases, comparison=comparison)
+            self.ask_file("changed-cases.csv", format_hint("The cases listed are"), write)
 
 
-def _write(
-    db: Database, path: Path, comparison: Comparison, cell: Cell | None, name: str, what: str
-) -> WrittenFile:
-    """Write a file; `name` is the proposed file name, which also says what to write."""
+DIFF_ENDINGS = (".diff", ".patch")
+
+
+def save_diff(_: Database, path: Path, lines: tuple[str, ...]) -> WrittenFile:
+    """Write a unified diff; raises UsageError for another ending, StoreError when it cannot be written."""
+    if path.suffix.lower() not in DIFF_ENDINGS:
+        follows = "The format follows the ending of the file name."
+        raise UsageError(f"no format for “{path.name}”", follows, f"Use {' '.join(DIFF_ENDINGS)}.")
+    return write_text(path, "".join(f"{safe_text(line)}\n" for line in lines), "Differences")
+
+
+def save_cases(db: Database, path: Path, comparison: Comparison) -> WrittenFile:
+    """Write the list; raises as `export_table`."""
+    from recjudge_tui.reports.changes import cases_table
+    from recjudge_tui.reports.common.segments import about_occasions
+
     assert comparison.changes is not None
-    assert comparison.transitions is not None
-    if name == _DIFF:
-        notes = save_diff(comparison.changes.prompt.lines, path)
-    elif name == _LISTED:
-        notes = save_cases(db, comparison, cell, path)
-    else:
-        notes = export_table(comparison.transitions, path)
-    return WrittenFile(path, what[:1].upper() + what[1:], notes)
+    table = about_occasions(cases_table(comparison.changes.on(db)), comparison.request.occasions)
+    return WrittenFile(path, quantity(len(table.rows), "case"), export_table(table, path))

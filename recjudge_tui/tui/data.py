@@ -27,7 +27,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
-from recjudge_tui.tui.screens import COMMON, FilterBar, ImportScreen, Windows
+from recjudge_tui.tui.row_list import Windows
+from recjudge_tui.tui.screens import COMMON, FilterBar, ImportScreen
 from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, fit, glyphs, number
 
 # ---- window table ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -10,18 +10,20 @@ from textual import events, on
 from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.widgets import DialogHint, FittedScreen, ascii_wanted, key_hint
+from recjudge_tui.tui.widgets import DialogHint, FittedScreen, Options, key_hint, move_cursor
+from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
 
@@ -54,7 +56,7 @@ class ErrorDialog(Dialog[None]):
     """The error, its cause and the next step. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close")
     ]
 
     def __init__(self, error: RecjudgeError) -> None:
@@ -68,8 +70,8 @@ class ErrorDialog(Dialog[None]):
                 yield Static(plain(self.error.title), classes="error-title")
                 if self.error.cause:
                     yield Static(plain(self.error.cause), classes="error-cause")
-                if self.error.next_step:
-                    yield Static(plain(self.error.next_step), classes="error-step")
+                if step := self.error.next_step or advice(self.app, self.error.step):
+                    yield Static(plain(step), classes="error-step")
             yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
 
 
@@ -96,12 +98,19 @@ class Confirm(Dialog[bool]):
         self.dismiss(answer)
 
 
+class Line(Input):
+    """An input that keeps all lines that are pasted, as one; the toolkit's own keeps the first."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.insert_text_at_cursor(" ".join(event.text.split()))
+
+
 class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="ask.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
 
     def __init__(self, title: str, hint: str, value: str = "", placeholder: str = "") -> None:
         super().__init__()
@@ -110,7 +119,7 @@ class AskLine(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
-            yield Input(
+            yield Line(
                 value=one_line(self._value),
                 placeholder=self._placeholder,
                 compact=True,
@@ -128,7 +137,7 @@ class Notice(Dialog[None]):
     """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close"),
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
     ]
 
     def __init__(self, title: str, text: str) -> None:
@@ -203,57 +212,110 @@ class Choice(Widget, can_focus=True):
             self.post_message(self.Changed(self, chosen))
 
     def render(self) -> Content:
-        left, right = ("<", ">") if ascii_wanted() else ("‹", "›")
         shown = one_line(dict(self._options)[self.value], max(self.content_size.width - 4, 4))
         mark = "bold $accent" if len(self._options) > 1 else "dim"
-        return Content.assemble((left, mark), f" {shown} ", (right, mark))
+        return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
 
 
-# ---- choice form -------------------------------------------------------------------------------------------------
+# ---- palette -----------------------------------------------------------------------------------------------------
 
 
-_SHOWN = 44
+class Command(NamedTuple):
+    """A line of the palette. `key` is empty if no key does the same; `words` find it, too."""
+
+    group: str
+    title: str
+    key: str
+    run: Callable[[], object]
+    words: str = ""
 
 
-class ChoiceField(NamedTuple):
-    """`options` are (value, text shown); `value` is the current one."""
+class Palette(Dialog[Command | None]):
+    """`Palette(commands)`: a search, and the commands that match it, by group."""
 
-    name: str
-    label: str
-    options: Sequence[tuple[str, str]]
-    value: str
-
-
-class ChoiceForm(Dialog[dict[str, str] | None]):
-    """Returns the chosen value of each field by its name, or None when the user cancels."""
-
-    CSS = """
-    ChoiceForm .row { height: 1; }
-    ChoiceForm .row Label { width: 12; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "show", id="figures.accept"),
-        Binding("down,j", "app.focus_next", "next", show=False, id="figures.down"),
-        Binding("up,k", "app.focus_previous", "previous", show=False, id="figures.up"),
-        Binding("escape,q,m", "dismiss(None)", "cancel", key_display="esc", id="figures.cancel"),
+        Binding("escape", "dismiss(None)", "close", id="palette.close"),
+        Binding("down", "move(1)", "next", show=False, id="palette.down"),
+        Binding("up", "move(-1)", "previous", show=False, id="palette.up"),
+        Binding("pagedown", "page(1)", "page down", show=False, id="palette.page_down"),
+        Binding("pageup", "page(-1)", "page up", show=False, id="palette.page_up"),
     ]
 
-    def __init__(self, fields: Sequence[ChoiceField]) -> None:
+    def __init__(self, commands: Sequence[Command], title: str = "Commands") -> None:
         super().__init__()
-        self._choice_fields = [field for field in fields if field.options]
+        self._title = title
+        self._commands = tuple(commands)
+        self._shown: tuple[Command, ...] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = Content("Shown")
-            for field in self._choice_fields:
-                options = [(value, one_line(text, _SHOWN)) for value, text in field.options]
-                with Horizontal(classes="row"):
-                    yield Label(Content(field.label))
-                    yield Choice(options, field.value, field_id=f"choice-{field.name}")
-            yield DialogHint("← → choose   ↑ ↓ field   enter show   esc cancel")
+            box.border_title = Content(self._title)
+            yield Input(placeholder="search", compact=True, id="palette-search")
+            listed = Options(id="palette-list", compact=True)
+            listed.can_focus = False
+            yield listed
 
-    def action_accept(self) -> None:
-        chosen = {
-            field.name: self.query_one(f"#choice-{field.name}", Choice).value for field in self._choice_fields
-        }
-        self.dismiss(chosen)
+    def on_resize(self) -> None:
+        self._list()
+
+    @on(Input.Changed)
+    def _list(self) -> None:
+        words = self.query_one(Input).value.casefold().split()
+        groups = dict.fromkeys(command.group for command in self._commands)
+        self._shown = tuple(
+            command
+            for group in groups
+            for command in self._commands
+            if command.group == group and all(word in _searched(command) for word in words)
+        )
+        listed = self.query_one(Options)
+        room = max(self.query_one(".dialog").content_size.width - 5, 20)
+        listed.clear_options()
+        before = ""
+        for at, command in enumerate(self._shown):
+            if command.group != before:
+                before = command.group
+                listed.add_option(Option(Content.styled(before, "bold $accent"), disabled=True))
+            listed.add_option(Option(_command_line(command, room), id=str(at)))
+        if not self._shown:
+            listed.add_option(Option(Content("nothing matches"), disabled=True))
+        listed.action_first()
+        if (best := _best(self._shown, words)) is not None:
+            listed.highlighted = listed.get_option_index(str(best))
+
+    def action_move(self, rows: int) -> None:
+        move_cursor(self.query_one(Options), rows)
+
+    def action_page(self, pages: int) -> None:
+        for _ in range(10):
+            self.action_move(pages)
+
+    @on(Input.Submitted)
+    def _accept(self) -> None:
+        listed = self.query_one(Options)
+        chosen = listed.highlighted
+        self._choose(listed.get_option_at_index(chosen).id if chosen is not None else None)
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, message: OptionList.OptionSelected) -> None:
+        self._choose(message.option.id)
+
+    def _choose(self, place: str | None) -> None:
+        if place is not None and int(place) < len(self._shown):
+            self.dismiss(self._shown[int(place)])
+
+
+def _searched(command: Command) -> str:
+    return f"{command.group} {command.title} {command.words}".casefold()
+
+
+def _best(shown: Sequence[Command], words: Sequence[str]) -> int | None:
+    """The index of the shortest title that begins with the typed text; None if none does."""
+    wanted = " ".join(words)
+    begin = [at for at, command in enumerate(shown) if command.title.casefold().startswith(wanted)]
+    return min(begin, key=lambda at: len(shown[at].title)) if wanted and begin else None
+
+
+def _command_line(command: Command, room: int) -> Content:
+    gap = max(room - cell_len(command.title) - cell_len(command.key), 1)
+    return Content.assemble(f"  {command.title}", " " * gap, (command.key, "bold"))

@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Row, note_kind
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
@@ -38,7 +36,6 @@ from recjudge_tui.reports.figures.marks import (
     Figure,
     Forest,
     Grid,
-    GridCell,
     Lines,
     Mark,
     Marks,
@@ -50,26 +47,22 @@ from recjudge_tui.reports.figures.marks import (
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.dialogs import ChoiceField
-from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile, export_table
+from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, export_table
 from recjudge_tui.tui.widgets import (
     ABOVE,
     BELOW,
     COUNTS,
     ClickText,
     DetailsPane,
-    FigureTable,
     Glyphs,
     KeyLine,
     TopBar,
-    clickable,
     fit,
     glyphs,
     interval,
-    is_ascii,
     middle,
     number,
-    shaded,
+    shade,
     stacked,
     tick,
 )
@@ -85,16 +78,6 @@ _MARGIN = 0.08
 _DOTTED = 4
 # braille: the bit of each dot of a cell (two by four)
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
-
-
-class Axes(NamedTuple):
-    """The titles of the axes. `level`: a dotted line at this y; `diagonal`: a dotted line from (0, 0) to (1, 1), which
-    are then the ends of both axes."""
-
-    x: str
-    y: str
-    level: float | None = None
-    diagonal: bool = False
 
 
 class _Sheet:
@@ -117,114 +100,82 @@ class _Sheet:
         return Content.assemble(*self._cells[row])
 
 
-def scatter(
-    points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs
-) -> Content:
-    """Named points in `width` x `height` cells; the chosen one has another glyph and its name in brackets.
+def plot(marks: Scatter | Lines, chosen: int, width: int, height: int) -> Content:
+    """Points in `width` x `height` cells, joined by lines if the marks are. The chosen one has another glyph, and its name
+    in brackets. Needs at least one point.
 
-    A name that would cover another one is left out. Needs at least one point, and every y must be defined.
+    Points that are not joined have their names beside them, a name that would cover another one left out. A single line has
+    the names of its points below. Of several lines each has its name at its end, and only the chosen point shows its
+    interval; changes have a line down to their name below the axis.
     """
-    place = _Scale(points, width, height, axes)
+    points = _points(marks)
+    changes = marks.changes if isinstance(marks, Lines) else {}
+    groups: list[str] = []
+    if isinstance(marks, Lines):
+        several = not marks.joined and not marks.front and len({point.group for point in points}) > 1
+        groups = list(dict.fromkeys(point.group for point in points)) if several else [""]
+    level, diagonal = _level(marks), isinstance(marks, Lines) and bool(marks.diagonal)
+    place = _Scale(points, width, height - bool(changes), None if level is None else level.value, diagonal)
     sheet = _Sheet(place.columns, place.rows)
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    for point in points:
-        _range(sheet, place, point, look)
-    order = sorted(range(len(points)), key=lambda at: at == chosen)
-    _put_points(sheet, place, points, order, look)
-    for at in reversed(order):
+    dotted = [[(0.0, 0.0), (1.0, 1.0)]] if diagonal else []
+    dotted += [[(x, level.value) for x in place.x]] if level is not None else []
+    dotted += [[(at, place.y[0]), (at, place.y[1])] for at in changes]
+    for corners in dotted:
+        _line(sheet, place, corners, _DOTTED, "dim")
+    bright = points[chosen].group if len(groups) > 1 else ""
+    for name in sorted(groups, key=lambda name: name == bright):
+        own = [(p.x, p.value or 0.0) for p in points if len(groups) == 1 or p.group == name]
+        _line(sheet, place, own, style="$accent" if name == bright else "dim")
+    shown = [chosen] if len(groups) > 1 else sorted(range(len(points)), key=lambda at: at == chosen)
+    for at in shown:
+        _range(sheet, place, points[at])
+    for at in shown:
+        column, row = place.column(points[at].x), place.row(points[at].value or 0.0)
+        sheet.put(column, row, "◉" if at == chosen else "●", "bold $warning" if at == chosen else "$accent")
+    for at in reversed(shown) if not groups else ():
         _name(sheet, place, points[at], at == chosen)
-    return _framed(sheet, place, axes, look, _ends(place))
-
-
-def curve(points: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs) -> Content:
-    """A line through the points, each with its interval drawn vertically.
-
-    The ticks are the names of the points, or else their x; with a diagonal they are the ends of the axis.
-    """
-    place = _Scale(points, width, height, axes)
-    sheet = _Sheet(place.columns, place.rows)
-    if axes.diagonal:
-        _line(sheet, place, ((0, 0), (1, 1)), look, _DOTTED, "dim")
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    _line(sheet, place, [(point.x, point.value or 0.0) for point in points], look)
-    for point in points:
-        _range(sheet, place, point, look)
-    _put_points(sheet, place, points, sorted(range(len(points)), key=lambda at: at == chosen), look)
-    ticks = [
-        (place.column(point.x), one_line(point.name, 12) or f"{point.x:g}", at == chosen)
-        for at, point in enumerate(points)
-    ]
-    return _framed(sheet, place, axes, look, _ends(place) if axes.diagonal else ticks)
-
-
-def lines(
-    points: Sequence[Mark],
-    marks: Lines,
-    chosen: int,
-    axes: Axes,
-    width: int,
-    height: int,
-    look: Glyphs,
-) -> Content:
-    """A line for each group of points over the periods, with its name at its end; only the chosen point shows its
-    interval, and its group is the bright one. Changes have a line down to their name below the axis."""
-    place = _Scale(points, width, height - bool(marks.changes), axes)
-    sheet = _Sheet(place.columns, place.rows)
-    for at in marks.changes:
-        _line(sheet, place, [(at, place.y[0]), (at, place.y[1])], look, _DOTTED, "dim")
-    if axes.level is not None:
-        _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
-    bright = points[chosen].group
-    for name in sorted(dict.fromkeys(point.group for point in points), key=lambda name: name == bright):
-        own = [point for point in points if point.group == name]
-        _line(
-            sheet,
-            place,
-            [(p.x, p.value or 0.0) for p in own],
-            look,
-            style="$accent" if name == bright else "dim",
-        )
-    _range(sheet, place, points[chosen], look)
-    _put_points(sheet, place, points[chosen : chosen + 1], [0], look)
-    for name in dict.fromkeys(point.group for point in points):
+    for name in groups if len(groups) > 1 else ():
         last = [point for point in points if point.group == name][-1]
         _name(sheet, place, replace(last, name=name), name == bright)
-    ticks = [
-        (place.column(at), one_line(name, 12), at == points[chosen].x) for at, name in enumerate(marks.ticks)
-    ]
-    drawn = _framed(sheet, place, axes, look, ticks)
-    if not marks.changes:
+    if len(groups) > 1 and isinstance(marks, Lines):
+        here = points[chosen].x
+        ticks = [(place.column(at), one_line(name, 12), at == here) for at, name in enumerate(marks.ticks)]
+    elif diagonal or not groups:
+        ticks = [(place.column(x), tick(x), False) for x in (place.x[0], sum(place.x) / 2, place.x[1])]
+    else:
+        ticks = [
+            (place.column(point.x), one_line(point.name, 12) or f"{point.x:g}", at == chosen)
+            for at, point in enumerate(points)
+        ]
+    drawn = _framed(sheet, place, _titles(marks), ticks)
+    if not changes:
         return drawn
-    arrow = "^" if is_ascii(look) else "↑"
     # the newest first, because a name that would cover another one is left out; the note below the plot has them all
     names = [
-        (place.column(at), f"{arrow} {one_line(name, 30)}", at == points[chosen].x)
-        for at, name in sorted(marks.changes.items(), reverse=True)
+        (place.column(at), f"↑ {one_line(name, 30)}", at == points[chosen].x)
+        for at, name in sorted(changes.items(), reverse=True)
         if cell_len(name) == len(name)
     ]
     return Content("\n").join([drawn, Content.assemble(" " * _GUTTER, _ticks(place, names).rstrip())])
 
 
-def _put_points(
-    sheet: _Sheet, place: _Scale, points: Sequence[Mark], order: Sequence[int], look: Glyphs
-) -> None:
-    """Draws the points in this order; the last one is the chosen one."""
-    for at in order:
-        chosen = at == order[-1]
-        column, row = place.column(points[at].x), place.row(points[at].value or 0.0)
-        sheet.put(column, row, _glyph(chosen, look), _style(chosen))
+def _titles(marks: Scatter | Lines) -> tuple[str, str]:
+    y = f"{marks.y}, {marks.interval}" if marks.interval else marks.y
+    if isinstance(marks, Lines) and marks.diagonal:
+        return f"{marks.x}, {marks.front}", f"{y}; dotted: {marks.diagonal}"
+    return marks.x, y
 
 
 class _Scale:
     """Maps values to cells, with a margin on all sides."""
 
-    def __init__(self, points: Sequence[Mark], width: int, height: int, axes: Axes) -> None:
+    def __init__(
+        self, points: Sequence[Mark], width: int, height: int, level: float | None, diagonal: bool
+    ) -> None:
         self.columns = max(width - _GUTTER - 1, _FEWEST_COLUMNS)
         self.rows = max(height - 3, _FEWEST_ROWS)
-        self.x = (0.0, 1.0) if axes.diagonal else _bounds([point.x for point in points])
-        self.y = (0.0, 1.0) if axes.diagonal else _bounds(axis(points, axes.level))
+        self.x = (0.0, 1.0) if diagonal else _bounds([point.x for point in points])
+        self.y = (0.0, 1.0) if diagonal else _bounds(axis(points, level))
 
     def column(self, x: float) -> int:
         return round((x - self.x[0]) / (self.x[1] - self.x[0]) * (self.columns - 1))
@@ -246,26 +197,14 @@ def _bounds(values: Sequence[float]) -> tuple[float, float]:
     return max(low - margin, 0.0) if low >= 0 else low - margin, high + margin
 
 
-def _glyph(chosen: bool, look: Glyphs) -> str:
-    if is_ascii(look):
-        return "@" if chosen else "o"
-    return "◉" if chosen else "●"
-
-
-def _style(chosen: bool) -> str:
-    return "bold $warning" if chosen else "$accent"
-
-
-def _range(sheet: _Sheet, place: _Scale, point: Mark, look: Glyphs) -> None:
+def _range(sheet: _Sheet, place: _Scale, point: Mark) -> None:
     if point.low is None or point.high is None:
         return
-    top, line, bottom = ("-", "|", "-") if is_ascii(look) else ("┬", "│", "┴")
     column, first, last = place.column(point.x), place.row(point.high), place.row(point.low)
-    up, down = ("^", "v") if is_ascii(look) else ("▴", "▾")
     # an end beyond the axis is an arrow
-    ends = ((first, top, up, max(first, 0)), (last, bottom, down, min(last, place.rows - 1)))
+    ends = ((first, "┬", "▴", max(first, 0)), (last, "┴", "▾", min(last, place.rows - 1)))
     for row in range(ends[0][3], ends[1][3] + 1):
-        sheet.put(column, row, line, "dim")
+        sheet.put(column, row, "│", "dim")
     for end, cap, arrow, at in ends if last > first else ():
         sheet.put(column, at, cap if at == end else arrow, "dim")
 
@@ -291,7 +230,6 @@ def _line(
     sheet: _Sheet,
     place: _Scale,
     corners: Sequence[tuple[float, float]],
-    look: Glyphs,
     every: int = 1,
     style: str = "$accent",
 ) -> None:
@@ -304,34 +242,30 @@ def _line(
             x, y = round(x0 + (x1 - x0) * step / steps), round(y0 + (y1 - y0) * step / steps)
             cells[x // 2, y // 4] = cells.get((x // 2, y // 4), 0) | _DOTS[x % 2][y % 4]
     for (column, row), bits in cells.items():
-        sheet.put(column, row, "." if is_ascii(look) else chr(0x2800 + bits), style)
-
-
-def _ends(place: _Scale) -> list[tuple[int, str, bool]]:
-    middle = sum(place.x) / 2
-    return [(place.column(x), tick(x), False) for x in (place.x[0], middle, place.x[1])]
+        sheet.put(column, row, chr(0x2800 + bits), style)
 
 
 def _framed(
-    sheet: _Sheet, place: _Scale, axes: Axes, look: Glyphs, ticks: Sequence[tuple[int, str, bool]]
+    sheet: _Sheet,
+    place: _Scale,
+    titles: tuple[str, str],
+    ticks: Sequence[tuple[int, str, bool]],
 ) -> Content:
     """The drawing with its axes, their titles and their ticks."""
-    side, corner, floor = ("|", "+", "-") if is_ascii(look) else ("┤", "└", "─")
     rows = place.rows
     marked = {0: place.y[1], rows // 2: place.y[1] - (place.y[1] - place.y[0]) * (rows // 2) / (rows - 1),
               rows - 1: place.y[0]}  # fmt: skip
-    lines = [Content.styled(one_line(axes.y, 60), "dim")]
+    x, y = (one_line(title, most) for title, most in zip(titles, (30, 60), strict=True))
+    lines = [Content.styled(y, "dim")]
     for row in range(rows):
         label = tick(marked[row]) if row in marked else ""
-        lines.append(Content.assemble((f"{label:>{_GUTTER - 1}} {side}", "dim"), sheet.line(row)).rstrip())
-    lines.append(Content.styled(" " * _GUTTER + corner + floor * place.columns, "dim"))
-    name = one_line(axes.x, 30)
+        lines.append(Content.assemble((f"{label:>{_GUTTER - 1}} ┤", "dim"), sheet.line(row)).rstrip())
+    lines.append(Content.styled(" " * _GUTTER + "└" + "─" * place.columns, "dim"))
     end = Content.assemble(" " * _GUTTER, _ticks(place, ticks).rstrip(), ("  ", ""))
-    if end.cell_length + cell_len(name) <= _GUTTER + 1 + place.columns:
-        end = Content.assemble(end, (name, "dim"))
-        lines.append(end)
+    if end.cell_length + cell_len(x) <= _GUTTER + 1 + place.columns:
+        lines.append(Content.assemble(end, (x, "dim")))
     else:
-        lines[0] = Content.styled(f"{one_line(axes.y, 60)} by {name}", "dim")
+        lines[0] = Content.styled(f"{y} by {x}", "dim")
         lines.append(end.rstrip())
     return Content("\n").join(lines)
 
@@ -352,7 +286,6 @@ def _ticks(place: _Scale, ticks: Sequence[tuple[int, str, bool]]) -> Content:
 
 
 _SHADES = ("█", "▓", "▒", "░", "▚", "▞", "▤", "▥")
-_ASCII_SHADES = ("#", "=", "+", "-", "o", "x", "*", "%")
 _STYLES = ("$accent", "$success", "$warning", "$error")
 _NAME = 26
 _FEWEST = 10
@@ -363,8 +296,7 @@ def bars(marks: Bars, chosen: int, width: int, height: int, look: Glyphs) -> Con
 
     If there are more bars than lines, only those around the chosen one are shown.
     """
-    shades = _ASCII_SHADES if is_ascii(look) else _SHADES
-    looks = [(shades[at % len(shades)], _STYLES[at % len(_STYLES)]) for at in range(len(marks.parts))]
+    looks = [(_SHADES[at % len(_SHADES)], _STYLES[at % len(_STYLES)]) for at in range(len(marks.parts))]
     names = _names(list(marks.bars), chosen, look, width)
     counts = [f"n={number(next(iter(parts.values())).n)}" for parts in marks.bars.values()]
     room = max(width - cell_len(names[0]) - max(map(cell_len, counts)) - 2, _FEWEST)
@@ -379,8 +311,8 @@ def bars(marks: Bars, chosen: int, width: int, height: int, look: Glyphs) -> Con
 def _legend(names: Sequence[str], looks: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """The shade of each part, in as many lines as needed."""
     lines = [Content("")]
-    for (shade, style), name in zip(looks, names, strict=True):
-        entry = Content.assemble((shade * 2, style), (f" {one_line(name, min(20, width - 4))}", "dim"))
+    for (shading, style), name in zip(looks, names, strict=True):
+        entry = Content.assemble((shading * 2, style), (f" {one_line(name, min(20, width - 4))}", "dim"))
         if lines[-1].cell_length == 0:
             lines[-1] = entry
         elif lines[-1].cell_length + 3 + entry.cell_length <= width:
@@ -407,7 +339,7 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
         room = max(width - cell_len(names[0]) - max(map(cell_len, values)) - 2, _FEWEST)
     lines = []
     for at, e in enumerate(estimates):
-        bar = interval(e.low, e.value, e.high, bounds, room, look)
+        bar = interval(e.low, e.value, e.high, bounds, room)
         lines.append(_bar_line(names[at], Content.styled(bar, "$accent"), values[at], at == chosen))
     low, high = tick(bounds[0]), tick(bounds[1])
     between = one_line(marks.x, max(room - len(low) - len(high) - 2, 1)).center(room - len(low) - len(high))
@@ -452,6 +384,68 @@ def _bars_framed(head: Sequence[Content], lines: Sequence[Content], chosen: int,
     return Content("\n").join([*head, *gap, *lines[first : first + room]])
 
 
+# ---- grid --------------------------------------------------------------------------------------------------------
+
+
+# the smallest and the largest width of a column
+_CELLS = (8, 32)
+_CURSOR = "bold #000000 on #e6c34a"
+# `shaded` picks the strongest shade for any share just below 1
+_STRONGEST = 0.999
+
+
+def reached(marks: Grid) -> list[tuple[str, str]]:
+    """The cells that the cursor can reach, line by line."""
+    every = ((row, column) for row in marks.rows for column in marks.columns)
+    return [place for place in every if (cell := marks.cells.get(place)) is not None and cell.row is not None]
+
+
+def grid(marks: Grid, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+    """A table of shaded cells with their sums. The chosen cell has brackets and a ground of its own; where there is room
+    each has its second figure below. Lines and columns that do not fit are those far from it."""
+    here = reached(marks)[chosen]
+    rows = [*marks.rows, *(["all"] if marks.column_sums else [])]
+    columns = [*marks.columns, *(["all"] if marks.row_sums else [])]
+    left = min(max(cell_len(one_line(name, 30)) for name in rows), 30, width // 3) + 1
+    wide = min(max((width - left) // len(columns) - 1, _CELLS[0]), _CELLS[1])
+    fitting = max((width - left) // (wide + 1), 1)
+    first = min(max(columns.index(here[1]) - fitting + 1, 0), max(len(columns) - fitting, 0))
+    columns = columns[first : first + fitting]
+    tall = 2 if marks.below_title and len(rows) * 2 < height else 1
+    top = min(max(rows.index(here[0]) - (height - 1) // tall + 1, 0), len(rows))
+    lines = [
+        Content.assemble(
+            " " * left, *((f" {middle(one_line(name), wide, look):>{wide}}", "dim") for name in columns)
+        )
+    ]
+    for row in rows[top : top + max((height - 1) // tall, 1)]:
+        cells = [_cell(marks, row, column, (row, column) == here, look) for column in columns]
+        for at in range(tall):
+            name = fit(one_line(row, 60), left, look) if at == 0 else " " * left
+            texts = [(middle(text[at], wide, look), style) for text, style in cells]
+            shown = [Content.styled(f"{' ' * (wide - cell_len(text))}{text}", style) for text, style in texts]
+            lines.append(Content.assemble(name, " ", Content(" ").join(shown)))
+    return Content("\n").join(lines)
+
+
+def _cell(marks: Grid, row: str, column: str, chosen: bool, look: Glyphs) -> tuple[tuple[str, str], str]:
+    """The text of a cell, its second figure, and its style."""
+    cell = marks.cells.get((row, column))
+    if row == "all" or column == "all":
+        sums = marks.column_sums if row == "all" else marks.row_sums
+        at = (*marks.columns, "all").index(column) if row == "all" else marks.rows.index(row)
+        return (number(sums[at] if at < len(sums) else sum(sums)), ""), "dim"
+    if cell is None:
+        return (look.dot if row == column else "", ""), "dim"
+    text = cell.text.replace(UNDEFINED, look.none)
+    if chosen:
+        return (f"[{text}]", cell.below), _CURSOR
+    if cell.shade is None:
+        return (text, cell.below), "dim"
+    ramp = COUNTS if not marks.signed else ABOVE if cell.shade > 0 else BELOW
+    return (text, cell.below), shade(ramp, min(abs(cell.shade), _STRONGEST), cell.bold)
+
+
 # ---- render ------------------------------------------------------------------------------------------------------
 
 
@@ -462,28 +456,24 @@ def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Co
             return bars(marks, chosen, width, height, look)
         case Forest():
             return forest(marks, chosen, width, height, look)
-        case Scatter():
-            return scatter(_points(marks), chosen, _axes(marks), width, height, look)
-        case Lines() if (
-            not marks.joined and not marks.front and len({mark.group for mark in marks.marks}) > 1
-        ):
-            return lines(_points(marks), marks, chosen, _axes(marks), width, height, look)
         case Grid():
-            return Content("")
+            return grid(marks, chosen, width, height, look)
         case _:
-            return curve(_points(marks), chosen, _axes(marks), width, height, look)
+            return plot(marks, chosen, width, height)
 
 
 def plot_rows(marks: Marks) -> tuple[Row, ...]:
-    """The row of the report behind each mark that the cursor can reach, in order; none for a grid."""
+    """The row of the report behind each mark that the cursor can reach, in order."""
+    if isinstance(marks, Grid):
+        return tuple(row for place in reached(marks) if (row := marks.cells[place].row) is not None)
     match marks:
         case Bars():
-            reached = [next(iter(parts.values())) for parts in marks.bars.values()]
+            shown = [next(iter(parts.values())) for parts in marks.bars.values()]
         case Forest():
-            reached = list(marks.marks)
+            shown = list(marks.marks)
         case _:
-            reached = _points(marks)
-    return tuple(mark.row for mark in reached if mark.row is not None)
+            shown = _points(marks)
+    return tuple(mark.row for mark in shown if mark.row is not None)
 
 
 def plot_notes(marks: Marks) -> tuple[str, ...]:
@@ -515,14 +505,6 @@ def _points(marks: Marks) -> list[Mark]:
 def _level(marks: Marks) -> Reference | None:
     """The level line across a plot."""
     return marks.level if isinstance(marks, Scatter | Lines) else None
-
-
-def _axes(marks: Scatter | Lines) -> Axes:
-    line = _level(marks)
-    y = f"{marks.y}, {marks.interval}" if marks.interval else marks.y
-    if isinstance(marks, Lines) and marks.diagonal:
-        return Axes(f"{marks.x}, {marks.front}", f"{y}; dotted: {marks.diagonal}", diagonal=True)
-    return Axes(marks.x, y, None if line is None else line.value)
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
@@ -608,7 +590,7 @@ def _fields(data: Figure) -> list[ChoiceField]:
 def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
     """Write the figure, or the table of its numbers, as the file's ending says; returns notes for the user.
 
-    Raises UsageError for another ending, RecjudgeError when the file exists or Matplotlib is missing, StoreError when
+    Raises UsageError for another ending, RecjudgeError when Matplotlib is missing, StoreError when
     the file cannot be written.
     """
     if path.suffix.lower() not in PICTURES:
@@ -618,80 +600,7 @@ def export_figure(data: Figure, path: Path) -> tuple[str, ...]:
             raise UsageError(
                 error.title, error.cause, f"{', '.join(PICTURES)} draw it; for its numbers: {error.next_step}"
             ) from error
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
     return save_figure(data, path)
-
-
-# ---- grid --------------------------------------------------------------------------------------------------------
-
-
-_SUM_NAME = "all"
-_CURSOR = "bold #000000 on #e6c34a"
-# `shaded` picks the strongest shade for any share just below 1
-_STRONGEST = 0.999
-
-
-class TableCell(NamedTuple):
-    """A cell and its row of the report; None if there is none. `below`: a second figure, shown where there is room."""
-
-    text: Text
-    row: Row | None
-    below: str = ""
-
-    def in_column(self, width: int, height: int, *, chosen: bool) -> Text:
-        """The cell across its column. The chosen one has brackets, because the shade of a cell would hide the cursor."""
-        lines = [f"[{self.text.plain}]" if chosen else self.text.plain]
-        if height > 1 and self.below and len(self.below) <= width:
-            lines.append(self.below)
-        style = _CURSOR if chosen else self.text.style
-        return Text("\n".join(line.rjust(width) for line in lines), style, justify="right")
-
-
-class CellTable(NamedTuple):
-    """The headings of the columns, and the name and cells of each line; what the second figures are."""
-
-    heads: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[TableCell, ...]], ...]
-    below: str = ""
-
-    def at(self, place: Coordinate) -> TableCell | None:
-        """The cell at a position; None outside of the table."""
-        inside = place.row < len(self.lines) and place.column < len(self.heads)
-        return self.lines[place.row][1][place.column] if inside else None
-
-
-def cell_table(marks: Grid, look: Glyphs) -> CellTable:
-    """The cells of a grid, with the sums in the last line and column."""
-    lines = []
-    for at, name in enumerate(marks.rows):
-        cells = [_cell(marks, name, column, look) for column in marks.columns]
-        if marks.row_sums:
-            cells.append(_sum(marks.row_sums[at]))
-        lines.append((name, tuple(cells)))
-    if marks.column_sums:
-        sums = [*marks.column_sums, *([sum(marks.row_sums)] if marks.row_sums else ())]
-        lines.append((_SUM_NAME, tuple(map(_sum, sums))))
-    heads = (*marks.columns, _SUM_NAME) if marks.row_sums else marks.columns
-    return CellTable(heads, tuple(lines), marks.below_title)
-
-
-def _cell(marks: Grid, name: str, column: str, look: Glyphs) -> TableCell:
-    cell = marks.cells.get((name, column))
-    if cell is None:
-        return TableCell(Text(look.dot if name == column else "", "dim", justify="right"), None)
-    return TableCell(_text(cell, signed=marks.signed, look=look), cell.row, cell.below)
-
-
-def _text(cell: GridCell, *, signed: bool, look: Glyphs) -> Text:
-    if cell.shade is None:
-        return Text(cell.text.replace(UNDEFINED, look.none), "dim", justify="right")
-    ramp = COUNTS if not signed else ABOVE if cell.shade > 0 else BELOW
-    return shaded(cell.text, ramp, min(abs(cell.shade), _STRONGEST), cell.bold)
-
-
-def _sum(count: int) -> TableCell:
-    return TableCell(Text(f"{count:,}", "dim", justify="right"), None)
 
 
 # ---- plot widget -------------------------------------------------------------------------------------------------
@@ -701,8 +610,10 @@ class Plot(Widget, can_focus=True):
     DEFAULT_CSS = "Plot { height: 1fr; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "cases", key_display="enter", id="plot.cases"),
-        Binding("right,l,down,j", "step(1)", "next point", show=False, id="plot.next"),
-        Binding("left,h,up,k", "step(-1)", "previous point", show=False, id="plot.previous"),
+        Binding("right,l", "step(1,0)", "next mark", show=False, id="plot.next"),
+        Binding("left,h", "step(-1,0)", "previous mark", show=False, id="plot.previous"),
+        Binding("down,j", "step(0,1)", "next line", show=False, id="plot.down"),
+        Binding("up,k", "step(0,-1)", "previous line", show=False, id="plot.up"),
     ]
 
     class Moved(Message):
@@ -722,9 +633,9 @@ class Plot(Widget, can_focus=True):
         """The row of the report that the cursor is on."""
         return self.rows[self.chosen] if self.chosen < len(self.rows) else None
 
-    def show(self, marks: Marks) -> None:
+    def show(self, marks: Marks | None) -> None:
         """Draw other marks; the cursor keeps its place if it still exists."""
-        self._marks, self.rows = marks, plot_rows(marks)
+        self._marks, self.rows = marks, () if marks is None else plot_rows(marks)
         self.chosen = min(self.chosen, max(len(self.rows) - 1, 0))
         self.refresh()
 
@@ -734,11 +645,25 @@ class Plot(Widget, can_focus=True):
         width, height = self.content_size
         return draw(self._marks, self.chosen, width, height, glyphs())
 
-    def action_step(self, by: int) -> None:
-        if self.rows:
-            self.chosen = (self.chosen + by) % len(self.rows)
-            self.refresh()
-            self.post_message(self.Moved())
+    def action_step(self, right: int, down: int) -> None:
+        """To the next mark; in a grid to the next cell in this direction, if there is one."""
+        if not self.rows:
+            return
+        if isinstance(self._marks, Grid):
+            places = [
+                (self._marks.rows.index(r), self._marks.columns.index(c)) for r, c in reached(self._marks)
+            ]
+            y, x = places[self.chosen]
+            beyond = [
+                (abs(row - y) + abs(column - x), at)
+                for at, (row, column) in enumerate(places)
+                if (row == y and (column - x) * right > 0) or (column == x and (row - y) * down > 0)
+            ]
+            self.chosen = min(beyond)[1] if beyond else self.chosen
+        else:
+            self.chosen = (self.chosen + right + down) % len(self.rows)
+        self.refresh()
+        self.post_message(self.Moved())
 
     def action_open(self) -> None:
         if self.rows:
@@ -751,87 +676,51 @@ class Plot(Widget, can_focus=True):
 # figure -> its key
 FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
 _LONGEST_NOTES = 8
-# the smallest and the largest width of a column, and the largest height of a line
-_CELLS, _TALLEST = (8, 32), 3
 _EXPORT_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
 
 
-class Picture(Vertical):
-    """The room of the figure. Longer details or more tabs leave less of it."""
-
-    class Resized(Message):
-        pass
-
-    def on_resize(self) -> None:
-        self.post_message(self.Resized())
-
-
-class FiguresScreen(OccasionScreen):
+class FiguresScreen(TabbedScreen):
     CSS = """
-    FiguresScreen #views { height: auto; padding: 0 1; }
-    FiguresScreen .pane { border: round $primary; border-title-color: $accent; }
-    FiguresScreen .pane:focus-within { border: round $accent; }
-    FiguresScreen #picture { height: 1fr; }
-    FiguresScreen #picture > * { display: none; }
-    FiguresScreen #picture.-grid FigureTable, FiguresScreen #picture.-plot Plot, FiguresScreen #picture.-none #none {
-      display: block; }
+    FiguresScreen #body.-plot Plot, FiguresScreen #body.-none #none { display: block; }
     FiguresScreen #none { padding: 1 2; }
-    FiguresScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
-                              scrollbar-size-horizontal: 1; }
-    FiguresScreen #details { max-height: 6; }
-    FiguresScreen.-tall #details { max-height: 10; }
-    .-ascii FiguresScreen .pane, .-ascii FiguresScreen .pane:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *[
             Binding(
                 FIGURE_KEYS[name],
-                f"figure({name!r})",
+                f"tab({name!r})",
                 kind.title,
                 show=False,
                 id=f"views.{name.replace('-', '_')}",
             )
             for name, kind in FIGURES.items()
         ],
-        Binding("tab", "turn(1)", "figure", key_display="0-9", priority=True, id="views.next"),
-        Binding("shift+tab", "turn(-1)", "previous figure", show=False, priority=True, id="views.previous"),
-        Binding("m", "choose", "choose", id="views.choose"),
-        Binding("r", "runs", "runs", show=False, id="views.runs"),
-        Binding("e", "export", "export", id="views.export"),
-        Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="views.details_down"),
-        Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="views.details_up"),
+        Binding("tab", "turn(1)", "figure", key_display="0-9", priority=True, id="tabs.next"),
+        Binding("m", "choose", "choose", id="tabs.choose"),
+        Binding("e", "export", "export", id="tabs.export"),
         *COMMON,
     ]
 
+    tabs: ClassVar[Mapping[str, str]] = {
+        name: f"{FIGURE_KEYS[name]} {kind.title}" for name, kind in FIGURES.items()
+    }
+
     def __init__(
-        self,
-        project_id: int,
-        topic: Topic,
-        name: str,
-        chosen: Mapping[str, str],
-        occasion_text: str = "",
+        self, project_id: int, topic: Topic, name: str, chosen: Mapping[str, str], occasion_text: str = ""
     ) -> None:
         """`name` is one of FIGURES; `chosen` are values of its options; `occasion_text` is a filter of occasions."""
         super().__init__(occasion_text)
         self.project_id = project_id
         self.topic = topic
-        self.figure_name = name
+        self.tab = name
         self.chosen = dict(chosen)
         self.figure: FigureView | None = None
-        self._cells = CellTable((), ())
-        self._cursor = Coordinate(0, 0)
-        # the width of a column and the height of a line of the grid
-        self._cell_size = (_CELLS[0], 1)
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
         yield self.occasion_bar()
-        yield ClickText(id="views")
-        with Picture(id="picture", classes="pane -none"):
-            # the cursor has a ground of its own, so it needs a text of its own
-            yield FigureTable(
-                id="grid", cursor_type="cell", cell_padding=1, cursor_foreground_priority="renderable"
-            )
+        yield ClickText(id="tabs")
+        with Vertical(id="body", classes="pane -none"):
             yield Plot(id="plot")
             yield Static(Content.styled("computing", "dim"), id="none")
         yield DetailsPane(id="details", classes="pane")
@@ -843,13 +732,13 @@ class FiguresScreen(OccasionScreen):
     # ---- the figure
 
     def _load(self, *, switch: bool = False) -> None:
-        self._show_tabs()
-        self.query_one("#picture").border_subtitle = Content("computing")
+        self.show_tabs()
+        self.query_one("#body").border_subtitle = Content("computing")
         job = partial(
             load_figure,
             project_id=self.project_id,
             topic=self.topic,
-            name=self.figure_name,
+            name=self.tab,
             chosen=self.chosen,
             occasions=self.occasions,
             switch=switch,
@@ -859,28 +748,8 @@ class FiguresScreen(OccasionScreen):
     def occasions_changed(self) -> None:
         self._load()
 
-    def _show_tabs(self) -> None:
-        """The figures with their keys, in as many lines as their titles need."""
-        lines: list[list[Content]] = [[]]
-        left = room = max(self.size.width - 2, 1)
-        for name, kind in FIGURES.items():
-            tab, current = f"{FIGURE_KEYS[name]} {kind.title}", name == self.figure_name
-            text = Content.styled(f"[{tab}]" if current else tab, "bold $accent" if current else "dim")
-            if text.cell_length > left:
-                lines.append([])
-                left = room
-            left -= text.cell_length + 1
-            lines[-1].append(clickable(text, f"screen.figure({name!r})"))
-        self.query_one("#views", Static).update(Content("\n").join(Content(" ").join(line) for line in lines))
-
     def on_resize(self) -> None:
-        self._show_tabs()
-
-    @on(Picture.Resized)
-    def _fill_room(self) -> None:
-        if self._cells.lines and self._cell_size != self._size_of_cells(self._cells):
-            self._show_grid(self._cells, self.query_one(FigureTable))
-            self.call_after_refresh(self._mark_cursor)
+        self.show_tabs()
 
     def _show_figure(self, figure: FigureView) -> None:
         self.figure = figure
@@ -888,107 +757,44 @@ class FiguresScreen(OccasionScreen):
         if figure.data.topic != self.topic:
             self.chosen.pop("topic", None)
         self.topic, marks = figure.data.topic, figure.data.marks
-        self._cells = cell_table(marks, glyphs()) if isinstance(marks, Grid) else CellTable((), ())
         self.query_one(TopBar).show(right=self.topic.text())
-        box, table, plot = self.query_one("#picture"), self.query_one(FigureTable), self.query_one(Plot)
-        box.border_subtitle = Content("")
+        box, plot, look = self.query_one("#body"), self.query_one(Plot), glyphs()
         box.border_title = Content(one_line(figure.data.title, max(self.size.width - 6, 20)))
-        if marks is not None and not isinstance(marks, Grid):
-            plot.show(marks)
-        box.set_classes("pane " + ("-grid" if self._cells.lines else "-plot" if self._has_plot else "-none"))
-        if self._cells.lines:
-            self._show_grid(self._cells, table)
-            table.focus()
-        elif self._has_plot:
+        plot.show(marks)
+        below = marks.below_title if isinstance(marks, Grid) and plot.rows else ""
+        box.border_subtitle = Content(f"below: {below}" if below else "")
+        box.set_classes("pane " + ("-plot" if plot.rows else "-none"))
+        if plot.rows:
             plot.focus()
         else:
-            lines = [f"{glyphs().dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
-            self.query_one("#none", Static).update(
-                Content("\n".join([*lines, "", "m chooses another question."]))
-            )
+            lines = [f"{look.dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
+            text = "\n".join([*lines, "", "m chooses another question."])
+            self.query_one("#none", Static).update(Content(text))
             self.set_focus(None)
-        # the table loses its row labels when a cell changes before its first layout
-        self.call_after_refresh(self._show_details)
+        self._show_details()
         self.refresh_bindings()
 
-    @property
-    def _has_plot(self) -> bool:
-        marks = None if self.figure is None else self.figure.data.marks
-        return marks is not None and not isinstance(marks, Grid) and bool(self.query_one(Plot).rows)
-
-    def _show_grid(self, cells: CellTable, table: FigureTable) -> None:
-        cursor = table.cursor_coordinate
-        table.clear(columns=True)
-        width, height = self._cell_size = self._size_of_cells(cells)
-        second = cells.below and height > 1
-        self.query_one("#picture").border_subtitle = Content(f"below: {cells.below}" if second else "")
-        for place, head in enumerate(cells.heads):
-            table.add_column(
-                Text(middle(one_line(head), width, glyphs()), justify="right"), width=width, key=str(place)
-            )
-        for name, line in cells.lines:
-            shown = [cell.in_column(width, height, chosen=False) for cell in line]
-            table.add_row(*shown, height=height, label=Text(f"{middle(one_line(name), 30, glyphs())} "))
-        if table.is_valid_coordinate(cursor):
-            table.cursor_coordinate = cursor
-        if self._row() is None and len(cells.heads) > 1:
-            table.move_cursor(column=table.cursor_column + 1, animate=False)
-
-    def _size_of_cells(self, cells: CellTable) -> tuple[int, int]:
-        """The width of a column and the height of a line that fill the room; a higher line has a second figure."""
-        longest = min(max(cell_len(name) for name, _ in cells.lines), 30)
-        width = (self.size.width - longest - 6) // len(cells.heads) - 2
-        height = (self.query_one("#picture").size.height - 1) // len(cells.lines)
-        return min(max(width, _CELLS[0]), _CELLS[1]), min(max(height, 1), _TALLEST)
-
-    def _row(self) -> Row | None:
-        """The row of the report under the cursor."""
-        if self.figure is None:
-            return None
-        if not self._cells.lines:
-            return self.query_one(Plot).row if self._has_plot else None
-        cell = self._cells.at(self.query_one(FigureTable).cursor_coordinate)
-        return None if cell is None else cell.row
-
-    @on(DataTable.CellHighlighted)
     @on(Plot.Moved)
     def _show_details(self) -> None:
-        figure, row, look = self.figure, self._row(), glyphs()
+        figure, row, look = self.figure, self.query_one(Plot).row, glyphs()
         if figure is None:
             return
-        self._mark_cursor()
         lines = [] if row is None else [content_of(figure.data.sentence(row), look)]
-        notes = figure.notes[:_LONGEST_NOTES] if self._cells.lines or self._has_plot else ()
+        notes = figure.notes[:_LONGEST_NOTES] if self.query_one(Plot).rows else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one(DetailsPane).show(Content("\n").join(lines))
 
-    def _mark_cursor(self) -> None:
-        """Put brackets around the value under the cursor."""
-        table = self.query_one(FigureTable)
-        before, here = self._cursor, table.cursor_coordinate
-        self._cursor = here
-        for place in (before, here):
-            cell = self._cells.at(place)
-            if cell is not None and table.is_valid_coordinate(place):
-                table.update_cell_at(place, cell.in_column(*self._cell_size, chosen=place == here))
-
     # ---- keys
 
-    def action_figure(self, name: str) -> None:
-        if name != self.figure_name:
-            self.figure_name = name
+    def action_tab(self, name: str) -> None:
+        if name != self.tab:
+            self.tab = name
             self.query_one(Plot).chosen = 0
             self._load(switch=True)
 
-    def action_turn(self, by: int) -> None:
-        names = list(FIGURES)
-        self.action_figure(names[(names.index(self.figure_name) + by) % len(names)])
-
     def action_choose(self) -> None:
-        from recjudge_tui.tui.dialogs import ChoiceForm
-
         if self.figure is not None:
-            self.app.push_screen(ChoiceForm(self.figure.fields), self._choose)
+            self.app.push_screen(choice_form(*self.figure.fields), self._choose)
 
     def _choose(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None:
@@ -997,15 +803,11 @@ class FiguresScreen(OccasionScreen):
 
     def action_export(self) -> None:
         if self.figure is not None:
-            self.ask_file(f"{self.figure_name}.svg", _EXPORT_HINT, partial(_write, data=self.figure.data))
+            self.ask_file(f"{self.tab}.svg", _EXPORT_HINT, partial(_write, data=self.figure.data))
 
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one("#details").scroll_relative(y=lines, animate=False)
-
-    @on(DataTable.CellSelected)
     @on(Plot.Opened)
     def _open_cases(self) -> None:
-        figure, row = self.figure, self._row()
+        figure, row = self.figure, self.query_one(Plot).row
         if figure is not None and row is not None:
             job = partial(cases_behind, project_id=self.project_id, data=figure.data, row=row)
             self.background.start("behind", job, self._show_cases)
@@ -1017,14 +819,11 @@ class FiguresScreen(OccasionScreen):
         self.app.push_screen(CasesScreen(self.project_id, filter_text, cases, name))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("turn", "figure", "choose", "scroll_details"):
+        if action in ("turn", "tab", "choose", "scroll_details"):
             return self.figure is not None and self.takes_keys
         if action == "export":
             return self.figure is not None and bool(self.figure.data.rows) and self.takes_keys
         return super().check_action(action, parameters)
-
-    def action_step_back(self) -> None:
-        self.action_leave()
 
 
 def _write(_: Database, path: Path, data: Figure) -> WrittenFile:

@@ -1,17 +1,15 @@
-"""The home of a project: its verdict, its board, and what to read first."""
+"""The home of a project: its verdict in one sentence, its board, and what to read first."""
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,11 +22,14 @@ from textual.timer import Timer
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, with_next_part
-from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
+from recjudge_tui.tui.row_list import shared_prefix
 from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, host_of
+from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
 from recjudge_tui.tui.widgets import (
     Glyphs,
     KeyLine,
@@ -40,26 +41,24 @@ from recjudge_tui.tui.widgets import (
     interval,
     middle,
     number,
-    spark,
     stored_state,
     wrapped,
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.home import Board, Home
-    from recjudge_tui.store.answers import FlipCount
+    from recjudge_tui.reports.read_first import First
 
 
 # ---- lines -------------------------------------------------------------------------------------------------------
 
 
 # styles of a cell; the widget knows their colours
-TITLE, DIM, GOOD, WARN, BAD, KEY, PLAIN = "title", "dim", "good", "warn", "bad", "key", ""
+TITLE, DIM, GOOD, WARN, BAD, KEY, BOLD, PLAIN = "title", "dim", "good", "warn", "bad", "key", "bold", ""
 
 
 class Destination(NamedTuple):
-    """The target of `enter`: a screen by name (of the registry, or `import`, `figure`), and its argument: a filter of
-    verdicts, the number of a run, a kind of data, or the name of a figure.
+    """The target of `enter`: a screen by name (of the registry, or `import`, `first`), and its argument: a filter of
+    verdicts, the number of a run or of a verdict, or a kind of data.
     """
 
     screen: str
@@ -80,11 +79,10 @@ Line = tuple[Cell, ...]
 
 
 class Block(NamedTuple):
-    """A part of the home under its title. `about` stands behind the title, or below it where the line is too short."""
+    """A part of the home under its title."""
 
     title: str
     lines: tuple[Line, ...]
-    about: str = ""
 
 
 def width_of(cells: Iterable[Cell]) -> int:
@@ -122,7 +120,7 @@ def wrapped_text(left: Sequence[Cell], text: Cell, right: Sequence[Cell], width:
 
 def title_line(title: str, width: int, look: Glyphs) -> Line:
     """`─ Title ────`."""
-    text = fit(title, min(cell_len(title), max(width - 4, 1)), look).rstrip()
+    text = middle(title, max(width - 4, 1), look)
     rest = max(width - 3 - cell_len(text), 0)
     return (Cell(f"{look.rule} ", DIM), Cell(text, TITLE), Cell(f" {look.rule * rest}", DIM))
 
@@ -131,15 +129,8 @@ def stacked_blocks(blocks: Sequence[Block], width: int, look: Glyphs, *, spaced:
     """The blocks below each other; `spaced` by an empty line."""
     lines: list[Line] = []
     for block in blocks:
-        if lines and spaced:
-            lines.append(())
-        title = f"{block.title}: {block.about}" if block.about else block.title
-        if not block.about or cell_len(title) <= width - 4:
-            lines.append(title_line(title, width, look))
-        else:
-            lines.append(title_line(block.title, width, look))
-            lines += wrapped_text([Cell(" ")], Cell(block.about, DIM), [], width)
-        lines += block.lines
+        lines += [()] if lines and spaced else []
+        lines += [title_line(block.title, width, look), *block.lines]
     return tuple(lines)
 
 
@@ -153,56 +144,91 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
     "label": ("l", Destination("annotate")),
     "compare": ("a", Destination("reports")),
 }
-# and the command line
-COMMANDS = {
-    "import": "recjudge import FILE -p {name}",
-    "judge": "recjudge run {protocol} -p {name} --judge ollama:MODEL",
-    "label": "recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
-    "compare": "recjudge leaderboard -p {name} --protocol {protocol}",
-}
+# beside the user and the systems there is room for a mark and the beginning of a reason
+_REASON = 28
+# what stands before the answer to each order
+_BRACKETS = re.compile(r"^\s*\[[^\]]*\]\s*")
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
 _RUNS = 4
 _SYSTEMS = 6
-# of the column of one system, at the least
-_FLAG_CELLS = 9
+# the fewest and the most cells of an axis
+_AXIS = (8, 30)
+# from this share on, flips are a warning
+_MANY_FLIPS = 0.2
 
 
-def checklist(steps: Sequence[Step], project: str, width: int, look: Glyphs) -> Block:
-    """The remaining steps, in order, each with its key and command line."""
+def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+    """The remaining steps, in order, each with its key."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
         key, destination = REMEDIES[step.remedy]
-        mark = look.done if step.done else str(at)
-        head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
+        sign = look.done if step.done else str(at)
+        head = Cell(f"{sign} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
-        command = COMMANDS[step.remedy].format(name=shlex.quote(project), protocol=step.protocol)
-        lines += wrapped_text([Cell(" " * 3)], Cell(command, DIM), [], width)
     return Block("Steps to a first result", tuple(lines))
 
 
-def attention(home: Home, width: int, look: Glyphs) -> Block:
-    """The queue by reason. Enter on the total opens the queue at its first reasoning."""
-    queue = home.queue
-    if queue is None:
-        return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Destination("cases"))),))
-    if not queue.total:
-        empty = line(Cell(" "), Cell(f"{look.done} the queue is empty", GOOD, Destination("cases")))
-        flagged = home.totals.flagged if home.totals else 0
-        more = [line(Cell("   "), Cell(quantity(flagged, "flagged verdict"), DIM))] if flagged else []
-        return Block("Needs a reader", (empty, *more))
-    where = "of all runs" if queue.run is None else f"of run {queue.run}"
-    total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Destination("cases"))
-    lines = [line(Cell(" "), total)]
-    digits = max(len(number(size.size)) for size in queue.sizes)
-    room = width - digits - 27
-    for size in queue.sizes:
-        count = Cell(f"{number(size.size):>{digits}} {size.reason}", PLAIN, Destination("cases", size.cases))
-        share = bar(size.size / queue.total, room, look) if room >= 6 else ""
-        lines.append(
-            line(Cell("   "), count, Cell(" " * max(width - room - 4 - count.width, 1)), Cell(share, DIM))
+def sentence(home: Home) -> str:
+    """The verdict and how far to trust it, as far as both are known."""
+    agreement, parts = (
+        home.agreement,
+        [home.board.answer] if home.board is not None and home.board.answer else [],
+    )
+    if parts and agreement is not None and agreement.value is not None:
+        low, high = agreement.interval
+        within = "" if low is None or high is None else f" [{_short(low)}, {_short(high)}]"
+        people = (
+            f"; people agree with each other {_short(agreement.ceiling)}"
+            if agreement.ceiling is not None
+            else ""
         )
-    return Block("To read", tuple(lines), f"the queue {where}")
+        stat, who = agreement.stat, f"{one_line(agreement.judge, 30)} with {one_line(agreement.people, 30)}"
+        parts.append(f"Agreement of {who}: {stat} {_short(agreement.value)}{within}{people}.")
+    return one_line(" ".join(parts), 600)
+
+
+def _short(value: float) -> str:
+    """`.52`, `-.19`, `1.00`."""
+    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
+
+
+def first_to_read(home: Home, first: Sequence[First] | None, width: int, look: Glyphs) -> Block:
+    """The cases that could change the conclusion, a line for each."""
+    if first is None:
+        return Block(
+            "Read first", (line(Cell(" "), Cell("looking for what to read", DIM, Destination("cases"))),)
+        )
+    if not first:
+        empty = Cell(f"{look.done} the queue is empty", GOOD, Destination("cases"))
+        return Block("Read first", (line(Cell(" "), empty),))
+    waiting = home.queue.total if home.queue is not None else 0
+    title = f"Read first ({len(first)}{f' of {number(waiting)}' if waiting > len(first) else ''})"
+    prefix = shared_prefix([name for one in first for name in one.row.systems])
+    rows = [one.row for one in first]
+    users = min(max(cell_len(one_line(row.user_id, 30)) for row in rows), 12)
+    needed = max(cell_len(systems_text(row, 60, look, prefix)) for row in rows)
+    systems = min(needed, max(width - users - _REASON, 13))
+    return Block(title, tuple(_to_read(one, (users, systems), prefix, width, look) for one in first))
+
+
+def _to_read(one: First, widths: tuple[int, int], prefix: str, width: int, look: Glyphs) -> Line:
+    """`▲ u-17  als ◂ cooc  against people: B B  "repeats two sequels…"`."""
+    row, (sign, kind) = one.row, mark(one.row, look)
+    style = {"failed": BAD, "marked": WARN, "reviewed": GOOD}.get(kind, PLAIN)
+    who = fit(middle(one_line(row.user_id, 30), widths[0], look), widths[0], look)
+    systems = fit(systems_text(row, widths[1], look, prefix), widths[1], look)
+    said = "" if len(row.systems) > 1 else f"{label_text(row, look)} "
+    people = people_text(row, look)
+    reason = one_line(
+        f"{said}{why(row) or one.reason}{f': {people}' if people and not row.failed else ''}", 100
+    )
+    room = width - 6 - sum(widths) - cell_len(reason) - 2
+    text = _BRACKETS.sub("", one.reasoning)
+    quoted = f"  “{one_line(text, room - 4)}”" if room > 20 and text else ""
+    open_it = Cell(f"{who}  {systems}", PLAIN, Destination("first", str(row.verdict_id)))
+    line_end = fit(f"  {reason}", max(width - 3 - width_of([open_it]) - cell_len(quoted), 0), look).rstrip()
+    return (Cell(f" {sign} ", style), open_it, Cell(line_end, PLAIN), Cell(quoted, DIM))
 
 
 def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> Block | None:
@@ -232,206 +258,108 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
     if run.failed:
         right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
     who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Destination("monitor", str(run.run_id)))
-    left = [Cell(f" {glyph} ", style), who, *([Cell(f" {run.protocol}", DIM)] if _protocol_adds(run) else [])]
-    if sum(cell.width for cell in (*left, *right)) >= width:
-        # the protocol is dropped before the name of the judge
-        left = left[:2]
-    return pushed_right(left, right, width, look)
+    protocol = [] if run.rater.endswith(run.protocol) else [Cell(f" {run.protocol}", DIM)]
+    left = [Cell(f" {glyph} ", style), who, *protocol]
+    # the protocol is dropped before the name of the judge
+    return pushed_right(left if width_of((*left, *right)) < width else left[:2], right, width, look)
+
+
+def _measured(
+    lead: str, name: Cell, names: int, value: str, ends: tuple[float | None, float | None, float | None],
+    bounds: tuple[float, float], tail: Sequence[Cell], width: int, look: Glyphs, even: float | None = None,
+) -> Line:  # fmt: skip
+    """`lead name  62% ├──●──┤ tail`; `names` is the width of the names. The axis is left out where there is no room."""
+    room = min(width - cell_len(lead) - names - max(cell_len(value), 4) - width_of(tail) - 3, _AXIS[1])
+    drawn = f" {interval(*ends, bounds, room, even)}" if room >= _AXIS[0] else ""
+    shown = name._replace(text=middle(name.text, names, look))
+    gap = Cell(" " * (names - shown.width + 1))
+    return pushed_right([Cell(lead), shown, gap, Cell(f"{value:>4}"), Cell(drawn, DIM)], tail, width, look)
 
 
 def trust(home: Home, width: int, look: Glyphs) -> Block | None:
-    """Agreement with people beside the human ceiling, and how often the order decides the verdict."""
-    lines = [*_agreement(home, width, look), *_flips(home, width, look)]
-    return Block("Can the judge be trusted?", tuple(lines)) if lines else None
-
-
-def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
-    agreement = home.agreement
+    """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
+    agreement, lines = home.agreement, list[Line]()
+    labels = home.data is not None and home.data.labels > 0
     if agreement is None:
-        return [line(Cell(" "), Cell("agreement with people: computing", DIM))] if _has_labels(home) else []
-    if not agreement.judge:
-        if not _has_labels(home):
-            return [*_missing(Gap("no labels to check it against", "label"), width, look)]
-        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Destination("reports")))]
-    from recjudge_tui.reports.words import few_cases
+        lines += [line(Cell(" "), Cell("agreement with people: computing", DIM))] if labels else []
+    elif not agreement.judge:
+        none = Cell("people labelled none of its cases", DIM, Destination("reports"))
+        lines += (
+            [line(Cell(" "), none)]
+            if labels
+            else _missing(Gap("no labels to check it against", "label"), width, look)
+        )
+    else:
+        from recjudge_tui.reports.words import few_cases
 
-    few = few_cases(agreement.n)
-    value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"
-    judge = pushed_right(
-        [
-            Cell(" "),
-            Cell(
-                f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}",
-                PLAIN,
-                Destination("cases", agreement.cases),
-            ),
-        ],
-        [Cell(value, PLAIN), Cell(f"  n={number(agreement.n)}", WARN if few else DIM)],
-        width,
-        look,
-    )
-    lines = [line(Cell(f" {agreement.stat}", DIM)), judge]
-    if agreement.ceiling is not None:
-        right = [Cell(f"{agreement.ceiling:.2f}", PLAIN), Cell(f"  n={number(agreement.ceiling_n)}", DIM)]
-        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Destination("reports"))
-        lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
-    if few:
-        lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
-    if agreement.about:
-        lines += wrapped_text([Cell(" ")], Cell(one_line(agreement.about), DIM), [], width)
-    return lines
-
-
-def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
+        lines.append(line(Cell(f" {agreement.stat}", DIM)))
+        few = few_cases(agreement.n)
+        judge = f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}"
+        of_judge, of_people = Destination("cases", agreement.cases), Destination("reports")
+        rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n)]
+        if agreement.ceiling is not None:
+            people = (agreement.ceiling, agreement.ceiling_interval, agreement.ceiling_n)
+            rows.append((f"people{look.dot}people", of_people, *people))
+        known = [v for *_, value, ends, _ in rows for v in (value, *ends) if v is not None]
+        bounds = (min(known, default=0.0), max(known, default=1.0))
+        names = min(max(cell_len(name) for name, *_ in rows), max(width - 24, 10))
+        for name, destination, value, ends, n in rows:
+            shown = "undefined" if value is None else _short(value)
+            tail = [Cell(f" n={number(n)}", WARN if few else DIM)]
+            named = Cell(name, PLAIN, destination)
+            lines.append(
+                _measured(" ", named, names, shown, (ends[0], value, ends[1]), bounds, tail, width, look)
+            )
+        for text, style in ((few, WARN), (one_line(agreement.about), DIM)):
+            lines += wrapped_text([Cell(" ")], Cell(text, style), [], width) if text else []
     flips = (home.flips or ())[:3]
-    lines: list[Line] = [line(Cell(" Answers that flip with the order", DIM))] if flips else []
+    lines += [line(Cell(" Answers that flip with the order", DIM))] if flips else []
     for flip in flips:
-        style = WARN if flip.share >= 0.2 else PLAIN
-        share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
-        protocol = f" {flip.protocol}" if _protocol_adds(flip) else ""
-        name = middle(one_line(flip.rater, 40), width - width_of(share) - cell_len(protocol) - 2, look)
-        who = Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))
-        lines.append(pushed_right([Cell(" "), who], share, width, look))
-    return lines
-
-
-def _protocol_adds(judged: NewestRun | FlipCount) -> bool:
-    """Whether the protocol says more than the name of the rater."""
-    return not judged.rater.endswith(judged.protocol)
+        share = Cell(f"{flip.share:.0%}", WARN if flip.share >= _MANY_FLIPS else PLAIN)
+        right = [share, Cell(f" of {number(flip.n)}", DIM)]
+        protocol = "" if flip.rater.endswith(flip.protocol) else f" {flip.protocol}"
+        name = middle(one_line(flip.rater, 40), width - width_of(right) - cell_len(protocol) - 2, look)
+        named = Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))
+        lines.append(pushed_right([Cell(" "), named], right, width, look))
+    return Block("Trust", tuple(lines)) if lines else None
 
 
 def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
-    """The ranking in short, with the pairs it does not separate."""
+    """The ranking in short: rank range, win rate with its interval, wins, ties (those by position) and losses, nDCG."""
     board = home.board
     if board is None:
         waits = home.totals is not None and home.totals.verdicts
-        return (
-            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Destination("reports"))),))
-            if waits
-            else None
-        )
+        computing = (line(Cell(" "), Cell("computing", DIM, Destination("reports"))),)
+        return Block("Leaderboard", computing) if waits else None
     if board.topic is None or not board.lines:
         return None
-    alike = {(pair["upper"], pair["lower"]): pair for pair in board.alike}
-    shown = board.lines[:_SYSTEMS]
-    lines: list[Line] = []
-    for at, row in enumerate(shown):
-        lines.append(_system(row, board, width, look))
-        pair = alike.get((row["system"], shown[at + 1]["system"])) if at + 1 < len(shown) else None
-        if pair is not None:
-            more = "" if pair["more"] is None else f": ~{number(pair['more'])} more users"
-            words = one_line(pair["note"] or "not separable", 50)
-            close = Cell(f"{words}{more}", WARN, Destination("reports"))
-            lines.append(pushed_right([Cell("    "), close], [], width, look))
-    if any(
-        alike[two]["more"] is not None for two in pairwise(row["system"] for row in shown) if two in alike
-    ):
-        lines.append(
-            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Destination("reports")))
-        )
-    if len(board.lines) > len(shown):
-        rest = quantity(len(board.lines) - len(shown), "more system")
-        lines.append(line(Cell("    "), Cell(rest, DIM, Destination("reports"))))
-    elif board.tested and not board.alike:
-        lines.append(
-            line(
-                Cell("    "),
-                Cell(f"{look.done} every neighbour is separable", GOOD, Destination("reports")),
-            )
-        )
-    about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
-    return Block("Leaderboard", tuple(lines), f"{one_line(about, 40)} by {one_line(board.rater, 40)}")
-
-
-def _system(row: dict[str, Any], board: Board, width: int, look: Glyphs) -> Line:
-    """`1 als  Q 1.07 ├──●──┤ 158/101/141`: parts that do not fit are dropped, the counts first."""
-    score, first, last = row["score"], row.get("ci_low"), row.get("ci_high")
-    value = look.none if score is None else f"{score:.0%}" if _is_share(board) else f"{score:.2f}"
-    right = [Cell(f"{value} ")]
-    counts = ""
-    if row.get("wins") is not None and width >= 62:
-        counts = (
-            f"{number(row['wins'])} won {number(row['ties'] or 0)} tied {number(row['losses'] or 0)} lost"
-        )
-    counts = counts or f"n={number(row['n'])}"
-    room = min(width - 24 - len(counts) - len(value) - 2, 30)
-    if room >= 8:
-        low = min((low for one in board.lines if (low := one.get("ci_low")) is not None), default=0.0)
-        high = max((high for one in board.lines if (high := one.get("ci_high")) is not None), default=1.0)
-        right.append(Cell(f"{interval(first, score, last, (low, high), room, look)} ", DIM))
-    right.append(Cell(counts, DIM))
-    name = Cell(one_line(row["system"], 60), PLAIN, Destination("cases", row["cases"]))
-    rank = "" if row["rank"] is None else str(row["rank"])
-    space = width - width_of(right) - 5
-    return pushed_right(
-        [Cell(f" {rank:>2} "), name._replace(text=middle(name.text, space, look))], right, width, look
-    )
-
-
-def _is_share(board: Board) -> bool:
-    return board.figure.startswith("share")
-
-
-def flags(home: Home, width: int, look: Glyphs) -> Block | None:
-    """The share of each system's lists with a flagged item, by kind."""
-    shares = home.flags
-    if shares is None or not shares.kinds:
-        return None
-    shown = shares.systems[: max((width - 17) // _FLAG_CELLS, 1)]
-    more = len(shares.systems) - len(shown)
-    kinds = [(_flag_kind(kind), by_system) for kind, by_system in shares.kinds[:6]]
-    longest = max(cell_len(text) for text in ("of lists", *(kind for kind, _ in kinds)))
-    # what the kinds leave goes to the names of the systems
-    cells_each = max((width - 2 - longest) // len(shown), _FLAG_CELLS)
-    cells_each = min(cells_each, max(max(cell_len(one_line(name, 40)) for name in shown) + 1, _FLAG_CELLS))
-    kind_width = width - 1 - cells_each * len(shown)
-    short = [middle(one_line(name, 40), cells_each - 1, look) for name in shown]
-    names = [Cell(" " * (cells_each - cell_len(name)) + name, DIM) for name in short]
-    lines: list[Line] = [
-        (Cell(" "), Cell(fit("of lists", kind_width, look), DIM, Destination("figure", "flags")), *names)
-    ]
-    for kind, by_system in kinds:
-        first, *others = wrapped(kind, max(kind_width - 1, 8))
-        cells = [Cell(" "), Cell(fit(first, kind_width, look))]
-        for system in shown:
-            count = by_system.get(system)
-            if count is None:
-                cells.append(Cell(look.none.rjust(cells_each), DIM))
-            else:
-                share, cases = count
-                text = look.none if share is None else f"{share:.0%}"
-                cells += [
-                    Cell(" " * (cells_each - len(text))),
-                    Cell(text, PLAIN, Destination("cases", cases)),
-                ]
-        lines += [tuple(cells), *(line(Cell(f"   {part}")) for part in others)]
-    if more:
-        lines.append(
-            line(Cell(" "), Cell(quantity(more, "more system"), DIM, Destination("figure", "flags")))
-        )
-    return Block(f"Flagged by {middle(one_line(shares.rater, 40), width - 15, look)}", tuple(lines))
-
-
-def _flag_kind(kind: str) -> str:
-    return "any kind" if kind == "any" else one_line(kind, 60)
-
-
-def trend(home: Home, width: int, look: Glyphs) -> Block | None:
-    """The judged figure of each system over time."""
-    trends = home.trend
-    if trends is None or not trends.lines:
-        return None
+    rows = board.lines[:_SYSTEMS]
+    prefix = shared_prefix([str(row["system"]) for row in board.lines])
+    bounds = axis(Mark("", row["score"], row.get("ci_low"), row.get("ci_high")) for row in rows)
+    share = board.figure == "win rate" or board.figure.startswith("share")
+    shown_names = [one_line(str(row["system"]).removeprefix(prefix), 60) for row in rows]
+    names = min(max(map(cell_len, shown_names)), max(width - 36, 8))
+    even = 0.5 if board.figure == "win rate" else None
     lines = []
-    for system, values in list(trends.lines.items())[:4]:
-        drawn = spark([max(value, 0.0) for value in values], max(width - 34, 6), look)
-        ends = [f"{value:.0f}" if trends.figure == "rating" else f"{value:.2f}" for value in values]
-        right = [Cell(f"{drawn} "), Cell(f"{ends[0]} to {ends[-1]}", DIM)]
-        name = middle(one_line(system, 60), width - width_of(right) - 2, look)
-        lines.append(
-            pushed_right([Cell(" "), Cell(name, PLAIN, Destination("figure", "trend"))], right, width, look)
-        )
-    figure = trends.figure.replace("_", " ").capitalize()
-    return Block(f"{figure} by {trends.over}", tuple(lines), f"{trends.periods[0]} to {trends.periods[-1]}")
+    for row, name in zip(rows, shown_names, strict=True):
+        score, low, high = row["score"], row.get("rank_low"), row.get("rank_high")
+        value = look.none if score is None else f"{score:.0%}" if share else f"{score:.2f}"
+        rank = f"{low}-{high}" if None not in (low, high) and low != high else str(row["rank"] or "")
+        counts = f"n={number(row['n'])}"
+        if row.get("wins") is not None:
+            flipped = f"({number(row['position_ties'])}{look.swapped})" if row.get("position_ties") else ""
+            counts = f"{number(row['wins'])}/{number(row['ties'] or 0)}{flipped}/{number(row['losses'] or 0)}"
+        ndcg = f" nDCG {_short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
+        named = Cell(name, PLAIN, Destination("cases", row["cases"]))
+        ends, tail = (row.get("ci_low"), score, row.get("ci_high")), [Cell(f" {counts}{ndcg}", DIM)]
+        lines.append(_measured(f" {rank:>3} ", named, names, value, ends, bounds, tail, width, look, even))
+    rest = len(board.lines) - len(rows)
+    if rest:
+        lines.append(line(Cell("    "), Cell(quantity(rest, "more system"), DIM, Destination("reports"))))
+    about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
+    shown = f", {board.figure}" if board.figure and board.figure != "win rate" else ""
+    title = f"Leaderboard {look.dot} {one_line(about, 40)}{shown} {look.dot} {one_line(board.rater, 40)}"
+    return Block(f"{title} {look.dot} {prefix}{look.cut}" if prefix else title, tuple(lines))
 
 
 def data(home: Home, width: int, look: Glyphs) -> Block:
@@ -456,59 +384,42 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
     for start in range(0, len(figures), across):
         cells: list[Cell] = []
         for count, noun, kind in figures[start : start + across]:
-            figure = Cell(
-                f"{number(count):>{digits}} {noun}", PLAIN if count else DIM, Destination("data", kind)
-            )
+            text = f"{number(count):>{digits}} {noun}"
+            figure = Cell(text, PLAIN if count else DIM, Destination("data", kind))
             cells += [Cell("  "), figure, Cell(" " * max(width // across - figure.width - 2, 0))]
         lines.append(tuple(cells))
-    if counts.contexts or counts.last_served:
-        lines += wrapped_text(
-            [Cell(" ")], Cell(_occasions(home), PLAIN, Destination("data", "lists")), [], width
-        )
+    served = [f"{number(counts.contexts)} named occasions"] if counts.contexts else []
+    if counts.last_served:
+        days = dict.fromkeys((counts.first_served[:10], counts.last_served[:10]))
+        served.append(f"served {' to '.join(days)}")
+    if served:
+        occasions = Cell(", ".join(served), PLAIN, Destination("data", "lists"))
+        lines += wrapped_text([Cell(" ")], occasions, [], width)
     for gap in home.gaps:
         lines += _missing(gap, width, look)
     return Block("Data", tuple(lines))
 
 
-def _occasions(home: Home) -> str:
-    assert home.data is not None
-    counts, parts = home.data, []
-    if counts.contexts:
-        parts.append(f"{number(counts.contexts)} named occasions")
-    if counts.last_served:
-        first, last = counts.first_served[:10], counts.last_served[:10]
-        parts.append(f"served {first}" if first == last else f"served {first} to {last}")
-    return ", ".join(parts)
-
-
 def _missing(gap: Gap, width: int, look: Glyphs) -> tuple[Line, ...]:
     key, destination = REMEDIES[gap.remedy]
-    return wrapped_text(
-        [Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, destination), [Cell(key, KEY)], width
-    )
-
-
-def _has_labels(home: Home) -> bool:
-    return home.data is not None and home.data.labels > 0
+    text = Cell(gap.text, PLAIN, destination)
+    return wrapped_text([Cell(f" {look.marked} ", WARN)], text, [Cell(key, KEY)], width)
 
 
 # ---- layout ------------------------------------------------------------------------------------------------------
 
 
 GAP = 2
-# the minimum width of a screen -> the number of columns
-_COLUMNS = ((156, 3), (76, 2), (0, 1))
+# from this width on there are two columns; from the second one the left one stays as wide as its figures need
+_TWO_COLUMNS, _WIDE, _LEFT = 96, 132, 66
 
 
 class Layout(NamedTuple):
-    """`top` spans the whole width; below it are the columns, each `width` cells wide.
-
-    `first` is the figure on which the cursor starts.
-    """
+    """`top` spans the whole width; below it are the columns. `first` is the figure on which the cursor starts."""
 
     top: tuple[Line, ...]
     columns: tuple[tuple[Line, ...], ...]
-    width: int
+    widths: tuple[int, ...]
     first: Destination
 
     @property
@@ -517,61 +428,67 @@ class Layout(NamedTuple):
 
 
 def laid_out(
-    home: Home, project: str, active: Sequence[ActiveRun], size: tuple[int, int], look: Glyphs
+    home: Home,
+    first: Sequence[First] | None,
+    active: Sequence[ActiveRun],
+    size: tuple[int, int],
+    look: Glyphs,
 ) -> Layout:
     """The home for a widget of this width and height."""
     across, height = size
-    count = next(count for least, count in _COLUMNS if across >= least)
-    width = (across - GAP * (count - 1)) // count
-    steps = home.steps
-    spaced = height >= 30
-    top: tuple[Line, ...] = ()
-    first = Destination("cases")
-    if steps:
-        top = (*stacked_blocks([checklist(steps, project, across, look)], across, look, spaced=False), ())
-        first = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
-    groups = _groups(home, active, count, width, look)
-    while len(groups) < count and count > 1:
-        # instead of empty columns, fewer and wider ones
-        count = max(len(groups), 1)
-        width = (across - GAP * (count - 1)) // count
-        groups = _groups(home, active, count, width, look)
-    columns = tuple(stacked_blocks(group, width, look, spaced=spaced) for group in groups)
-    return Layout(top, columns, width, first)
+    left = _LEFT if across >= _WIDE else (across - GAP) // 2
+    widths = (left, across - GAP - left) if across >= _TWO_COLUMNS else (across,)
+    judged = home.totals is None or home.totals.verdicts > 0
 
+    def to_read(width: int) -> Block | None:
+        return first_to_read(home, first, width, look) if judged else None
 
-def _groups(
-    home: Home, active: Sequence[ActiveRun], count: int, width: int, look: Glyphs
-) -> list[list[Block]]:
-    """The blocks of each column; a single column has them in the order of importance."""
-    judged = home.totals is not None and home.totals.verdicts > 0
-    queue = attention(home, width, look) if judged or home.totals is None else None
-    run_block = runs(home, active, width, look)
-    board = leaderboard(home, width, look)
-    trust_block = trust(home, width, look) if judged else None
-    flag_block = flags(home, width, look)
-    trend_block = trend(home, width, look)
-    data_block = data(home, width, look)
-    wanted: list[list[Block | None]] = {
-        1: [[queue, board, trust_block, run_block, flag_block, trend_block, data_block]],
-        2: [[queue, trust_block, run_block, trend_block], [board, flag_block, data_block]],
-        3: [[queue, run_block], [board, trust_block], [flag_block, trend_block, data_block]],
-    }[count]
-    groups = [[block for block in group if block is not None] for group in wanted]
-    return [group for group in groups if group]
+    start = Destination("first", str(first[0].row.verdict_id)) if first else Destination("cases")
+    top: list[Line] = []
+    if steps := home.steps:
+        top += stacked_blocks([checklist(steps, across, look)], across, look, spaced=False)
+        start = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
+    elif said := sentence(home):
+        top += wrapped_text([Cell(" ")], Cell(said, BOLD), [], across)
+    if top and (height >= 30 or steps):
+        top.append(())
+    if len(widths) == 1:
+        blocks = [
+            [to_read(across), leaderboard(home, across, look), trust(home, across, look) if judged else None,
+             runs(home, active, across, look), data(home, across, look)]
+        ]  # fmt: skip
+    else:
+        blocks = [
+            [
+                leaderboard(home, left, look),
+                trust(home, left, look) if judged else None,
+                data(home, left, look),
+            ],
+            [to_read(widths[1]), runs(home, active, widths[1], look)],
+        ]
+    kept = [
+        ([block for block in column if block is not None], width)
+        for column, width in zip(blocks, widths, strict=True)
+    ]
+    if len(kept) > 1 and not all(column for column, _ in kept):
+        # instead of an empty column, one that is wider
+        kept = [([data(home, across, look)] if judged is False else kept[0][0] or kept[1][0], across)]
+    columns = tuple(stacked_blocks(column, width, look, spaced=height >= 30) for column, width in kept)
+    return Layout(tuple(top), columns, tuple(width for _, width in kept), start)
 
 
 # ---- board -------------------------------------------------------------------------------------------------------
 
 
 class Figure(NamedTuple):
-    """A cell that opens something, and its position. `column` is -1 for the part across all columns."""
+    """A cell that opens something, its position, and the number of its block. `column` is -1 for the part across all."""
 
     column: int
     y: int
     x: int
     width: int
     destination: Destination
+    block: int
 
 
 class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
@@ -580,7 +497,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"home--{style}" for style in (TITLE, DIM, GOOD, WARN, BAD, KEY, "cursor")
+        f"home--{style}" for style in (TITLE, DIM, GOOD, WARN, BAD, KEY, BOLD, "cursor")
     }
     DEFAULT_CSS = """
     HomeBoard {
@@ -590,6 +507,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         .home--good { color: $success; }
         .home--warn { color: $warning; }
         .home--bad { color: $error; }
+        .home--bold { text-style: bold; }
         .home--cursor { background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold; }
     }
     """
@@ -617,7 +535,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._layout = Layout((), (), 1, Destination("cases"))
+        self._layout = Layout((), (), (), Destination("cases"))
         self._figures: tuple[Figure, ...] = ()
         self._at = 0
         # until the user moves it, the cursor is on the figure that the layout names
@@ -633,12 +551,13 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         self._figures = tuple(_figures(layout))
         wanted = before.destination if self._moved and before is not None else layout.first
         places = [at for at, figure in enumerate(self._figures) if figure.destination == wanted]
-        if self._moved and before is not None and len(places) > 1:
+        if self._moved and before is not None:
             # if several figures open the same, take the nearest one
-            places.sort(key=lambda at: _distance(self._figures[at], before.x, before.y))
-        self._at = (
-            places[0] if places else min(self._at, max(len(self._figures) - 1, 0)) if self._moved else 0
-        )
+            places.sort(
+                key=lambda at: abs(self._figures[at].x - before.x) + 100 * abs(self._figures[at].y - before.y)
+            )
+        last = max(len(self._figures) - 1, 0)
+        self._at = places[0] if places else min(self._at, last) if self._moved else 0
         self.virtual_size = Size(0, layout.height)
         self._into_view()
         self.refresh()
@@ -649,37 +568,29 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         place = y + self.scroll_offset.y
         base, width = self.rich_style, self.size.width
         layout, top = self._layout, len(self._layout.top)
+        segments: list[Segment] = []
         if place < top:
-            segments = self._segments(-1, place, layout.top[place], width)
-        else:
-            segments = []
-            for column, lines in enumerate(layout.columns):
-                if column:
-                    segments.append(Segment(" " * GAP, base))
-                shown = lines[place - top] if place - top < len(lines) else ()
-                cells = self._segments(column, place, shown, layout.width)
-                # a line that is too long must not push the next column off the screen
-                segments += Segment.adjust_line_length(cells, layout.width, base)
+            segments = self._segments(-1, place, layout.top[place])
+        for column, lines in enumerate(layout.columns if place >= top else ()):
+            segments += [Segment(" " * GAP, base)] if column else []
+            cells = self._segments(column, place, lines[place - top] if place - top < len(lines) else ())
+            # a line that is too long must not push the next column off the screen
+            segments += Segment.adjust_line_length(cells, layout.widths[column], base)
         return Strip(segments).adjust_cell_length(width, base).simplify()
 
-    def _segments(self, column: int, y: int, cells: Line, width: int) -> list[Segment]:
+    def _segments(self, column: int, y: int, cells: Line) -> list[Segment]:
         base, cursor = self.rich_style, self.cursor
+        here = None if cursor is None else (cursor.column, cursor.y, cursor.x)
         segments, x = [], 0
         for cell in cells:
-            style = (
-                self.get_component_rich_style(f"home--{cell.style}", partial=True)
-                if cell.style
-                else Style.null()
-            )
-            if (
-                cursor is not None
-                and (cursor.column, cursor.y, cursor.x) == (column, y, x)
-                and cell.destination
-            ):
-                style = self.get_component_rich_style("home--cursor")
-            segments.append(Segment(cell.text, base + style))
+            style = base
+            if cell.style:
+                style += self.get_component_rich_style(f"home--{cell.style}", partial=True)
+            if cell.destination and here == (column, y, x) and self.has_focus:
+                style += self.get_component_rich_style("home--cursor")
+            segments.append(Segment(cell.text, style))
             x += cell.width
-        return [*segments, Segment(" " * max(width - x, 0), base)]
+        return segments
 
     # ---- the cursor
 
@@ -688,48 +599,35 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened(self.cursor.destination))
 
     def action_move(self, right: int, down: int) -> None:
+        """To the nearest figure in this direction: up and down in the same column or across all, left and right in the same
+        line, else in another column."""
         here = self.cursor
         if here is None:
             return
-        beyond = self._below(here, down) if down else self._beside(here, right)
-        left = self._left(here)
-        nearest = min(beyond, key=lambda f: (abs(f.y - here.y), abs(self._left(f) - left)), default=None)
-        if nearest is not None:
-            self._move_to(nearest)
-
-    def _below(self, here: Figure, down: int) -> list[Figure]:
-        """The figures below (above with -1), in the same column or across all."""
-        return [
-            f
-            for f in self._figures
-            if (f.y - here.y) * down > 0 and (f.column == here.column or -1 in (f.column, here.column))
-        ]
-
-    def _beside(self, here: Figure, right: int) -> list[Figure]:
-        """The figures to the right (to the left with -1): in the same line, else in the nearest column."""
-        beyond = [f for f in self._figures if (self._left(f) - self._left(here)) * right > 0]
-        alike = [f for f in beyond if (f.column, f.y) == (here.column, here.y)]
-        others = [f for f in beyond if (f.column - here.column) * right > 0]
-        nearest = min((abs(f.column - here.column) for f in others), default=0)
-        return alike or [f for f in others if abs(f.column - here.column) == nearest]
+        nearest: list[tuple[tuple[int, ...], Figure]] = []
+        for figure in self._figures:
+            y, x = figure.y - here.y, self._left(figure) - self._left(here)
+            same = figure.column == here.column
+            if down and y * down > 0 and (same or -1 in (figure.column, here.column)):
+                nearest.append(((abs(y), abs(x)), figure))
+            if right and x * right > 0 and (not same or y == 0):
+                nearest.append(((not same, abs(figure.column - here.column), abs(y), abs(x)), figure))
+        if nearest:
+            self._move_to(min(nearest)[1])
 
     def action_next_block(self, step: int) -> None:
         """To the first figure of the next part."""
-        starts = [f for f in self._figures if self._begins_block(f)]
-        here = self.cursor
-        if here is None or not starts:
-            return
-        order = [(f.column, f.y) for f in starts]
-        before = sum(place <= (here.column, here.y) for place in order) - 1
-        self._move_to(starts[(before + step) % len(starts)])
+        starts = {figure.block: figure for figure in reversed(self._figures)}
+        if self.cursor is not None:
+            blocks = sorted(starts)
+            self._move_to(starts[blocks[(blocks.index(self.cursor.block) + step) % len(blocks)]])
 
     def action_page(self, pages: int) -> None:
         here = self.cursor
-        if here is None:
-            return
-        goal = here.y + pages * max(self.size.height - 1, 1)
-        alike = [f for f in self._figures if f.column in (here.column, -1)]
-        self._move_to(min(alike, key=lambda f: abs(f.y - goal)))
+        if here is not None:
+            goal = here.y + pages * max(self.size.height - 1, 1)
+            alike = [figure for figure in self._figures if figure.column in (here.column, -1)]
+            self._move_to(min(alike, key=lambda figure: abs(figure.y - goal)))
 
     def action_edge(self, place: int) -> None:
         if self._figures:
@@ -740,10 +638,9 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        y = offset.y + self.scroll_offset.y
         for figure in self._figures:
             left = self._left(figure)
-            if figure.y == y and left <= offset.x < left + figure.width:
+            if figure.y == offset.y + self.scroll_offset.y and left <= offset.x < left + figure.width:
                 if figure == self.cursor:
                     self.action_open()
                 else:
@@ -754,21 +651,8 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _left(self, figure: Figure) -> int:
         """The column of the screen in which a figure begins."""
-        return figure.x + max(figure.column, 0) * (self._layout.width + GAP)
-
-    def _begins_block(self, figure: Figure) -> bool:
-        """Whether there is no figure between this one and the title above it."""
-        top = len(self._layout.top)
-        lines = self._layout.top if figure.column < 0 else self._layout.columns[figure.column]
-        offset = 0 if figure.column < 0 else top
-        for y in range(figure.y - offset, -1, -1):
-            cells = lines[y]
-            if any(cell.style == TITLE for cell in cells):
-                return True
-            opening = [cell for cell in cells if cell.destination]
-            if opening and (y != figure.y - offset or figure.x != _x_of_first(cells)):
-                return False
-        return False
+        before = self._layout.widths[: max(figure.column, 0)]
+        return figure.x + sum(before) + GAP * len(before)
 
     def _move_to(self, figure: Figure) -> None:
         self._moved = True
@@ -781,67 +665,81 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         if here is None or not height:
             return
         if here.y < top + 1:
-            # scroll its title into view, too
-            self.scroll_to(y=max(here.y - 1, 0), animate=False, force=True)
+            # scroll its title into view, too; above the first figure stands the sentence
+            y = here.y - 1 if here.y > len(self._layout.top) + 1 else 0
+            self.scroll_to(y=max(y, 0), animate=False, force=True)
         elif here.y >= top + height:
             self.scroll_to(y=here.y - height + 1, animate=False, force=True)
 
 
 def _figures(layout: Layout) -> Iterator[Figure]:
     """Every cell that opens something, in reading order, column by column."""
+    block = 0
     for column, lines in ((-1, layout.top), *enumerate(layout.columns)):
         offset = 0 if column < 0 else len(layout.top)
         for y, cells in enumerate(lines):
             x = 0
             for cell in cells:
+                block += cell.style == TITLE
                 if cell.destination is not None:
-                    yield Figure(column, y + offset, x, cell.width, cell.destination)
+                    yield Figure(column, y + offset, x, cell.width, cell.destination, block)
                 x += cell.width
 
 
-def _x_of_first(cells: Line) -> int:
-    at = next(place for place, cell in enumerate(cells) if cell.destination)
-    return width_of(cells[:at])
-
-
-def _distance(figure: Figure, x: int, y: int) -> int:
-    return abs(figure.x - x) + 100 * abs(figure.y - y)
-
-
 # ---- reading -----------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """The home of a project as far as it was read, and what to read first (None: not known yet)."""
+
+    home: Home = Home()
+    first: tuple[First, ...] | None = None
+
+    def over(self, older: Seen) -> Seen:
+        """What is known of it, and for the rest an older state."""
+        newer = {f.name: value for f in fields(Home) if (value := getattr(self.home, f.name)) is not None}
+        return Seen(replace(older.home, **newer), older.first if self.first is None else self.first)
 
 
 class HomeReader:
     """Hands the project and its home to `arrived` after each part. Reading another home interrupts the one being read."""
 
     def __init__(
-        self,
-        background: Background,
-        arrived: Callable[[int, Home], object],
-        failed: ShowError | None = None,
+        self, background: Background, arrived: Callable[[int, Seen], object], failed: ShowError | None = None
     ) -> None:
         self._background = background
         self._arrived = arrived
         self._failed = failed
         self._project_id = 0
-        self._home = Home()
+        self._seen = Seen()
 
     def read(self, project_id: int) -> None:
         """Read the home of this project from its first part."""
-        self._project_id, self._home = project_id, Home()
+        self._project_id, self._seen = project_id, Seen()
         self.read_on()
+
+    @property
+    def done(self) -> bool:
+        return self._seen.home.missing_part is None and self._seen.first is not None
 
     def read_on(self) -> None:
         """Read the parts that are missing."""
-        if self._home.missing_part is None:
-            return
-        job = partial(with_next_part, project_id=self._project_id, home=self._home)
-        self._background.start("home", job, self._take, self._failed)
+        if not self.done:
+            job = partial(_next_part, project_id=self._project_id, seen=self._seen)
+            self._background.start("home", job, self._take, self._failed)
 
-    def _take(self, home: Home) -> None:
-        self._home = home
-        self._arrived(self._project_id, home)
+    def _take(self, seen: Seen) -> None:
+        self._seen = seen
+        self._arrived(self._project_id, seen)
         self.read_on()
+
+
+def _next_part(db: Database, project_id: int, seen: Seen) -> Seen:
+    if seen.first is None and seen.home.board is not None:
+        from recjudge_tui.reports.read_first import read_first
+
+        return seen._replace(first=read_first(Project.numbered(db, project_id), seen.home))
+    return seen._replace(home=with_next_part(db, project_id, seen.home))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -859,9 +757,10 @@ class HomeScreen(ImportScreen):
     AUTO_FOCUS = "HomeBoard"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("Q", "go('cases')", "queue", show=False, id="home.queue"),
+        Binding("t", "go('cases')", "triage", id="home.triage"),
         Binding("i", "import", "import", id="home.import"),
         Binding("n", "go('launch')", "new run", id="home.launch"),
-        Binding("r", "go('runs')", "runs", id="home.runs"),
+        Binding("r", "go('runs')", "runs", show=False, id="home.runs"),
         Binding("a", "go('reports')", "reports", id="home.reports"),
         Binding("l", "go('annotate')", "label", id="home.annotate"),
         Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
@@ -875,44 +774,42 @@ class HomeScreen(ImportScreen):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self.name_of_project = ""
         # the newest of each part
-        self.home = Home()
-        self._seen: tuple[int, int] | None = None
+        self.seen = Seen()
+        self._change_count: tuple[int, int] | None = None
         self._was_live = False
 
     def compose(self) -> ComposeResult:
-        self.name_of_project = self.project_title(self.project_id)
-        yield TopBar("recjudge", self.name_of_project)
+        yield TopBar("recjudge", self.project_title(self.project_id))
         yield HomeBoard()
         yield KeyLine()
 
     @cached_property
-    def _reader(self) -> HomeReader:
+    def reader(self) -> HomeReader:
         return HomeReader(self.background, self._take_part)
 
     def on_screen_resume(self) -> None:
-        if self.host.db.change_count() != self._seen:
+        if self.host.db.change_count() != self._change_count:
             self.action_read_again()
         else:
-            self._reader.read_on()
+            self.reader.read_on()
 
     def on_screen_suspend(self) -> None:
         super().on_screen_suspend()
         self.background.stop()
-        self._seen = self.host.db.change_count()
+        self._change_count = self.host.db.change_count()
 
     # ---- reading
 
     def action_read_again(self) -> None:
-        self._reader.read(self.project_id)
+        self.reader.read(self.project_id)
 
-    def _take_part(self, _: int, home: Home) -> None:
-        newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
-        self.home = replace(self.home, **newer)
-        if home.totals is not None:
-            totals = f"{quantity(home.totals.verdicts, 'verdict')} on {quantity(home.totals.cases, 'case')}"
-            self.query_one(TopBar).show(right=totals)
+    def _take_part(self, _: int, seen: Seen) -> None:
+        self.seen = seen.over(self.seen)
+        if seen.home.totals is not None:
+            totals = seen.home.totals
+            shown = f"{quantity(totals.verdicts, 'verdict')} on {quantity(totals.cases, 'case')}"
+            self.query_one(TopBar).show(right=shown)
         self._show()
 
     @on(HomeBoard.Resized)
@@ -920,10 +817,8 @@ class HomeScreen(ImportScreen):
         board = self.query_one(HomeBoard)
         size = board.scrollable_content_region.size
         if size.width > 0:
-            board.show(laid_out(self.home, self.name_of_project, self._active(), size, glyphs()))
-
-    def _active(self) -> list[ActiveRun]:
-        return [run for run in self.host.active if run.project_id == self.project_id]
+            active = [run for run in self.host.active if run.project_id == self.project_id]
+            board.show(laid_out(*self.seen, active, size, glyphs()))
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -931,11 +826,12 @@ class HomeScreen(ImportScreen):
         if self._was_live and not live:
             self.action_read_again()
         elif live:
-            self.background.start("runs", partial(_runs, project_id=self.project_id), self._show_runs)
+            job = partial(newest_runs, project_id=self.project_id, limit=RUNS_NAMED)
+            self.background.start("runs", job, self._show_runs)
         self._was_live = live
 
     def _show_runs(self, runs: tuple[NewestRun, ...]) -> None:
-        self.home = replace(self.home, runs=runs)
+        self.seen = self.seen._replace(home=replace(self.seen.home, runs=runs))
         self._show()
 
     def action_import(self) -> None:
@@ -948,34 +844,31 @@ class HomeScreen(ImportScreen):
 
     @on(HomeBoard.Opened)
     def _open(self, message: HomeBoard.Opened) -> None:
-        self._go_to(message.destination)
+        screen, argument = message.destination
+        if screen == "first":
+            self._read_from(int(argument))
+        elif screen == "import":
+            self.action_import()
+        elif screen == "monitor":
+            self.open_screen("monitor", int(argument))
+        else:
+            more = {_ARGUMENTS[screen]: argument} if argument else {}
+            self.open_screen(screen, self.project_id, **more)
+
+    def _read_from(self, verdict_id: int) -> None:
+        """The cases to read first, from this one on."""
+        from recjudge_tui.tui.triage import CasesScreen
+
+        rows = [one.row for one in self.seen.first or ()]
+        cases = tuple(dict.fromkeys(row.case_id for row in rows))
+        given = tuple(row.verdict_id for row in rows)
+        self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", verdict_id, given))
 
     def action_go(self, screen: str) -> None:
-        self._go_to(Destination(screen))
+        self.post_message(HomeBoard.Opened(Destination(screen)))
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")
-
-    def _go_to(self, destination: Destination) -> None:
-        if destination.screen == "import":
-            self.action_import()
-        elif destination.screen == "figure":
-            self._open_figure(destination.argument)
-        elif destination.screen == "monitor":
-            self.open_screen("monitor", int(destination.argument))
-        else:
-            more = {_ARGUMENTS[destination.screen]: destination.argument} if destination.argument else {}
-            self.open_screen(destination.screen, self.project_id, **more)
-
-    def _open_figure(self, name: str) -> None:
-        from recjudge_tui.tui.figures import FiguresScreen
-
-        if self.home.board is not None and self.home.board.topic is not None:
-            self.app.push_screen(FiguresScreen(self.project_id, self.home.board.topic, name, {}))
-
-
-def _runs(db: Database, project_id: int) -> tuple[NewestRun, ...]:
-    return newest_runs(db, project_id, RUNS_NAMED)
 
 
 # ---- glance ------------------------------------------------------------------------------------------------------
@@ -994,9 +887,8 @@ class HomeGlance(HomeBoard, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._homes: dict[int, Home] = {}
+        self._homes: dict[int, Seen] = {}
         self._project_id: int | None = None
-        self._name_shown = ""
         self._active: Sequence[ActiveRun] = ()
         self._asked: int | None = None
         self._delay: Timer | None = None
@@ -1014,18 +906,18 @@ class HomeGlance(HomeBoard, can_focus=False):
     def cursor(self) -> Figure | None:
         return None
 
-    def show_home(self, project_id: int | None, name: str, active: Sequence[ActiveRun]) -> None:
+    def show_home(self, project_id: int | None, active: Sequence[ActiveRun]) -> None:
         if project_id != self._project_id:
             self.stop_reading()
             self.scroll_home(animate=False)
-        self._project_id, self._name_shown, self._active = project_id, name, active
+        self._project_id, self._active = project_id, active
         self._read_soon()
         self._paint()
 
     def forget(self) -> None:
         """What was read may have changed; it stays until it is read again."""
         self.stop_reading()
-        self._homes = {key: home for key, home in self._homes.items() if key == self._project_id}
+        self._homes = {key: seen for key, seen in self._homes.items() if key == self._project_id}
         self._read_soon()
 
     def stop_reading(self) -> None:
@@ -1034,32 +926,27 @@ class HomeGlance(HomeBoard, can_focus=False):
             self._delay.stop()
         self._background.stop()
 
-    # ---- reading
-
     def _read_soon(self) -> None:
         if self.size.width and self._project_id is not None and self._asked != self._project_id:
             self._asked = self._project_id
             self._delay = self.set_timer(_REST_S, partial(self._reader.read, self._project_id))
 
-    def _take(self, project_id: int, home: Home) -> None:
-        newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
-        self._homes[project_id] = replace(self._homes.get(project_id, Home()), **newer)
+    def _take(self, project_id: int, seen: Seen) -> None:
+        self._homes[project_id] = seen.over(self._homes.get(project_id, Seen()))
         self._paint()
 
     def _show_error(self, error: RecjudgeError) -> None:
         """In the pane: a project that was just deleted is no reason for a dialog."""
-        self.show(Layout((line(Cell(error.title, BAD)),), (), 1, Destination("home")))
+        self.show(Layout((line(Cell(error.title, BAD)),), (), (), Destination("home")))
 
     def _paint(self) -> None:
         width, height = self.scrollable_content_region.size
         if self._project_id is None or not width:
             return
-        home = self._homes.get(self._project_id, Home())
-        layout = laid_out(home, self._name_shown, self._active, (width, height), glyphs())
+        seen = self._homes.get(self._project_id, Seen())
+        layout = laid_out(*seen, self._active, (width, height), glyphs())
         columns = tuple(_without_keys(lines) for lines in layout.columns)
         self.show(layout._replace(top=_without_keys(layout.top), columns=columns))
-
-    # ---- events
 
     def on_resize(self) -> None:
         self._read_soon()

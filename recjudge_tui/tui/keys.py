@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import string
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from itertools import permutations
 from pkgutil import walk_packages
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -21,7 +19,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.keys import Keys
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Input, Static, TextArea
 
 from recjudge_tui.config_file import Fault, KeyRow, KeySetting, SettingsFile
@@ -59,18 +57,10 @@ class Owner(NamedTuple):
         return issubclass(self.node, (Input, TextArea))
 
 
-class Layer(NamedTuple):
-    """The keys active at one time: of a focused widget, its screen and the app, innermost first."""
-
-    screen: str
-    keys: tuple[BoundKey, ...]
-
-
 class Bindings(NamedTuple):
     """`shipped` maps the id of a binding to its keys, as Textual names them."""
 
     owners: tuple[Owner, ...]
-    layers: tuple[Layer, ...]
     shipped: dict[str, tuple[str, ...]]
 
 
@@ -83,8 +73,7 @@ def bindings_of(app: type[App[Any]]) -> Bindings:
         for bound in owner.declared:
             if bound.ours and bound.key not in shipped.setdefault(bound.name, []):
                 shipped[bound.name].append(bound.key)
-    layers = tuple(_layers(owners, (*_keys_of(app), *_bound_keys([_PALETTE]))))
-    return Bindings(owners, layers, {name: tuple(keys) for name, keys in shipped.items()})
+    return Bindings(owners, {name: tuple(keys) for name, keys in shipped.items()})
 
 
 def _owners(app_module: str) -> Iterator[Owner]:
@@ -100,22 +89,6 @@ def _owners(app_module: str) -> Iterator[Owner]:
                 and "BINDINGS" in vars(node)
             ):
                 yield _owner(node)
-
-
-def _layers(owners: Iterable[Owner], app_keys: tuple[BoundKey, ...]) -> Iterator[Layer]:
-    """Every combination of bindings that can be active together. A dialog hides the keys of the app."""
-    for owner in owners:
-        if not issubclass(owner.node, Screen):
-            continue
-        below = () if issubclass(owner.node, ModalScreen) else app_keys
-        # a text field receives the keys that type characters, whatever they are bound to
-        widgets = [
-            widget
-            for widget in _widgets_of(owner.node.__module__, set())
-            if not issubclass(widget, (Input, TextArea))
-        ]
-        for focused in [_keys_of(widget) for widget in widgets] or [()]:
-            yield Layer(owner.name, (*focused, *owner.keys, *below))
 
 
 def _owner(node: type[DOMNode]) -> Owner:
@@ -153,20 +126,6 @@ def _keys_of(node: type[DOMNode]) -> tuple[BoundKey, ...]:
     return tuple(bound for same_key in keys.values() for bound in same_key)
 
 
-def _widgets_of(module: str, seen: set[str]) -> list[type[DOMNode]]:
-    """The focusable classes that a module names, and those that the modules of our own widgets name."""
-    seen.add(module)
-    widgets: list[type[DOMNode]] = []
-    for node in vars(sys.modules[module]).values():
-        if not isinstance(node, type) or not issubclass(node, DOMNode) or issubclass(node, Screen):
-            continue
-        if getattr(node, "can_focus", False):
-            widgets.append(node)
-        if node.__module__.startswith(f"{_ROOM}.") and node.__module__ not in seen:
-            widgets += _widgets_of(node.__module__, seen)
-    return list(dict.fromkeys(widgets))
-
-
 # ---- keymap ------------------------------------------------------------------------------------------------------
 
 
@@ -179,14 +138,10 @@ _MODIFIERS = {"ctrl", "shift"}
 
 
 def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, list[Fault]]:
-    """Binding id -> the keys of the settings that can be used together, and why the others cannot.
-
-    A setting is dropped when its binding or one of its keys does not exist, when terminals do not send the key, and
-    when the key does something else at the same moment. If two settings use the same key, both are dropped.
-    """
+    """Binding id -> the keys of the settings that can be used, and why the others cannot: their binding or one of their keys
+    does not exist, terminals do not send the key, or it has another action in the same place."""
     faults: list[Fault] = []
     keymap: Keymap = {}
-    lines: dict[str, int | None] = {}
     for setting in settings:
         keys, fault = _requested_keys(setting, bindings)
         if fault is None and setting.binding in keymap:
@@ -194,16 +149,20 @@ def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, 
         if fault is not None:
             faults.append(fault)
         else:
-            keymap[setting.binding], lines[setting.binding] = keys, setting.line
-    # a setting that is dropped keeps its shipped key, which may then clash with another setting
-    while clashes := _clashes(keymap, bindings):
-        for (name, other), (key, screen) in clashes.items():
-            both = " and ".join(_described(binding, bindings) for binding in (name, other))
-            text = f"“{written(key)}” has two actions on {screen}: {both}"
-            faults.append(Fault(lines[name], text, "Give one of them another key."))
-        for name in {name for pair in clashes for name in pair}:
-            keymap.pop(name, None)
-    faults.sort(key=lambda fault: fault.line or 0)
+            keymap[setting.binding] = keys
+    lines = {setting.binding: setting.line for setting in settings}
+    for owner in bindings.owners:
+        used: dict[str, str] = {}
+        for name in dict.fromkeys(bound.name for bound in owner.keys):
+            own = [bound.key for bound in owner.keys if bound.name == name]
+            for key in keymap.get(name, own):
+                other = used.setdefault(key, name)
+                taker = name if name in keymap else other
+                if other != name and taker in keymap and key not in bindings.shipped[taker]:
+                    del keymap[taker]
+                    text = f"“{written(key)}” has two actions on {owner.name}: {name} and {other}"
+                    faults.append(Fault(lines[taker], text, "Give one of them another key."))
+                    break
     return keymap, faults
 
 
@@ -266,11 +225,6 @@ def _does(name: str, bindings: Bindings) -> list[str]:
     return list(dict.fromkeys(bound.does for bound in declared if bound.name == name))
 
 
-def _described(name: str, bindings: Bindings) -> str:
-    does = next(filter(None, _does(name, bindings)), "")
-    return f"{name} ({does})" if does and does != name else name
-
-
 # ---- one setting
 
 
@@ -316,33 +270,6 @@ def _key_fault(key: str, *, used_while_typing: bool) -> Fault | None:
     if used_while_typing and (len(key) == 1 or base in _signs() or base == "space"):
         return Fault(None, f"“{key}” is needed for typing", "Use a key that types no character.")
     return None
-
-
-# ---- settings against all other keys
-
-
-def _clashes(keymap: Keymap, bindings: Bindings) -> dict[tuple[str, str], tuple[str, str]]:
-    """(binding that was given the key, other binding) -> (key, screen), for each key with two actions."""
-    clashes: dict[tuple[str, str], tuple[str, str]] = {}
-    for layer in bindings.layers:
-        names_of: dict[str, list[str]] = {}
-        for name in dict.fromkeys(bound.name for bound in layer.keys):
-            for key in keymap.get(name) or dict.fromkeys(b.key for b in layer.keys if b.name == name):
-                names_of.setdefault(key, []).append(name)
-        for key, names in names_of.items():
-            for name, other in permutations(names, 2):
-                if name not in keymap or key in bindings.shipped[name]:
-                    continue
-                if not _share_keys(name, other, bindings):
-                    pair = (name, other) if other not in keymap else (min(name, other), max(name, other))
-                    clashes.setdefault(pair, (key, layer.screen))
-    return clashes
-
-
-def _share_keys(name: str, other: str, bindings: Bindings) -> bool:
-    """Two bindings with the same shipped keys, of which only one is active at a time, such as pause and resume."""
-    shipped = bindings.shipped.get(name)
-    return shipped is not None and set(shipped) == set(bindings.shipped.get(other, ()))
 
 
 # ---- keys screen -------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -19,14 +18,15 @@ from textual.timer import Timer
 from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
 
-from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError, sending_options
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
 from recjudge_tui.domain.calls import Message as SentMessage
 from recjudge_tui.domain.judge import Capabilities, JudgeAddress, JudgeSpec
+from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption, summary_of
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
-from recjudge_tui.errors import RecjudgeError, RunError, UsageError
+from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.reports.runs import cost_range, reuse_lines, short_cost, span
 from recjudge_tui.runs import start
@@ -39,6 +39,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import domain_names, list_prompts, load_shipped
 from recjudge_tui.store.runs import has_runs, judge_capabilities, save_capabilities
 from recjudge_tui.tui.dialogs import Choice, Confirm
+from recjudge_tui.tui.form import FieldError, choices_of, read, text_of
+from recjudge_tui.tui.form import field as form_field
 from recjudge_tui.tui.judge_picker import (
     ADDRESS,
     BUILT_IN,
@@ -53,6 +55,7 @@ from recjudge_tui.tui.judge_picker import (
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, BaseScreen, make_screen
 from recjudge_tui.tui.widgets import LONGEST_PROMPT, Glyphs, KeyLine, TextPane, TopBar, glyphs, number
+from recjudge_tui.tui.words import advice
 
 # ---- launch request ----------------------------------------------------------------------------------------------
 
@@ -227,56 +230,45 @@ _HINTS = {
     "start": "enter starts the run; it works in the background",
 }
 BY_DATA = (*OCCASION_SETTINGS, "domain", "images", "again")
-_LARGEST = 10**9
 
 
-class Field(NamedTuple):
-    """One line of the form. `hint` is shown while the field has the focus; `choices` are (value, text), none for a
-    text field; `initial` is its first value."""
-
-    name: str
-    label: str
-    hint: str = ""
-    placeholder: str = ""
-    initial: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
-
-
-def _setting(name: str) -> Field:
-    option = RUN_OPTIONS[name]
-    choices = option.form_choices
-    if option.by_protocol and choices:
-        choices = (("", "default"), *choices)
-    hint = f"{option.help} {_ARROWS}" if choices else option.help
-    placeholder = option.placeholder
-    settled = option.default not in (None, "", ()) and option.default != {} and not option.by_protocol
-    initial = f"{option.default:g}" if settled and option.type in (int, float) else ""
-    return Field(name, option.label, hint, placeholder, initial, choices)
-
-
-FIELDS: tuple[Field, ...] = (
-    Field("protocol", "1 Compare"),
-    Field("judge", "2 Judge", initial="rules"),
-    *(Field(name, option.label, option.hint, option.placeholder) for name, option in ADDRESS_OPTIONS.items()),
-    Field("prompt", "prompt", f"{CHOOSE}; the first one fits the kind of data in this project",
-          choices=(("", "by the kind of data"),)),
-    Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
-    *(_setting(name) for name in RUN_OPTIONS),
-    Field("drop", "drop poor",
-          "Do not pair systems with more Poor than this; SAER's authors warn against it", "none"),
+FIELDS: tuple[Option, ...] = (
+    Option("protocol", str, "", label="1 Compare", required=True),
+    Option("judge", str, "", label="2 Judge"),
+    *(
+        Option(name, str, option.hint, label=option.label, placeholder=option.placeholder)
+        for name, option in ADDRESS_OPTIONS.items()
+    ),
+    Option(
+        "prompt", str, f"{CHOOSE}; the first one fits the kind of data in this project", label="prompt",
+        form_choices=(("", "by the kind of data"),),
+    ),
+    Option(
+        "name", str, "The rater name for its verdicts. Default: the judge's own.", label="rater name",
+        placeholder="the judge's own",
+    ),
+    *RUN_OPTIONS.values(),
+    Option(
+        "drop", float, "Do not pair systems with more Poor than this; SAER's authors warn against it",
+        bounds={"ge": 0, "le": 1}, label="drop poor", placeholder="none",
+    ),
 )  # fmt: skip
 FIELD_BY_NAME = {field.name: field for field in FIELDS}
 
 
-def choices_of(field: Field) -> tuple[tuple[str, str], ...]:
-    """The options of a field: (value, text); none for a text field."""
-    if field.name == "protocol":
-        return (*((name, name) for name in offered()), (SAER_NAME, "saer: alone, then pairs"))
-    return field.choices
+def protocols() -> list[tuple[str, str]]:
+    """What can be compared, (value, text)."""
+    return [*((name, name) for name in offered()), (SAER_NAME, "saer: alone, then pairs")]
+
+
+def _initial(option: Option) -> Any:
+    """What stands in a field at first: numbers that depend on nothing else."""
+    settled = isinstance(option, RunOption) and not option.by_protocol and option.type in (int, float)
+    return option.default if settled or option.type is bool else None
 
 
 def is_asked(
-    field: Field, protocol: str, by_data: Collection[str] = BY_DATA, *, decided: bool = True
+    field: Option, protocol: str, by_data: Collection[str] = BY_DATA, *, decided: bool = True
 ) -> bool:
     """Whether the form has this field for a run of the protocol; fields that only some data needs must be in
     `by_data`. `decided`: the run stops when the comparison is decided, perhaps at a width.
@@ -292,7 +284,11 @@ def is_asked(
 
 def hint_of(name: str) -> str:
     """The hint while the field or button of this name has the focus."""
-    return _HINTS.get(name) or (FIELD_BY_NAME[name].hint if name in FIELD_BY_NAME else "")
+    if name in _HINTS or name not in FIELD_BY_NAME:
+        return _HINTS.get(name, "")
+    option = FIELD_BY_NAME[name]
+    arrows = isinstance(option, RunOption) and choices_of(option)
+    return f"{option.help} {_ARROWS}" if arrows else option.help
 
 
 def default_text(name: str, protocol: str) -> str:
@@ -317,14 +313,6 @@ def form_words(text: str) -> str:
     return _FLAG.sub(lambda flag: f"“{_LABELS[flag[0]]}”" if flag[0] in _LABELS else flag[0], text)
 
 
-class FieldError(UsageError):
-    """The content of one field is invalid; `field` is its name."""
-
-    def __init__(self, field: str, title: str, cause: str = "", next_step: str = "") -> None:
-        super().__init__(title, cause, next_step)
-        self.field = field
-
-
 def read_form(values: Mapping[str, str]) -> LaunchRequest:
     """Parse the form into a request; fields that its protocol does not have count as empty.
 
@@ -343,7 +331,7 @@ def read_form(values: Mapping[str, str]) -> LaunchRequest:
         address = read_address(values)
     except AddressError as error:
         raise FieldError(error.option, error.title, error.cause, error.next_step) from error
-    options = {name: _read(RUN_OPTIONS[name], text) for name, text in values.items() if name in RUN_OPTIONS}
+    options = {name: read(RUN_OPTIONS[name], text) for name, text in values.items() if name in RUN_OPTIONS}
     return LaunchRequest(
         address.judge_named(spec),
         settings_for(_one_protocol(protocol), **options),
@@ -351,97 +339,8 @@ def read_form(values: Mapping[str, str]) -> LaunchRequest:
         values["prompt"],
         options,
         saer=protocol == SAER_NAME,
-        drop_poor_over=_share("drop", values["drop"]),
+        drop_poor_over=read(FIELD_BY_NAME["drop"], values["drop"]),
     )
-
-
-def _read(option: RunOption, text: str) -> Any:
-    """The value of a setting; None for the default."""
-    if option.type is bool:
-        return option.default == (text in ("", option.form_choices[0][0]))
-    if option.repeated:
-        return _separated(text)
-    if option.type is tuple:
-        return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if option.type is int:
-        return _whole(option, text.strip())
-    if option.type is float:
-        return _number(option, text.strip())
-    if option.as_json:
-        return _sending(option, text)
-    if option.type is dict:
-        return _words(option, text)
-    return text.strip() or None
-
-
-def _separated(text: str) -> tuple[str, ...]:
-    """Names separated by commas; a name with a comma is written in quotes."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
-
-
-def _whole(option: RunOption, text: str) -> int | None:
-    if not text:
-        return None
-    least, most = int(option.bounds.get("ge", 0)), int(option.bounds.get("le", _LARGEST))
-    if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= most):
-        bound = f"from {least} to {most:,}" if most < _LARGEST else f"of {least} or more"
-        raise FieldError(
-            option.name, f"“{text[:40]}” does not fit “{option.label}”", f"Write a whole number {bound}."
-        )
-    return int(text)
-
-
-def _number(option: RunOption, text: str) -> float | None:
-    if not text:
-        return None
-    bounds = option.bounds
-    if re.fullmatch(r"[0-9]{0,9}(\.[0-9]{0,9})?", text, re.ASCII) and text != ".":
-        value = float(text)
-        low = value > bounds["gt"] if "gt" in bounds else value >= bounds.get("ge", 0)
-        if low and (value < bounds["lt"] if "lt" in bounds else value <= bounds.get("le", _LARGEST)):
-            return value
-    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-    allowed = " and ".join(f"{words[name]} {bound:g}" for name, bound in bounds.items())
-    raise FieldError(
-        option.name, f"“{text[:40]}” does not fit “{option.label}”", f"Write a number: {allowed}."
-    )
-
-
-def _words(option: RunOption, text: str) -> dict[str, str]:
-    """NAME=WORD, separated by commas, as a mapping."""
-    words = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, sign, word = part.partition("=")
-        if not (sign and name.strip() and word.strip()):
-            raise FieldError(
-                option.name,
-                f"“{part[:40]}” does not fit “{option.label}”",
-                "Write NAME=WORD, such as item=book, with commas between several.",
-            )
-        words[name.strip()] = word.strip()
-    return words
-
-
-def _sending(option: RunOption, text: str) -> dict[str, Any]:
-    """KEY=JSON, separated by semicolons, as a mapping."""
-    try:
-        return sending_options(filter(None, (part.strip() for part in text.split(";"))))
-    except UsageError as error:
-        raise FieldError(option.name, error.title, error.cause, error.next_step) from error
-
-
-def _share(field: str, text: str) -> float | None:
-    text = text.strip()
-    if not text:
-        return None
-    if not re.fullmatch(r"0?\.[0-9]{1,6}|[01]|1\.0{1,6}|0\.", text, re.ASCII):
-        raise FieldError(
-            field,
-            f"“{text[:40]}” does not fit “{FIELD_BY_NAME[field].label}”",
-            "Write a share from 0 to 1, such as 0.5.",
-        )
-    return float(text)
 
 
 # ---- launch questions --------------------------------------------------------------------------------------------
@@ -855,7 +754,7 @@ class AdvancedFields(Vertical):
         for field in _FIELDS:
             with Horizontal(classes="row", id=f"row-{field.name}"):
                 yield Label(Content(field.label))
-                yield _widget(field)
+                yield form_field(field, _initial(field))
 
     def values(self) -> dict[str, str]:
         return {field.name: _value(self.query_one(f"#field-{field.name}")) for field in _FIELDS}
@@ -865,7 +764,7 @@ class AdvancedFields(Vertical):
         if shown := self._shown():
             self.query_one(f"#field-{shown[0].name}").focus()
 
-    def _shown(self) -> list[Field]:
+    def _shown(self) -> list[Option]:
         return [field for field in _FIELDS if self.query_one(f"#row-{field.name}").display]
 
     def fit(self, protocol: str, choices: Choices, *, decided: bool) -> None:
@@ -876,16 +775,16 @@ class AdvancedFields(Vertical):
                 self.query_one(f"#row-{field.name}").display = asked and (decided or field.name not in COUNTS)
         for name in ("top_k", "history"):
             self.query_one(f"#field-{name}", Input).placeholder = default_text(name, protocol)
-        profiles = FIELD_BY_NAME["profile"].choices
+        profiles = choices_of(FIELD_BY_NAME["profile"])
         own = ("", f"{dict(profiles)[default_text('profile', protocol)]} (default)")
         self.query_one("#field-profile", Choice).offer([own, *profiles[1:]])
         systems = choices.explainers if protocol in with_unit("explanation") else choices.systems
         names = ", ".join(one_line(name, 40) for name in systems)
         self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "none yet"
         prompts = [(label, one_line(label, 60)) for of, label in choices.prompts if of == protocol]
-        self.query_one("#field-prompt", Choice).offer([*FIELD_BY_NAME["prompt"].choices, *prompts])
+        self.query_one("#field-prompt", Choice).offer([*choices_of(FIELD_BY_NAME["prompt"]), *prompts])
         domains = [(name, one_line(name, 40)) for name in choices.domains]
-        self.query_one("#field-domain", Choice).offer([*FIELD_BY_NAME["domain"].choices, *domains])
+        self.query_one("#field-domain", Choice).offer([*choices_of(FIELD_BY_NAME["domain"]), *domains])
 
     def set_address(self, address: JudgeAddress) -> None:
         for name, text in address_texts(address).items():
@@ -902,31 +801,20 @@ class AdvancedFields(Vertical):
         """The settings in one line of at most `room` cells."""
         values = self.values()
         shown = {field.name: values[field.name] for field in self._shown() if field.name in RUN_OPTIONS}
-        usual = {name: _usual(FIELD_BY_NAME[name]) for name in shown}
+        usual = {name: _usual(RUN_OPTIONS[name]) for name in shown}
         usual |= {name: default_text(name, protocol) for name in ("top_k", "history") if name in shown}
         return advanced_summary(shown, usual, glyphs(), room)
 
 
-def _usual(field: Field) -> str:
-    """The initial value of a field."""
-    return field.choices[0][0] if field.choices else field.initial
+def _usual(option: Option) -> str:
+    """What a field says where nothing was changed."""
+    choices = choices_of(option)
+    return choices[0][0] if choices else text_of(option, _initial(option))
 
 
 def _value(widget: object) -> str:
     assert isinstance(widget, (Input, Choice))
     return widget.value
-
-
-def _widget(field: Field) -> Input | Choice:
-    if choices := choices_of(field):
-        return Choice(choices, field_id=f"field-{field.name}")
-    return Input(
-        value=field.initial,
-        placeholder=field.placeholder,
-        compact=True,
-        select_on_focus=False,
-        id=f"field-{field.name}",
-    )
 
 
 # ---- launch notes ------------------------------------------------------------------------------------------------
@@ -1021,7 +909,7 @@ class LaunchScreen(BaseScreen):
         yield TopBar("recjudge", self.project_title(self.project_id), "New run")
         with Horizontal(classes="row question", id="row-protocol"):
             yield Label(Content(FIELD_BY_NAME["protocol"].label))
-            yield Choice(choices_of(FIELD_BY_NAME["protocol"]), field_id="field-protocol")
+            yield Choice(protocols(), field_id="field-protocol")
             yield Static(id="protocol-about")
         yield JudgeQuestion(FIELD_BY_NAME["judge"].label)
         with Horizontal(classes="row question", id="row-until"):
@@ -1051,7 +939,7 @@ class LaunchScreen(BaseScreen):
         if choices.explainers and not choices.systems:
             protocol.choose(with_unit("explanation")[0])
         elif len(choices.systems) > 1 and not self._has_chosen_protocol:
-            names = (name for name, _ in choices_of(FIELD_BY_NAME["protocol"]))
+            names = (name for name, _ in protocols())
             protocol.choose(next(filter(compares_lists, names)))
         self.query_one(JudgeQuestion).offer_used(choices.judges)
         self._fit()
@@ -1202,7 +1090,8 @@ class LaunchScreen(BaseScreen):
 
     def _complain(self, error: RecjudgeError) -> None:
         self._start_when_counted = False
-        parts = [(error.title, "bold $error"), (error.cause, ""), (error.next_step, "$accent")]
+        step = error.next_step or advice(self.app, error.step)
+        parts = [(error.title, "bold $error"), (error.cause, ""), (step, "$accent")]
         shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
         title = f"{glyphs().failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))

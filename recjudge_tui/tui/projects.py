@@ -334,7 +334,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         name = "" if key is None else self._names.get(key, "")
         active = None if key is None else self._active.get(key)
         self.query_one("#one-project").border_title = Content(one_line(name, 60))
-        glance.show_home(key, name, () if active is None else (active,))
+        glance.show_home(key, () if active is None else (active,))
         if key is None:
             panel.update(Content.styled("no project matches", "dim") if self._names else Content(""))
             return

@@ -26,28 +26,25 @@ from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
-from recjudge_tui.reports.declare import REPORTS, Report, make
-from recjudge_tui.reports.figures.marks import EVEN
+from recjudge_tui.reports.declare import REPORTS, make
+from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
 from recjudge_tui.reports.topics import Topic, topic_terms, topics
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun
-from recjudge_tui.tui.dialogs import ChoiceField, ChoiceForm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, OccasionScreen, WrittenFile
+from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, write_text
 from recjudge_tui.tui.widgets import (
     UNICODE,
     ClickText,
     DetailsPane,
     FigureTable,
-    Glyphs,
     KeyLine,
     TextPane,
     TopBar,
-    clickable,
     glyphs,
     interval,
     tick,
 )
+from recjudge_tui.tui.words import advice
 
 PAPER = "paper"
 # reports that another screen shows, or that need more than a question and a rater
@@ -70,6 +67,10 @@ _AXIS = (12, 40)
 _EMPTY = """Nothing has been judged yet.
 
 Press i to import labels, and r, then n, to start a run."""
+
+
+def title_of(name: str) -> str:
+    return name.removeprefix("robustness ").removesuffix(" show")
 
 
 class ReportChoice(NamedTuple):
@@ -115,7 +116,13 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
             return TabContent(PAPER, known, topic, raters, systems, values, None, error)
         return TabContent(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
     report = REPORTS[chosen.tab]
-    values = {**_of_topic(report, topic), **_required(report, raters), **chosen.values.get(chosen.tab, {})}
+    if topic is not None and report.name in _FIGURES:
+        # other reports answer for all questions
+        own = {"protocol": topic.protocol, "aspect": topic.aspect}
+        values = {name: value for name, value in own.items() if report.option(name)}
+    option = report.option("rater")
+    values |= {"rater": raters[0]} if option is not None and option.required and raters else {}
+    values |= chosen.values.get(chosen.tab, {})
     served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
     values |= {option.name: value for option, value in served if option in report.options and value}
     try:
@@ -126,20 +133,6 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
         return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
     except RecjudgeError as error:
         return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
-
-
-def _of_topic(report: Report, topic: Topic | None) -> dict[str, Any]:
-    """The question as options of the report; it is left to those that answer for all questions."""
-    if topic is None:
-        return {}
-    own = {"protocol": topic.protocol, "aspect": topic.aspect}
-    return {name: value for name, value in own.items() if report.name in _FIGURES and report.option(name)}
-
-
-def _required(report: Report, raters: Sequence[str]) -> dict[str, Any]:
-    """The first rater, where one must be named."""
-    option = report.option("rater")
-    return {"rater": raters[0]} if option is not None and option.required and raters else {}
 
 
 def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:
@@ -168,39 +161,26 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()
 
 
-class ReportsScreen(OccasionScreen):
+class ReportsScreen(TabbedScreen):
     CSS = """
-    ReportsScreen #tabs { height: auto; padding: 0 1; }
     ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
-    ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
-    ReportsScreen .pane:focus-within { border: round $accent; }
-    ReportsScreen #body { height: 1fr; }
-    ReportsScreen #body > * { display: none; }
     ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane { display: block; }
-    ReportsScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
-                                scrollbar-size-horizontal: 1; }
-    ReportsScreen #details { max-height: 5; }
-    ReportsScreen.-tall #details { max-height: 10; }
-    .-ascii ReportsScreen .pane, .-ascii ReportsScreen .pane:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="reports.next"),
-        Binding("shift+tab", "turn(-1)", "report before", show=False, priority=True, id="reports.previous"),
-        Binding("m", "choose", "choose", id="reports.choose"),
+        Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="tabs.next"),
+        Binding("m", "choose", "choose", id="tabs.choose"),
         Binding("o", "topic", "question", id="reports.topic"),
         Binding("plus", "whole", "columns", key_display="+", id="reports.whole"),
-        Binding("D", "explain", "definitions", id="reports.explain"),
+        Binding("D", "explain", "definitions", show=False, id="reports.explain"),
+        Binding("e", "export", "export", show=False, id="tabs.export"),
         Binding("f", "figures", "figures", id="reports.figures"),
-        Binding("e", "export", "export", id="reports.export"),
         Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
-        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="reports.details_down"),
-        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="reports.details_up"),
-        Binding("r", "runs", "runs", show=False, id="reports.runs"),
         Binding("R", "compute", "compute again", show=False, id="reports.compute"),
-        Binding("P", "report('paper')", "the paper's table", show=False, id="reports.paper"),
+        Binding("P", "tab('paper')", "the paper's table", show=False, id="reports.paper"),
         *COMMON,
     ]
+    tabs: ClassVar[Mapping[str, str]] = {name: title_of(name) for name in (*TABS, PAPER)}
 
     def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
         super().__init__(occasion_text)
@@ -208,7 +188,7 @@ class ReportsScreen(OccasionScreen):
         self.made: TabContent | None = None
         self._first = tab
         self._chosen = ReportChoice()
-        self._whole = self._explain = self._was_live = False
+        self._whole = self._explain = False
         self._table: Table | None = None
         self._rows: tuple[Row, ...] = ()
 
@@ -232,17 +212,11 @@ class ReportsScreen(OccasionScreen):
             self._chosen = self._chosen._replace(tab=self._first)
         self.action_compute()
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if self._was_live and not live:
-            self.action_compute()
-        self._was_live = live
-
     # ---- the report
 
     def action_compute(self) -> None:
-        self._show_tabs()
+        self.tab = self._chosen.tab
+        self.show_tabs()
         self.query_one("#body").border_subtitle = Content("computing")
         self.host.chosen[type(self).__name__, self.project_id] = self._chosen
         job = partial(load, project_id=self.project_id, chosen=self._chosen, occasions=self.occasions)
@@ -250,24 +224,6 @@ class ReportsScreen(OccasionScreen):
 
     def occasions_changed(self) -> None:
         self.action_compute()
-
-    def _show_tabs(self) -> None:
-        tabs, room = [], max(self.size.width - 2, 1)
-        for name in (*TABS, PAPER):
-            current = name == self._chosen.tab
-            text = Content.styled(
-                f"[{title_of(name)}]" if current else title_of(name), "bold $accent" if current else "dim"
-            )
-            tabs.append(clickable(text, f"screen.report({name!r})"))
-        lines: list[list[Content]] = [[]]
-        left = room
-        for tab in tabs:
-            if tab.cell_length > left:
-                lines.append([])
-                left = room
-            left -= tab.cell_length + 2
-            lines[-1].append(tab)
-        self.query_one("#tabs", Static).update(Content("\n").join(Content("  ").join(line) for line in lines))
 
     def _show(self, made: TabContent) -> None:
         self.made = made
@@ -300,23 +256,24 @@ class ReportsScreen(OccasionScreen):
                 self.query_one("#table").focus()
         else:
             answer.update(Content(one_line(table.answer, 600) if table is not None else ""))
-            about.update("")
+            about.display = False
             body.border_title = Content(title_of(made.tab))
-            self.query_one(TextPane).show(partial(_page, made))
+            step = advice(self.app, made.error.step if made.error is not None else None)
+            self.query_one(TextPane).show(partial(_page, made, step))
             if self.takes_keys:
                 self.query_one("#page").focus()
         self._show_details()
 
     def _fill_table(self, table: Table, about: Static) -> None:
-        grid, look = self.query_one("#table", FigureTable), glyphs()
+        grid = self.query_one("#table", FigureTable)
         seen, _ = readable(table, whole=self._whole)
         if self._whole or (len(seen.rows) < len(table.rows) and table.brief is None):
             seen = table
         cursor = grid.cursor_row
         grid.clear(columns=True)
-        # the brief rows are those of the whole table, with fewer cells
-        self._rows = table.rows if len(seen.rows) == len(table.rows) else seen.rows
-        common, heads, lines = cells(seen, self._rows, self.size.width - 3, look)
+        self._rows = rows_behind(table, seen)
+        common, heads, lines = cells(seen, self._rows, self.size.width - 3)
+        about.display = bool(common)
         about.update(Content(" · ".join(common)))
         for place, head in enumerate(heads):
             grid.add_column(head, key=str(place))
@@ -329,7 +286,7 @@ class ReportsScreen(OccasionScreen):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        self._show_tabs()
+        self.show_tabs()
         self._fill()
 
     def _row(self) -> Row | None:
@@ -354,7 +311,8 @@ class ReportsScreen(OccasionScreen):
             for note in shown.notes:
                 style = "$warning" if note_kind(note) == "warning" else "dim"
                 mark = look.marked if note_kind(note) == "warning" else look.dot
-                lines.append(Content.styled(f"{mark} {one_line(note, 600)}", style))
+                step = advice(self.app, getattr(note, "step", None))
+                lines.append(Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", style))
         pane = self.query_one(DetailsPane)
         pane.display = bool(lines)
         pane.show(Content("\n").join(lines))
@@ -370,7 +328,7 @@ class ReportsScreen(OccasionScreen):
                 "export": content is not None,
             }
             return possible.get(action, table) and self.takes_keys
-        if action in ("turn", "topic", "figures", "report"):
+        if action in ("turn", "topic", "figures", "tab"):
             return (
                 self.made is not None
                 and self.takes_keys
@@ -378,13 +336,9 @@ class ReportsScreen(OccasionScreen):
             )
         return super().check_action(action, parameters)
 
-    def action_report(self, name: str) -> None:
+    def action_tab(self, name: str) -> None:
         self._chosen = self._chosen._replace(tab=name)
         self.action_compute()
-
-    def action_turn(self, by: int) -> None:
-        names = (*TABS, PAPER)
-        self.action_report(names[(names.index(self._chosen.tab) + by) % len(names)])
 
     def action_whole(self) -> None:
         self._whole = not self._whole
@@ -400,7 +354,7 @@ class ReportsScreen(OccasionScreen):
             known = self.made.topics
             options = [(str(at), topic.text()) for at, topic in enumerate(known)]
             field = ChoiceField("topic", "question", options, str(known.index(self.made.topic)))
-            self.app.push_screen(ChoiceForm([field]), partial(self._ask_about, known))
+            self.app.push_screen(choice_form(field), partial(self._ask_about, known))
 
     def _ask_about(self, known: Sequence[Topic], chosen: dict[str, str] | None) -> None:
         if chosen is not None:
@@ -465,7 +419,7 @@ class ReportsScreen(OccasionScreen):
         """Copy the table as Markdown, CSV or LaTeX."""
         options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
         if self._table is not None:
-            self.app.push_screen(ChoiceForm([ChoiceField("format", "copy as", options, "md")]), self._copy)
+            self.app.push_screen(choice_form(ChoiceField("format", "copy as", options, "md")), self._copy)
 
     def _copy(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None and self._table is not None:
@@ -473,9 +427,6 @@ class ReportsScreen(OccasionScreen):
 
             table, _ = readable(self._table, whole=self._whole)
             copy_text(self, render(table, chosen["format"]).text)
-
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one("#details").scroll_relative(y=lines, animate=False)
 
     @on(DataTable.RowSelected)
     def _open_cases(self) -> None:
@@ -486,7 +437,7 @@ class ReportsScreen(OccasionScreen):
             counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
             options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
             field = ChoiceField("outcome", "cases", options, "system")
-            self.app.push_screen(ChoiceForm([field]), partial(self._open_outcome, row))
+            self.app.push_screen(choice_form(field), partial(self._open_outcome, row))
         else:
             self._open(row_filter(made, row, self.occasions))
 
@@ -499,20 +450,27 @@ class ReportsScreen(OccasionScreen):
 
         self.app.push_screen(CasesScreen(self.project_id, filter_text))
 
-    def action_step_back(self) -> None:
-        self.action_leave()
-
 
 _OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
 
 
-def title_of(name: str) -> str:
-    return name.removeprefix("robustness ").removesuffix(" show")
+def rows_behind(table: Table, seen: Table) -> tuple[Row, ...]:
+    """For each row seen the row of the whole table that has the same names, and more cells."""
+    if len(seen.rows) == len(table.rows):
+        return table.rows
+    rows = []
+    for row in seen.rows:
+        named = [(key, cell) for key, cell in row.items() if isinstance(cell, str)]
+        alike = (
+            full
+            for full in table.rows
+            if all(full[key] == cell for key, cell in named if isinstance(full.get(key), str))
+        )
+        rows.append(next(alike, row))
+    return tuple(rows)
 
 
-def cells(
-    table: Table, rows: Sequence[Row], width: int, look: Glyphs
-) -> tuple[list[str], list[Text], list[list[Text]]]:
+def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], list[Text], list[list[Text]]]:
     """What all rows share, the headings, and the cells of each row, for a table this wide; `rows` have its figures.
 
     A text that is the same in all rows stands above; minor columns that do not fit are left out, the last one first; an
@@ -538,14 +496,18 @@ def cells(
     ends = [place + 1 for place, column in enumerate(kept) if column.interval or column.label.endswith("CI")]
     room = min(width - sum(widths) - 2, _AXIS[1])
     name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
-    bounds = _bounds(rows, name) if len(ends) == 1 and name and room >= _AXIS[0] else None
-    if bounds is not None:
+    if len(ends) == 1 and name and room >= _AXIS[0]:
+        ends_of = (
+            (_real(row.get(name)), _real(row.get("ci_low")), _real(row.get("ci_high"))) for row in rows
+        )
+        marks = (Mark("", *cells) for cells in ends_of)
+        bounds = axis(marks, even)
         percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
         low, high = tick(bounds[0] * percent), tick(bounds[1] * percent)
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
         for row, line in zip(rows, lines, strict=True):
             values = (_real(row.get("ci_low")), _real(row.get(name)), _real(row.get("ci_high")))
-            line.insert(ends[0], Text(interval(*values, bounds, room, look, even), "cyan"))
+            line.insert(ends[0], Text(interval(*values, bounds, room, even), "cyan"))
     return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
 
 
@@ -565,32 +527,14 @@ def _value_name(rows: Sequence[Row]) -> str:
     return ""
 
 
-def _bounds(rows: Sequence[Row], name: str) -> tuple[float, float] | None:
-    """The ends of the axis: where the figures lie. One huge interval is clipped, and shrinks no other."""
-    values = sorted(v for row in rows if (v := _real(row.get(name))) is not None)
-    spans = sorted(
-        high - low
-        for row in rows
-        if (low := _real(row.get("ci_low"))) is not None and (high := _real(row.get("ci_high"))) is not None
-    )
-    if not values or not spans:
-        return None
-    usual = spans[len(spans) // 2] or spans[-1]
-    low, high = values[0] - usual, values[-1] + usual
-    ends = [end for row in rows for key in ("ci_low", "ci_high") if (end := _real(row.get(key))) is not None]
-    if min(ends) >= 0 and max(ends) <= 1:
-        low, high = max(low, 0.0), min(high, 1.0)
-    return (low, high) if high > low else None
-
-
 def _real(value: object) -> float | None:
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
-def _page(made: TabContent, width: int) -> Content:
-    """A page, a text, an empty table or the reason why there is none."""
+def _page(made: TabContent, step: str, width: int) -> Content:
+    """A page, a text, an empty table or the reason why there is none, with the next step."""
     if made.error is not None:
-        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step) if part]
+        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step or step) if part]
         if made.topic is None:
             parts = [_EMPTY]
         return Content("\n".join(map(safe_text, parts)))
@@ -603,11 +547,8 @@ def _page(made: TabContent, width: int) -> Content:
 
 
 def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
-    """Write a page to a new file. Raises RecjudgeError when it exists, UsageError for an unknown ending."""
-    from recjudge_tui.reports.common.table import format_of_file, save_text
+    """Write a page. Raises UsageError for an unknown ending, StoreError."""
+    from recjudge_tui.reports.common.table import format_of_file
 
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Give another name.")
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
-    save_text(text, path)
-    return WrittenFile(path, path.stem)
+    return write_text(path, text)

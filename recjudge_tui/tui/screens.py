@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from rich.cells import cell_len
 from textual import events, on
@@ -29,6 +28,8 @@ from textual.worker import Worker, get_current_worker
 
 from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_filter, parse_occasions
 from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.domain.options import Option
+from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
@@ -43,7 +44,8 @@ from recjudge_tui.tui.widgets import (
     Suggestion,
     TopBar,
     Values,
-    ascii_wanted,
+    clickable,
+    glyphs,
     suggestions,
     word_start,
 )
@@ -51,7 +53,7 @@ from recjudge_tui.tui.widgets import (
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.tui.import_form import ImportRequest
+    from recjudge_tui.tui.form import Form
 
 
 # ---- host --------------------------------------------------------------------------------------------------------
@@ -417,39 +419,6 @@ class BaseScreen(FittedScreen[None]):
         self.app.push_screen(make_screen(name, identity, **more))
 
 
-# ---- windows -----------------------------------------------------------------------------------------------------
-
-
-Row = TypeVar("Row")
-# rows that are read at once
-WINDOW = 128
-
-
-class Windows(Generic[Row]):
-    """`read(start, count)` gives the rows of a window, None for one that is gone. The `kept` windows used last stay."""
-
-    def __init__(self, kept: int, read: Callable[[int, int], Sequence[Row | None]]) -> None:
-        self._kept = kept
-        self._read = read
-        self._windows: OrderedDict[int, Sequence[Row | None]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._windows)
-
-    def row(self, place: int) -> Row | None:
-        number, within = divmod(place, WINDOW)
-        if number not in self._windows:
-            self._windows[number] = self._read(number * WINDOW, WINDOW)
-            while len(self._windows) > self._kept:
-                self._windows.popitem(last=False)
-        self._windows.move_to_end(number)
-        window = self._windows[number]
-        return window[within] if within < len(window) else None
-
-    def clear(self) -> None:
-        self._windows.clear()
-
-
 # ---- filter line -------------------------------------------------------------------------------------------------
 
 
@@ -476,9 +445,8 @@ class SuggestionList(Static):
         rows = suggestions[top : top + ROWS]
         width = max(cell_len(row.shown) for row in rows)
         lines = [_row(row, width, top + place == chosen) for place, row in enumerate(rows)]
-        arrows = "up/down" if ascii_wanted() else "↑↓"
         more = f"{chosen + 1}/{len(suggestions)}   " if len(suggestions) > ROWS else ""
-        lines.append(Content.styled(f"  {more}tab accept   {arrows} choose", "$text-muted"))
+        lines.append(Content.styled(f"  {more}tab accept   ↑↓ choose", "$text-muted"))
         self.styles.offset = (column, 0)
         self.update(Content("\n").join(lines))
 
@@ -506,16 +474,11 @@ class FilterLine(Input):
         Binding("up", "choose(-1)", "previous suggestion", show=False, id="filter.up"),
     ]
 
-    class Suggested(Message):
-        """The suggestions that can be accepted now, possibly none."""
-
-        def __init__(self, suggestions: tuple[Suggestion, ...], chosen: int, column: int) -> None:
-            super().__init__()
-            self.suggestions, self.chosen, self.column = suggestions, chosen, column
-
     def __init__(self, hint: str, suggest: Callable[[str, int, bool], tuple[Suggestion, ...]] | None) -> None:
         super().__init__(placeholder=hint, compact=True, select_on_focus=False, disabled=True)
         self._suggest = suggest
+        # shows the suggestions that can be accepted now, possibly none
+        self.listed = SuggestionList()
         self.suggestions: tuple[Suggestion, ...] = ()
         self.chosen = 0
         self._anything = False
@@ -536,7 +499,7 @@ class FilterLine(Input):
     def _say(self) -> None:
         start = word_start(self.value, self.cursor_position)
         column = max(cell_len(self.value[:start]) - 2, 0)
-        self.post_message(self.Suggested(self.suggestions, self.chosen, column))
+        self.listed.show(self.suggestions, self.chosen, column)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         super().watch_has_focus(_has_focus)
@@ -649,8 +612,9 @@ class FilterBar(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Chips(classes="filter-chips")
-        yield FilterLine(self._hint, self._suggest if self._read_values else None)
-        yield SuggestionList()
+        line = FilterLine(self._hint, self._suggest if self._read_values else None)
+        yield line
+        yield line.listed
         yield Static(classes="filter-error")
 
     @cached_property
@@ -711,11 +675,6 @@ class FilterBar(Vertical):
         event.stop()
         self.query_one(FilterLine).suggest_again(anything=False)
 
-    @on(FilterLine.Suggested)
-    def _show_suggestions(self, message: FilterLine.Suggested) -> None:
-        message.stop()
-        self.query_one(SuggestionList).show(message.suggestions, message.chosen, message.column)
-
     # ---- the mouse
 
     @on(Chips.Dropped)
@@ -742,6 +701,14 @@ class ImportResult(NamedTuple):
     warnings: str
 
 
+_IMPORTED = (
+    Option("path", Path, "A file, or a folder such as ml-1m.", label="file or folder", required=True,
+           placeholder="lists.csv"),
+    Option("kind", str, "What it holds.", "", label="contents",
+           form_choices=(("", "everything recognised"), *((kind, kind) for kind in IMPORT_KINDS))),
+    Option("project", str, "Name a project; a new one is created.", label="project", required=True),
+    Option("system", str, "The system, only for lists that do not name one.", label="system"),
+)  # fmt: skip
 # for the bindings of screens without a key of their own for it
 IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 
@@ -753,17 +720,20 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project."""
-        from recjudge_tui.tui.import_form import ImportForm
+        from recjudge_tui.tui.form import Form
 
-        self.app.push_screen(ImportForm(project), self._start_import)
+        # a name with characters that cannot be shown cannot be edited
+        known = project if project == one_line(project) else ""
+        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import")
+        self.app.push_screen(form, self._start_import)
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
 
-    def _start_import(self, request: ImportRequest | None) -> None:
-        if request is not None:
-            self.notify(one_line(f"Reading {request.paths[0]} …", 200), markup=False)
-            self.background.start("import", partial(_import, request=request), self._show_import)
+    def _start_import(self, given: dict[str, Any] | None) -> None:
+        if given is not None:
+            self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
+            self.background.start("import", partial(_import, given=given), self._show_import)
 
     def _show_import(self, result: ImportResult) -> None:
         self.imported(result.project)
@@ -773,16 +743,17 @@ class ImportScreen(BaseScreen):
             self.notify(result.toast, markup=False)
 
 
-def _import(db: Database, request: ImportRequest) -> ImportResult:
+def _import(db: Database, given: Mapping[str, Any]) -> ImportResult:
     from recjudge_tui.importers.folders import import_paths
 
-    every = import_paths(db, request.project, request.paths, request.kind, system=request.system)
+    project: str = given["project"]
+    every = import_paths(db, project, (given["path"],), given["kind"] or None, system=given["system"])
     says = [_import_words(done, len(every) > 1) for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
     notes = [note for done in every for note in done.notes]
     lines = [*every[0].aside, *notes, *kinds, *warnings]
-    return ImportResult(request.project, " ".join(says), "\n".join(lines))
+    return ImportResult(project, " ".join(says), "\n".join(lines))
 
 
 def _import_words(done: ImportSummary, several: bool) -> str:
@@ -831,14 +802,27 @@ class ExportScreen(BaseScreen):
         """Ask for a file, proposing `name`, and write the table from `make` in the format of the file's ending."""
         self.ask_file(name, format_hint("The table is"), partial(write_table, make=make))
 
-    def ask_file(self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile]) -> None:
-        """Ask for a file and run `write` in the background; its RecjudgeError is shown."""
-        self.app.push_screen(AskLine("Export", hint, name), partial(self._write_to, write=write))
+    def ask_file(
+        self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile], title: str = "Export"
+    ) -> None:
+        """Ask for a file, and before an older one is replaced; run `write` in the background, and show its RecjudgeError."""
+        self.app.push_screen(AskLine(title, hint, name), partial(self._named, write=write))
 
-    def _write_to(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
-        if name is not None:
-            path = user_path(name)
-            self.background.start("export", lambda db: write(db, path), self._show_written)
+    def _named(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
+        if name is None:
+            return
+        path = user_path(name)
+
+        def start(sure: bool | None = True) -> None:
+            if sure:
+                self.background.start("export", lambda db: write(db, path), self._show_written)
+
+        if path.exists():
+            self.app.push_screen(
+                Confirm("Replace the file?", f"{path} exists already.", "replace", "keep"), start
+            )
+        else:
+            start()
 
     def _show_written(self, written: WrittenFile) -> None:
         self.notify(written.message(), markup=False)
@@ -851,18 +835,22 @@ def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> 
 
 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:
-    """Write the table to a new file in the format of the file's ending; returns notes for the user.
+    """Write the table in the format of the file's ending; returns notes for the user.
 
-    Raises UsageError for an unknown ending, RecjudgeError when the file exists or for Parquet without pyarrow, StoreError
-    when it cannot be written.
+    Raises UsageError for an unknown ending, RecjudgeError for Parquet without pyarrow, StoreError when it cannot be written.
     """
     from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import format_of_file
 
-    fmt = format_of_file(path)
-    if path.exists():
-        raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
-    return save_table(table, fmt, path)
+    return save_table(table, format_of_file(path), path)
+
+
+def write_text(path: Path, text: str, what: str = "The text") -> WrittenFile:
+    """Write a text; raises StoreError when it cannot be written."""
+    from recjudge_tui.reports.common.table import save_text
+
+    save_text(text, path)
+    return WrittenFile(path, what)
 
 
 # ---- occasion screen ---------------------------------------------------------------------------------------------
@@ -960,3 +948,111 @@ class OccasionScreen(ExportScreen, ImportScreen):
 def _chips(text: str) -> tuple[str, ...]:
     parse_occasions(text)
     return parse_filter(text).chips()
+
+
+# ---- choices -----------------------------------------------------------------------------------------------------
+
+
+class ChoiceField(NamedTuple):
+    """`options` are (value, text shown); `value` is the current one."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+    value: str
+
+
+def choice_form(*fields: ChoiceField) -> Form:
+    """A form of these fields, without those that have nothing to choose."""
+    from recjudge_tui.domain.options import Option
+    from recjudge_tui.tui.form import Form
+
+    shown = [field for field in fields if field.options]
+    options = [Option(field.name, str, "", required=True, label=field.label) for field in shown]
+    values = {field.name: field.value for field in shown}
+    return Form("Shown", options, values, {field.name: field.options for field in shown})
+
+
+# ---- tabs --------------------------------------------------------------------------------------------------------
+
+
+class TabbedScreen(OccasionScreen):
+    """Tabs in one line, a body, and details below it. A subclass names its `tabs` (name -> title) and the `tab` shown, opens
+    another one in `action_tab`, and computes it again in `occasions_changed`."""
+
+    DEFAULT_CSS = """
+    TabbedScreen #tabs { height: 1; padding: 0 1; }
+    TabbedScreen .pane { border: round $primary; border-title-color: $accent; }
+    TabbedScreen .pane:focus-within { border: round $accent; }
+    TabbedScreen #body { height: 1fr; }
+    TabbedScreen #body > * { display: none; }
+    TabbedScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
+                               scrollbar-size-horizontal: 1; }
+    TabbedScreen #details { max-height: 6; }
+    TabbedScreen.-tall #details { max-height: 10; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "turn(1)", "next", key_display="tab", priority=True, id="tabs.next"),
+        Binding("shift+tab", "turn(-1)", "the one before", show=False, priority=True, id="tabs.previous"),
+        Binding("m", "choose", "choose", id="tabs.choose"),
+        Binding("e", "export", "export", id="tabs.export"),
+        Binding("r", "runs", "runs", show=False, id="tabs.runs"),
+        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="tabs.details_down"),
+        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="tabs.details_up"),
+    ]
+    tabs: ClassVar[Mapping[str, str]] = {}
+    tab = ""
+    _was_live = False
+
+    def show_tabs(self) -> None:
+        """The tabs in one line; where it is too short, those around the current one."""
+        names = list(self.tabs)
+        titles = [f"[{title}]" if name == self.tab else title for name, title in self.tabs.items()]
+        first, last = _tabs_in(titles, names.index(self.tab), max(self.size.width - 2, 1))
+        shown = [
+            clickable(
+                Content.styled(title, "bold $accent" if name == self.tab else "dim"), f"screen.tab({name!r})"
+            )
+            for name, title in list(zip(names, titles, strict=True))[first:last]
+        ]
+        more = [Content.styled(glyphs().cut, "dim")]
+        line = [*(more if first else []), *shown, *(more if last < len(names) else [])]
+        self.query_one("#tabs", Static).update(Content("  ").join(line))
+
+    def action_tab(self, name: str) -> None:
+        """Show another tab."""
+
+    def action_turn(self, by: int) -> None:
+        names = list(self.tabs)
+        self.action_tab(names[(names.index(self.tab) + by) % len(names)])
+
+    def action_scroll_details(self, lines: int) -> None:
+        self.query_one("#details").scroll_relative(y=lines, animate=False)
+
+    def action_step_back(self) -> None:
+        self.action_leave()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if self._was_live and not live:
+            self.occasions_changed()
+        self._was_live = live
+
+
+def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
+    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
+
+    def cells_of(first: int, last: int) -> int:
+        dots = 3 * ((first > 0) + (last < len(titles)))
+        return sum(cell_len(title) + 2 for title in titles[first:last]) - 2 + dots
+
+    first, last = current, current + 1
+    while True:
+        wider = [(first, last + 1)] if last < len(titles) else []
+        wider += [(first - 1, last)] if first else []
+        fitting = [ends for ends in wider if cells_of(*ends) <= room]
+        if not fitting:
+            return first, last
+        # both sides grow alike
+        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))

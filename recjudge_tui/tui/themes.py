@@ -140,22 +140,27 @@ def _dimmed(style: Style, background: Color) -> Style:
 
 
 _LIKE = {
-    **dict.fromkeys("─━┄┈╌═▁▔‾–—−", "-"),
-    **dict.fromkeys("│┃║▏▎▍▌▐▕", "|"),
-    **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝", "+"),
-    **dict.fromkeys("█▇▆▅▄▃▂▀▉▊▋■", "#"),
+    **dict.fromkeys("─━┄┈╌═▔‾–—−┬┴", "-"),
+    **dict.fromkeys("│┃║▏▎▍▌▐▕├┤", "|"),
+    **dict.fromkeys("╭╮╰╯┌┐└┘┼╔╗╚╝", "+"),
+    **dict.fromkeys("█▀▉▊▋■", "#"),
+    **dict(zip("▁▂▃▄▅▆▇", "_.:-=+*", strict=True)),
+    **dict(zip("▓▒░▚▞▤▥", "=+-ox*%", strict=True)),
     **dict.fromkeys("“”„«»", '"'),
     **dict.fromkeys("‘’", "'"),
-    **dict.fromkeys("·•●", "."),
-    **dict.fromkeys("▸▶→", ">"),
-    **dict.fromkeys("◂◀←", "<"),
-    **dict.fromkeys("▲△↑", "^"),
-    **dict.fromkeys("▼▽↓✓", "v"),
+    **dict.fromkeys("·•", "."),
+    **dict.fromkeys("▸▶→›", ">"),
+    **dict.fromkeys("◂◀←‹", "<"),
+    **dict.fromkeys("▲△↑▴", "^"),
+    **dict.fromkeys("▼▽↓✓▾", "v"),
     **dict.fromkeys("✗×", "x"),
+    "●": "o",
+    "◉": "@",
+    "✎": "o",
+    "⇄": "/",
+    "‖": "=",
     "…": "~",
     "κ": "k",
-    "‹": "<",
-    "›": ">",
     "\N{NO-BREAK SPACE}": " ",
 }
 
@@ -204,6 +209,8 @@ class AsciiFilter(LineFilter):
 def _ascii(character: str) -> str:
     if character.isascii():
         return character
+    if "\u2800" <= character <= "\u28ff":
+        return "."
     return _LIKE.get(character) or "?" * cell_len(character)
 
 

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Horizontal
 from textual.timer import Timer
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import (
-    LONGEST_NAME,
-    SavedFilter,
-    delete_filter,
-    save_filter,
-    saved_filters,
-)
+from recjudge_tui.store.projects import SavedFilter, delete_filter, save_filter, saved_filters
 from recjudge_tui.store.runs import ActiveRun
-from recjudge_tui.store.triage import Action
 from recjudge_tui.store.verdicts import next_undecided
-from recjudge_tui.tui.case import CasePanel, ListsInShort, read_case
+from recjudge_tui.tui.case import CasePanel, read_case
 from recjudge_tui.tui.decisions import (
     EXPORT_HINT,
     LogWrite,
+    SentScreen,
     Triage,
-    VerdictPane,
-    copy_case,
+    case_text,
+    copy_text,
     export_list,
-    page_case,
-    save_case,
+    page,
 )
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm
+from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     IMPORT,
-    Background,
     ExportScreen,
     FilterBar,
     ImportScreen,
-    host_of,
+    write_text,
 )
 from recjudge_tui.tui.verdict_list import (
     CaseStrip,
@@ -57,142 +48,10 @@ from recjudge_tui.tui.verdict_list import (
     opening_filters,
     verdict_filter_bar,
 )
-from recjudge_tui.tui.widgets import DialogHint, KeyLine, Options, TopBar, key_hint, key_name
+from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name
 
 if TYPE_CHECKING:
     from recjudge_tui.store.case_detail import CaseDetail
-
-
-# ---- saved filters -----------------------------------------------------------------------------------------------
-
-
-_NAME_CELLS = 24
-_KEYS = (
-    ("filters.apply", "enter", "apply"),
-    ("filters.save", "n", "save the current one"),
-    ("filters.delete", "D", "delete"),
-    ("filters.close", "esc", "close"),
-)
-
-
-class FilterNames(Options):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "apply", id="filters.apply"),
-        Binding("j", "cursor_down", "next", show=False, id="filters.down"),
-        Binding("k", "cursor_up", "previous", show=False, id="filters.up"),
-    ]
-
-
-class SavedFilters(Dialog[str | None]):
-    """Returns the filter to apply, or None. `present` is the filter that can be saved; empty if there is none."""
-
-    DEFAULT_CSS = """
-    SavedFilters FilterNames { height: auto; max-height: 12; background: $surface; border: none; padding: 0; }
-    SavedFilters FilterNames:focus { border: none; background-tint: transparent; }
-    SavedFilters #no-filters { display: none; }
-    SavedFilters.-empty FilterNames { display: none; }
-    SavedFilters.-empty #no-filters { display: block; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "save", "save the current filter", id="filters.save"),
-        Binding("D", "delete", "delete", id="filters.delete"),
-        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="filters.close"),
-    ]
-
-    def __init__(self, project_id: int, present: str = "") -> None:
-        super().__init__()
-        self.project_id, self.present = project_id, present
-        self.filters: list[SavedFilter] = []
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Saved filters")
-            yield FilterNames()
-            yield Static(Content(self._empty()), id="no-filters")
-            yield DialogHint(key_hint(self.app, *_KEYS))
-
-    def _empty(self) -> str:
-        save = key_name(self.app, "filters.save", "n")
-        if self.present:
-            return f"No filter is saved yet. {save} saves the current one: {one_line(self.present, 200)}"
-        first = key_name(self.app, "cases.filter", "/")
-        return f"No filter is saved yet. Press {first} to filter the list, then save the filter here with {save}."
-
-    @cached_property
-    def background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    def on_mount(self) -> None:
-        self.background.start("filters", partial(saved_filters, project_id=self.project_id), self._show)
-
-    def on_unmount(self) -> None:
-        self.background.stop()
-
-    def _show(self, filters: list[SavedFilter], select: str = "", toast: str = "") -> None:
-        """Show the filters, with the cursor on the one named `select`, or at its old position."""
-        self.filters = filters
-        self.set_class(not filters, "-empty")
-        names = self.query_one(FilterNames)
-        before = names.highlighted or 0
-        names.set_options([Option(_option_text(saved)) for saved in filters])
-        places = [place for place, saved in enumerate(filters) if saved.name == select]
-        if filters:
-            names.highlighted = places[0] if places else min(before, len(filters) - 1)
-            names.focus()
-        if toast:
-            self.app.notify(one_line(toast, 200), markup=False)
-
-    def _current(self) -> SavedFilter | None:
-        place = self.query_one(FilterNames).highlighted
-        return self.filters[place] if place is not None and place < len(self.filters) else None
-
-    @on(OptionList.OptionSelected)
-    def _apply(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self.filters[event.option_index].filter)
-
-    def action_save(self) -> None:
-        if not self.present:
-            first = key_name(self.app, "cases.filter", "/")
-            says = f"There is no filter to save. Press {first} to filter the list first."
-            self.app.notify(says, severity="warning", markup=False)
-            return
-        hint = f"A name for: {one_line(self.present, 200)}\nAn older filter of that name is replaced."
-        self.app.push_screen(AskLine("Save the filter", hint), self._save)
-
-    def _save(self, name: str | None) -> None:
-        if name is None:
-            return
-
-        def job(db: Database) -> tuple[list[SavedFilter], str]:
-            replaced = save_filter(db, self.project_id, name, self.present)
-            toast = f"“{name}” {'replaced' if replaced else 'saved'}."
-            return saved_filters(db, self.project_id), toast
-
-        self.background.start("filters", job, lambda saved: self._show(saved[0], name, saved[1]))
-
-    def action_delete(self) -> None:
-        saved = self._current()
-        if saved is not None:
-            text = f"“{saved.name}”: {saved.filter}"
-            self.app.push_screen(
-                Confirm("Delete the saved filter?", text, "delete", "keep"), partial(self._delete, saved.name)
-            )
-
-    def _delete(self, name: str, sure: bool | None) -> None:
-        if not sure:
-            return
-
-        def job(db: Database) -> list[SavedFilter]:
-            delete_filter(db, self.project_id, name)
-            return saved_filters(db, self.project_id)
-
-        self.background.start("filters", job, partial(self._show, toast=f"“{name}” deleted."))
-
-
-def _option_text(saved: SavedFilter) -> Content:
-    name = one_line(saved.name, min(_NAME_CELLS, LONGEST_NAME))
-    return Content.assemble((set_cell_size(name, _NAME_CELLS), "bold"), "  ", one_line(saved.filter, 200))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -203,37 +62,48 @@ ONE_PANE = 100
 _GONE = "This verdict no longer exists: its run or import was deleted in the meantime."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
-_ABOUT_VERDICTS = (
-    "decide", "override", "annotate", "keep", "next_undecided", "copy", "save", "page", "export", "sent",
-)  # fmt: skip
+_ABOUT_VERDICTS = ("triage", "next_undecided", "read", "export", "sent")
 
 
 class CasesScreen(ExportScreen, ImportScreen):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
     opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
 
-    With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
+    With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line. The cursor
+    starts on the verdict `at`; `given` are verdicts to list in this order, and no others.
     """
 
     AUTO_FOCUS = "VerdictList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("F", "saved_filters", "use or save a filter", show=False, id="cases.saved_filters"),
-        Binding("y", "copy", "copy the case", show=False, id="cases.copy"),
-        Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
-        Binding("o", "page", "read the case in the pager", show=False, id="cases.page"),
+        Binding("y", "read('copy')", "copy the case", show=False, id="cases.copy"),
+        Binding("Y", "read('save')", "save the case to a file", show=False, id="cases.save"),
+        Binding("o", "read('page')", "read the case in the pager", show=False, id="cases.page"),
         Binding("e", "export", "export the list", show=False, id="cases.export"),
-        Binding("c", "decide('accept')", "accept", id="triage.accept"),
-        Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
-        Binding("v", "override", "override", id="triage.override"),
-        Binding("w", "annotate('note')", "write a note", show=False, id="triage.note"),
-        Binding("t", "annotate('tag')", "add a tag", show=False, id="triage.tag"),
+        Binding("c", "triage('decide', 'accept')", "accept", id="triage.accept"),
+        Binding("x", "triage('decide', 'dismiss')", "dismiss", id="triage.dismiss"),
+        Binding("v", "triage('override')", "override", id="triage.override"),
+        Binding("w", "triage('ask', 'note')", "write a note", show=False, id="triage.note"),
+        Binding("t", "triage('ask', 'tag')", "add a tag", show=False, id="triage.tag"),
+        Binding("C", "triage('in_bulk', 'accept')", "accept all listed", show=False, id="triage.accept_all"),
+        Binding(
+            "X", "triage('in_bulk', 'dismiss')", "dismiss all listed", show=False, id="triage.dismiss_all"
+        ),
+        Binding("T", "triage('in_bulk', 'tag')", "tag all listed", show=False, id="triage.tag_all"),
         Binding("u", "undo", "undo the last decision", show=False, id="triage.undo"),
-        Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
+        Binding(
+            "plus",
+            "triage('keep')",
+            "keep for examples or labels",
+            show=False,
+            key_display="+",
+            id="triage.keep",
+        ),
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "remove the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort another way", show=False, id="cases.sort"),
         Binding("Q", "queue", "queue, or all verdicts", show=False, id="cases.queue"),
-        Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
+        Binding("n", "next_undecided", "next open", id="cases.next_marked"),
         Binding("P", "sent", "sent/raw", id="cases.sent"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
@@ -256,15 +126,16 @@ class CasesScreen(ExportScreen, ImportScreen):
         filter_text: str | None = None,
         only: tuple[int, ...] | None = None,
         name: str = "",
+        at: int | None = None,
+        given: tuple[int, ...] = (),
     ) -> None:
         super().__init__()
         self.project_id = project_id
-        self._named = name
-        self.pane = VerdictPane(project_id, only)
-        self.rows = self.pane.rows
+        self._listed_as = name
+        self.rows = VerdictList(project_id, only, given)
         self.panel = CasePanel(id="case")
         self.triage = Triage(self, project_id, self.rows, self._triage_changed)
-        self._asked_for = filter_text
+        self._asked_for, self._at = filter_text, at
         # None until a list is shown
         self._was_narrow: bool | None = None
         self._folded_by_itself = False
@@ -279,22 +150,21 @@ class CasesScreen(ExportScreen, ImportScreen):
         yield verdict_filter_bar(self.project_id)
         yield CaseStrip()
         with Horizontal(id="triage"):
-            yield self.pane
+            yield self.rows
             yield self.panel
-        yield ListsInShort()
         yield KeyLine()
 
     def _crumbs(self) -> tuple[str, ...]:
-        list_name = "Queue" if self.pane.in_queue else "Cases"
-        return "recjudge", self.project_title(self.project_id), list_name, *filter(None, [self._named])
+        list_name = "Queue" if self.rows.in_queue else "Cases"
+        return "recjudge", self.project_title(self.project_id), list_name, *filter(None, [self._listed_as])
 
     def on_mount(self) -> None:
-        if self._asked_for is None and self.pane.only is None:
+        if self._asked_for is None and self.rows.only is None:
             self._opening_filters = opening_filters(self.host.db, self.project_id)
         if self._asked_for:
             self._apply(self._asked_for)
         elif not self._try_next_filter():
-            self.pane.list_all()
+            self.rows.list_all()
 
     # ---- the list
 
@@ -312,72 +182,140 @@ class CasesScreen(ExportScreen, ImportScreen):
         return True
 
     def _sort_first(self, opening: OpeningFilter) -> None:
-        self.pane.sort = opening.sort
+        self.rows.sort = opening.sort
         self.query_one(TopBar).show(right=opening.about)
 
-    @on(VerdictPane.ListShown)
+    @on(VerdictList.ListShown)
     def _listed(self) -> None:
         if not self.rows.ids and self._try_next_filter():
             return
         self._opening_filters = iter(())
+        if self._at is not None:
+            self.rows.go_to(self._at)
+            self._at = None
         if self._was_narrow is None:
             self._fold_by_room()
         if not self.rows.ids:
-            self.panel.show_case(None, self.pane.reason_for_none())
-            self.query_one(ListsInShort).show(None)
+            self.panel.show_case(None, self.rows.reason_for_none())
         elif self._read_again:
             self._read_case()
         self._read_again = False
         self.refresh_bindings()
-        self.panel.show_reason(self.pane.queue_reason())
+        self.panel.show_reason(self.rows.queue_reason())
         self.query_one(TopBar).show(crumbs=self._crumbs())
-        self._say_where()
+        self.query_one(CaseStrip).show(self.rows)
 
     @on(FilterBar.Applied)
     def _filter(self, message: FilterBar.Applied) -> None:
         if self._opening_filter is not None and message.text != self._opening_filter.filter_text:
             self._opening_filter = None
             self._sort_first(OpeningFilter(""))
-        self.pane.choose(parse_filter(message.text))
+        chosen = parse_filter(message.text)
+        self.panel.mark([term.value for term in chosen.terms if term.key == "text"])
+        self.rows.choose(chosen)
 
     @on(FilterBar.Closed)
     def _back_to_list(self) -> None:
         self.rows.focus()
-        self.pane.list_if_never_listed()
+        self.rows.list_if_never_listed()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
-        self.pane.follow_runs(active)
-
-    @on(VerdictPane.RunEnded)
-    def _run_ended(self) -> None:
-        self._read_case()
+        self.rows.follow_runs(active)
 
     def action_import(self) -> None:
         self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
-        self.pane.relist(follow=True)
+        self.rows.relist(follow=True)
 
     def action_filter(self) -> None:
         self.query_one(FilterBar).open()
 
     def action_drop_chip(self) -> None:
-        if self.pane.chosen:
-            self._apply(self.pane.chosen.without_last().text())
+        if self.rows.chosen:
+            self._apply(self.rows.chosen.without_last().text())
 
     def action_saved_filters(self) -> None:
-        self.app.push_screen(SavedFilters(self.project_id, self.pane.chosen.text()), self._apply)
+        self._change_filters(lambda _: None, self._offer_filters)
+
+    def _change_filters(
+        self, change: Callable[[Database], object], show: Callable[[list[SavedFilter]], object]
+    ) -> None:
+        def job(db: Database) -> list[SavedFilter]:
+            change(db)
+            return saved_filters(db, self.project_id)
+
+        self.background.start("filters", job, show)
+
+    def _offer_filters(self, filters: list[SavedFilter]) -> None:
+        """The saved filters to apply, to add to and to delete."""
+        from recjudge_tui.tui.dialogs import Command, Palette
+
+        present = self.rows.chosen.text()
+        offered = [
+            Command(
+                "Apply",
+                one_line(f"{saved.name}: {saved.filter}", 200),
+                "",
+                partial(self._apply, saved.filter),
+            )
+            for saved in filters
+        ]
+        if present:
+            offered.append(
+                Command("Change", one_line(f"Save the current filter: {present}", 200), "", self._ask_name)
+            )
+        offered += [
+            Command("Change", one_line(f"Delete {saved.name}", 100), "", partial(self._ask_to_delete, saved))
+            for saved in filters
+        ]
+        if offered:
+            self.app.push_screen(Palette(offered, "Saved filters"), lambda command: command and command.run())
+        else:
+            key = key_name(self.app, "cases.filter", "/")
+            self.notify(
+                f"No filter is saved yet. Press {key} to filter the list, then save the filter here.",
+                markup=False,
+            )
+
+    def _ask_name(self) -> None:
+        present = self.rows.chosen.text()
+
+        def save(name: str | None) -> None:
+            if name is not None:
+                self._change_filters(
+                    lambda db: save_filter(db, self.project_id, name, present),
+                    lambda _: self.notify(one_line(f"“{name}” saved.", 100), markup=False),
+                )
+
+        hint = f"A name for: {one_line(present, 200)}\nAn older filter of that name is replaced."
+        self.app.push_screen(AskLine("Save the filter", hint), save)
+
+    def _ask_to_delete(self, saved: SavedFilter) -> None:
+        def delete(sure: bool | None) -> None:
+            if sure:
+                self._change_filters(
+                    lambda db: delete_filter(db, self.project_id, saved.name),
+                    lambda _: self.notify(one_line(f"“{saved.name}” deleted.", 100), markup=False),
+                )
+
+        text = f"“{saved.name}”: {saved.filter}"
+        self.app.push_screen(Confirm("Delete the saved filter?", text, "delete", "keep"), delete)
 
     def action_sort(self) -> None:
-        self.pane.next_order()
+        self.rows.next_order()
 
     def action_queue(self) -> None:
         """Switch between the queue and all verdicts of the filter."""
-        chosen = self.pane.chosen.without("queue")
-        if not self.pane.in_queue:
+        chosen = self.rows.chosen.without("queue")
+        if not self.rows.in_queue:
             chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
         self._apply(chosen.text())
+
+    @on(CaseStrip.Step)
+    def _step(self, message: CaseStrip.Step) -> None:
+        self.action_step(message.rows) if message.rows else self.action_unfold()
 
     def action_step(self, rows: int) -> None:
         self.rows.action_move(rows)
@@ -395,44 +333,37 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     # ---- triage
 
-    def action_decide(self, action: Action) -> None:
-        self.triage.decide(action)
-
-    def action_override(self) -> None:
-        self.triage.override()
-
-    def action_annotate(self, action: Action) -> None:
-        self.triage.ask(action)
+    def action_triage(self, name: str, *about: str) -> None:
+        """Call a method of `Triage`."""
+        getattr(self.triage, name)(*about)
 
     def action_undo(self) -> None:
         self.triage.undo()
 
-    def action_keep(self) -> None:
-        self.triage.keep()
-
     def _triage_changed(self, write: LogWrite) -> None:
         if write.verdicts:
             self._read_again = True
-            self.pane.relist(follow=True)
+            self.rows.relist(follow=True)
         else:
             self.rows.reload()
             self._read_case()
-        self.pane.count_decisions()
+        self.rows.count_decisions()
         self.query_one(CaseStrip).show_decision(write.decision)
 
     # ---- the case beside it
 
-    @on(VerdictPane.Moved)
+    @on(RowList.Moved)
     def _moved(self) -> None:
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
-        self.panel.show_reason(self.pane.queue_reason())
-        self._say_where()
+        self.panel.show_reason(self.rows.queue_reason())
+        self.query_one(CaseStrip).show(self.rows)
         # reading the first case imports a lot, which would delay the first paint
         first = self.panel.case is None
         self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
 
+    @on(VerdictList.RunEnded)
     def _read_case(self) -> None:
         if (verdict_id := self.rows.cursor_id) is not None:
             job = partial(read_case, verdict_id=verdict_id)
@@ -441,11 +372,10 @@ class CasesScreen(ExportScreen, ImportScreen):
     def _show_case(self, verdict_id: int, case: CaseDetail | None) -> None:
         if verdict_id == self.rows.cursor_id:
             self.panel.show_case(case, _GONE)
-            self.query_one(ListsInShort).show(case)
 
     # ---- one pane: the list folded to a strip above the case
 
-    @on(VerdictList.Opened)
+    @on(RowList.Opened)
     def _open_case(self) -> None:
         self.add_class("-reading")
         self.panel.focus()
@@ -461,27 +391,18 @@ class CasesScreen(ExportScreen, ImportScreen):
         if narrow == self._was_narrow:
             return
         self._was_narrow = narrow
+        opened = self.rows.in_queue or self._opening_filter or self.rows.only is not None
         if not narrow and self._folded_by_itself:
             self.action_unfold()
-        elif (
-            narrow and self.rows.has_focus and self.rows.ids and (self.pane.in_queue or self._opening_filter)
-        ):
+        elif narrow and self.rows.has_focus and self.rows.ids and opened:
             self._open_case()
             self._folded_by_itself = True
 
-    @on(CaseStrip.ListRequest)
     def action_unfold(self) -> None:
         self._folded_by_itself = False
         self.remove_class("-reading")
         self.rows.focus()
         self.refresh_bindings()
-
-    @on(CaseStrip.Step)
-    def _step(self, message: CaseStrip.Step) -> None:
-        self.action_step(message.rows)
-
-    def _say_where(self) -> None:
-        self.query_one(CaseStrip).show(self.rows.cursor, len(self.rows.ids), self.rows.cursor_row)
 
     def action_next_part(self) -> None:
         """Go to the next part of the case if it fills the screen, else to the next panel."""
@@ -507,37 +428,38 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     # ---- writing a case or the list
 
-    def action_copy(self) -> None:
-        if case := self._shown_case():
-            copy_case(self, case)
-
-    def action_page(self) -> None:
-        if case := self._shown_case():
-            page_case(self, case)
-
-    def action_save(self) -> None:
-        if case := self._shown_case():
-            save_case(self, case)
-
-    def _shown_case(self) -> CaseDetail | None:
-        if self.panel.case is None:
+    def action_read(self, how: str) -> None:
+        """Copy the case, save it to a file, or read it in the pager."""
+        case = self.panel.case
+        if case is None:
             self.notify("No case is shown.", severity="warning", markup=False)
-        return self.panel.case
+            return
+        text = case_text(case)
+        if how == "copy":
+            copy_text(self, text)
+        elif how == "save":
+            name = f"case-{case_number(case.case_id)}.txt"
+            self.ask_file(
+                name, "The file for the case.", lambda _, path: write_text(path, text), "Save the case"
+            )
+        else:
+            try:
+                page(self.host, text)
+            except RecjudgeError as error:
+                self.host.show_error(error)
 
     def action_export(self) -> None:
+        rows = self.rows
         write = partial(
-            export_list, project_id=self.project_id, chosen=self.pane.chosen, sort=self.pane.sort,
-            only=self.pane.only, listed=self.pane.whole_list,
+            export_list, project_id=self.project_id, chosen=rows.chosen, sort=rows.sort, only=rows.only,
+            listed=rows.whole_list,
         )  # fmt: skip
         self.ask_file("verdicts.csv", EXPORT_HINT, write)
 
     # ---- other screens
 
     def action_sent(self) -> None:
-        from recjudge_tui.tui.decisions import SentScreen
-
-        verdict_id = self.rows.cursor_id
-        if verdict_id is not None:
+        if (verdict_id := self.rows.cursor_id) is not None:
             self.app.push_screen(SentScreen(self.project_id, verdict_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -1,38 +1,49 @@
-"""The list of verdicts: its lines, its filter, the lists in short."""
+"""The list of verdicts: its columns, its filter and orders, and a case in one line."""
 
 from __future__ import annotations
 
+import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 from textual.widget import Widget
 
-from recjudge_tui.domain.filters import HINT, parse_filter
+from recjudge_tui.domain.filters import HINT, VerdictFilter, parse_filter
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts import VerdictRow, newest_judged_run, run_has_confidences
-from recjudge_tui.tui.screens import FilterBar, Windows
+from recjudge_tui.store.filters import check_filter_names
+from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.triage import count_triaged
+from recjudge_tui.store.verdicts import (
+    ATTENTION,
+    SORTS,
+    Queue,
+    VerdictRow,
+    count_verdicts,
+    filtered_ids,
+    first_ids,
+    newest_judged_run,
+    run_has_confidences,
+    verdict_rows,
+    verdicts_on,
+)
+from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
+from recjudge_tui.tui.screens import Background, FilterBar, host_of
 from recjudge_tui.tui.widgets import (
     UNICODE,
     Glyphs,
     Values,
-    case_number,
-    fit,
+    bar,
     fraction,
     glyphs,
     middle,
@@ -41,161 +52,10 @@ from recjudge_tui.tui.widgets import (
     short_label,
 )
 
-# ---- verdict line ------------------------------------------------------------------------------------------------
+# ---- the cells of a verdict --------------------------------------------------------------------------------------
 
 
-_MARK = 2
-# the columns in order with their maximum width in cells; `why` takes the rest
-_WIDEST = {
-    "case": 7,
-    "user": 14,
-    "occasion": 24,
-    "systems": 44,
-    "rater": 18,
-    "judge": 18,
-    "sure": 4,
-    "people": 14,
-}
-_NARROWEST = {"systems": 10, "rater": 6, "user": 5, "judge": 8, "people": 6, "occasion": 11}
-# room for “against people”, and for its beginning where the user would go for it
-_LEAST_WHY, _SHORTEST_WHY = 14, 9
-# columns that a narrow list leaves out, in this order
-_LEFT_OUT = ("rater", "people", "user", "sure")
-_HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
-
-
-class Needs(NamedTuple):
-    """The width of the widest content of each column; 0 for a column that is empty in every row. `raters` are the
-    raters seen: a single one needs no column; `names` those of the systems seen, `paired` whether two share a line.
-    """
-
-    user: int = 0
-    systems: int = 0
-    judge: int = 0
-    sure: int = 0
-    people: int = 0
-    occasion: int = 0
-    why: int = 0
-    raters: frozenset[str] = frozenset()
-    names: frozenset[str] = frozenset()
-    paired: bool = False
-
-    def with_rows(self, rows: Iterable[VerdictRow], symbols: Glyphs) -> Needs:
-        user, systems, judge, sure, people, occasion, reason, raters, names, paired = self
-        for row in rows:
-            user = max(user, cell_len(one_line(row.user_id, 30)))
-            systems = max(systems, cell_len(_systems(row, 200, symbols)))
-            judge = max(judge, cell_len(_label(row, 60, symbols)))
-            sure = 4 if row.confidence is not None else sure
-            people = max(people, cell_len(_people(row, symbols)))
-            if row.several_occasions:
-                occasion = max(occasion, cell_len(_occasion(row)))
-            reason = max(reason, cell_len(why(row)))
-            raters |= {row.rater}
-            names |= {one_line(name, 60) for name in row.systems}
-            paired = paired or len(row.systems) > 1
-        return Needs(user, systems, judge, sure, people, occasion, reason, raters, names, paired)
-
-    def least(self, column: str) -> int:
-        """The minimum width of a column of names: shortened names of systems must still differ."""
-        least = _NARROWEST[column]
-        if column != "systems":
-            return least
-        apart = _width_apart(self.names)
-        return max(2 * apart + 3 if self.paired else apart, least)
-
-
-Columns = dict[str, int]
-
-
-@lru_cache(maxsize=16)
-def _width_apart(names: frozenset[str]) -> int:
-    """The width from which names, shortened in the middle, are all different; that of the widest if there is none."""
-    for width in range(3, _WIDEST["systems"]):
-        if len({middle(name, width, UNICODE) for name in names}) == len(names):
-            return width
-    return _WIDEST["systems"]
-
-
-@lru_cache(maxsize=16)  # called for every line
-def columns_for(width: int, needs: Needs) -> Columns:
-    """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
-    columns = _columns_beside(_LEAST_WHY, width, needs)
-    if needs.user and "user" not in columns:
-        # without the user, the rows of one system look the same
-        shorter = _columns_beside(_SHORTEST_WHY, width, needs)
-        return shorter if "user" in shorter else columns
-    return columns
-
-
-def _columns_beside(least_why: int, width: int, needs: Needs) -> Columns:
-    rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0
-    wanted = {
-        "case": 7,
-        "user": needs.user,
-        "occasion": needs.occasion,
-        "systems": needs.systems,
-        "rater": rater,
-        "judge": needs.judge,
-        "sure": needs.sure,
-        "people": needs.people,
-    }
-    columns = {
-        name: min(max(cells, len(_HEADS.get(name, name))), _WIDEST[name]) + 1
-        for name, cells in wanted.items()
-        if cells
-    }
-    room = width - _MARK - min(max(needs.why, len("why")), least_why) - 1
-    if sum(columns.values()) > room:
-        # names come before it: the title of the case has it, too
-        del columns["case"]
-    columns = _squeezed(columns, room, needs)
-    for name in _LEFT_OUT:
-        if sum(columns.values()) <= room:
-            break
-        columns.pop(name, None)
-    # freed space goes back to the names
-    wider = {name: min(max(wanted[name], len(name)), _WIDEST[name]) + 1 for name in columns}
-    columns = _squeezed(wider, room, needs)
-    return {**columns, "why": max(width - _MARK - sum(columns.values()), 4)}
-
-
-def _squeezed(columns: Columns, room: int, needs: Needs) -> Columns:
-    """The columns with names shortened as far as `room` requires, but not below the least of each."""
-    squeezed = dict(columns)
-    for name in _NARROWEST:
-        if name in squeezed:
-            over = sum(squeezed.values()) - room
-            squeezed[name] -= max(min(over, squeezed[name] - needs.least(name) - 1), 0)
-    return squeezed
-
-
-def header_line(columns: Columns) -> str:
-    return " " * _MARK + "".join(
-        set_cell_size(_HEADS.get(name, name), cells) for name, cells in columns.items()
-    )
-
-
-def verdict_cells(row: VerdictRow, columns: Columns, symbols: Glyphs) -> list[tuple[str, str]]:
-    """(text, kind) in order; kind is marked, failed, reviewed, dim or empty."""
-    glyph, kind = _glyph(row, symbols)
-    texts = {
-        "case": (case_number(row.case_id), "dim"),
-        "user": (one_line(row.user_id, 30), ""),
-        "occasion": (_occasion(row), ""),
-        "systems": (_systems(row, columns.get("systems", 1) - 1, symbols), ""),
-        "rater": (one_line(row.rater, 30), "dim"),
-        "judge": (_label(row, columns["judge"] - 1, symbols), kind if row.failed else ""),
-        "sure": (fraction(row.confidence, ""), "dim"),
-        "people": (_people(row, symbols), ""),
-        "why": (why(row), kind),
-    }
-    cells = [(glyph + " ", kind)]
-    for name, width in columns.items():
-        text, style = texts[name]
-        shown = middle(text, width - 1, symbols) if name in ("user", "rater") else text
-        cells.append((_cell(shown, width, symbols.cut), style))
-    return cells
+_WIDEST_SYSTEMS = 44
 
 
 def why(row: VerdictRow) -> str:
@@ -203,8 +63,7 @@ def why(row: VerdictRow) -> str:
 
     `disagree 2/1`: two raters give one answer and one gives another. Scores of explanations show their spread instead.
     """
-    reasons = [_decided(row)] if row.triage.decision else ["reviewed"] if row.reviewed else []
-    reasons += [f"#{one_line(tag, 20)}" for tag in row.triage.tags]
+    reasons = [f"#{one_line(tag, 20)}" for tag in row.triage.tags]
     if row.failed:
         reasons.append(row.error_kind.replace("_", " ") or "failed")
     against = _against_people(row)
@@ -221,6 +80,8 @@ def why(row: VerdictRow) -> str:
         if row.flag_count > 1:
             # of this kind or of another
             reasons[-1] += f" +{row.flag_count - 1}"
+    if row.reviewed and not row.triage.decision:
+        reasons.append("reviewed")
     return ", ".join(reasons)
 
 
@@ -232,13 +93,9 @@ def _against_people(row: VerdictRow) -> str:
     return "" if not apart else "against people" if apart == people else f"against {apart} of {people} people"
 
 
-def _occasion(row: VerdictRow) -> str:
-    return one_line(occasion_text(row.occasion), 40)
-
-
-def _systems(row: VerdictRow, width: int, symbols: Glyphs) -> str:
-    """`als ◂ cooc`: the sign points to the system that was chosen; a single system by its name."""
-    names = [one_line(name, 60) for name in row.systems]
+def systems_text(row: VerdictRow, width: int, symbols: Glyphs, prefix: str = "") -> str:
+    """`als ◂ cooc`: the sign points to the system that was chosen; a single system by its name. Names lose the prefix."""
+    names = [one_line(name.removeprefix(prefix), 60) for name in row.systems]
     if len(names) < 2:
         return middle(names[0] if names else "", width, symbols)
     sign = symbols.empty
@@ -252,295 +109,332 @@ def _systems(row: VerdictRow, width: int, symbols: Glyphs) -> str:
     return f"{first} {sign} {middle(names[1], room - cell_len(first), symbols)}"
 
 
-def _label(row: VerdictRow, width: int, symbols: Glyphs) -> str:
+def label_text(row: VerdictRow, symbols: Glyphs) -> str:
+    """`A .41`; of an overridden verdict both values: `Poor→Good`."""
     text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
     label = symbols.failed if row.failed else one_line(text, 30) or score(row.value, symbols)
-    if row.aspect == OVERALL:
-        return label
-    aspect = one_line(row.aspect, 40).replace("_", " ")
-    room = max(width - cell_len(label) - 1, 2)
-    return f"{fit(aspect, room, symbols).rstrip()} {label}"
+    if row.triage.decision == "override":
+        return f"{label}{symbols.to}{one_line(short_label(row.triage.label), 20)}"
+    return (
+        f"{label} {fraction(row.confidence, '').lstrip('0') or '0'}" if row.confidence is not None else label
+    )
 
 
-def _people(row: VerdictRow, symbols: Glyphs) -> str:
+def people_text(row: VerdictRow, symbols: Glyphs) -> str:
     """`A A` or `Good×2 Poor`: what each person said, the most frequent answer first."""
     given = []
     for label_count in row.people:
         label = one_line(short_label(label_count.label), 12) or score(label_count.value, symbols)
         short = len(label) == 1 and label_count.n < 4
-        given.append(
-            " ".join([label] * label_count.n)
-            if short
-            else label + (f"{symbols.times}{label_count.n}" if label_count.n > 1 else "")
-        )
+        times = f"{symbols.times}{label_count.n}" if label_count.n > 1 else ""
+        given.append(" ".join([label] * label_count.n) if short else label + times)
     return " ".join(given)
 
 
-def _glyph(row: VerdictRow, symbols: Glyphs) -> tuple[str, str]:
+def mark(row: VerdictRow, symbols: Glyphs) -> tuple[str, str]:
+    """The decision, or whether one is open, and its kind."""
+    decided = {
+        "accept": (symbols.reviewed, "reviewed"),
+        "dismiss": (symbols.failed, "dim"),
+        "override": (symbols.overridden, "reviewed"),
+    }
     if row.triage.decision:
-        return symbols.reviewed, "reviewed"
-    if row.failed:
-        return symbols.failed, "failed"
-    if row.reviewed:
-        return symbols.reviewed, "reviewed"
-    if row.flipped or row.flag_count:
-        return symbols.marked, "marked"
-    return " ", ""
+        return decided[row.triage.decision]
+    return (symbols.marked, "failed" if row.failed else "marked") if why(row) else (" ", "")
 
 
-def _decided(row: VerdictRow) -> str:
-    """`to Tie` for an override, else the decision."""
-    if row.triage.decision == "override":
-        return f"to {short_label(row.triage.label)}"
-    return {"accept": "accepted", "dismiss": "dismissed"}[row.triage.decision]
+@lru_cache(maxsize=16)
+def _width_apart(names: frozenset[str]) -> int:
+    """The width from which names, shortened in the middle, are all different; that of the widest if there is none."""
+    for width in range(3, _WIDEST_SYSTEMS):
+        if len({middle(name, width, UNICODE) for name in names}) == len(names):
+            return width
+    return _WIDEST_SYSTEMS
 
 
-def _cell(text: str, width: int, cut: str) -> str:
-    """The text in exactly `width` cells, the last one a space."""
-    line = one_line(text, max(width * 2, 8))
-    if cell_len(line) > width - 1:
-        line = set_cell_size(line, max(width - 2, 0)) + cut
-    return set_cell_size(line, width)
+# ---- the list ----------------------------------------------------------------------------------------------------
 
 
-# ---- verdict list ------------------------------------------------------------------------------------------------
+FIRST_PAGE = 128
+# the slower a list is to build, the less often it is rebuilt during a run
+_REST = 10
 
 
-KEPT_WINDOWS = 24
-_LINES = 512
+class Listing(NamedTuple):
+    """Verdict ids in order. `total` counts all verdicts without the filter; `starts` as in Queue. `unknown`: what the filter
+    names and the project does not have."""
+
+    ids: array[int]
+    total: int
+    starts: tuple[tuple[str, int], ...]
+    unknown: str = ""
 
 
-class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows `ids`, an array of verdict ids in the order of the list; the rows come from `read`, in windows.
+class VerdictList(RowList[VerdictRow]):
+    """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
+    how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
+    this order. `total` counts all verdicts of the project; it is None until the first list is read."""
 
-    The cursor belongs to a verdict, not to a row number. When the list changes it follows its verdict; if that is
-    gone, it stays at the same place on the screen.
-    """
+    class ListShown(Message):
+        """The whole list is shown."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"verdict-list--cursor", "verdict-list--marked", "verdict-list--failed",
-                                             "verdict-list--reviewed", "verdict-list--dim"}  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "move(1)", "next", show=False, key_display="j", id="list.down"),
-        Binding("up,k", "move(-1)", "previous", show=False, key_display="k", id="list.up"),
-        Binding(
-            "pagedown,space", "page(1)", "page down", show=False, key_display="pgdn", id="list.page_down"
-        ),
-        Binding("pageup,b", "page(-1)", "page up", show=False, key_display="pgup", id="list.page_up"),
-        Binding("home,g", "first", "first", show=False, key_display="g", id="list.first"),
-        Binding("end,G", "last", "last", show=False, key_display="G", id="list.last"),
-        Binding("enter", "open", "read", show=False, key_display="enter", id="list.open"),
-    ]
+    class RunEnded(Message):
+        """The last active run of the project ended."""
 
-    class Moved(Message):
-        """The cursor is on another verdict, or the list became empty."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, VerdictList.Moved)
-
-    class Opened(Message):
-        """`enter` on a verdict."""
-
-    class Resized(Message):
-        """Lines have other `columns` from now on."""
-
-    class WantsLast(Message):
-        """The user asked for the end of the list."""
-
-    def __init__(self, read: Callable[[Sequence[int]], list[VerdictRow]], *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._read = read
-        self._windows: Windows[VerdictRow] = Windows(KEPT_WINDOWS, self._read_window)
-        self._announced: int | None = None
-        # the columns needed by the rows read so far; a column stays until another list is shown
-        self._needs = Needs()
-        # (kind of the text, whether the cursor is on it) -> style; Textual computes a style anew whenever it is asked
-        self._styles: dict[tuple[str, bool], Style] = {}
-        # place -> the line of a row without the cursor, for those shown and the page after them
-        self._lines: dict[int, Strip] = {}
-        self.ids: array[int] = array("q")
-        self.cursor = 0
-
-    @property
-    def cursor_id(self) -> int | None:
-        return self.ids[self.cursor] if self.cursor < len(self.ids) else None
-
-    @property
-    def cursor_row(self) -> VerdictRow | None:
-        return self._row(self.cursor) if self.cursor < len(self.ids) else None
-
-    def show(
-        self, ids: array[int], *, follow: bool = True, stay: bool = True, anchor: int | None = None
+    def __init__(
+        self, project_id: int, only: tuple[int, ...] | None = None, given: tuple[int, ...] = ()
     ) -> None:
-        """Show another list. With `follow` the cursor follows its verdict; otherwise it starts at the top.
+        columns: tuple[Column[VerdictRow], ...] = (
+            Column("mark", lambda row, _: mark(row, glyphs()), 1),
+            Column("user", lambda row, _: (row.user_id, ""), 14, 5, rank=3, middle=True),
+            Column("occasion", self._occasion, 24, 11, rank=6),
+            Column("item", lambda row, _: (row.item, ""), 26, 8, rank=4),
+            Column("systems", self._systems, _WIDEST_SYSTEMS, 10),
+            Column("rater", self._rater, 18, 6, rank=1, middle=True),
+            Column("aspect", self._aspect, 16, 6, rank=5),
+            Column(
+                "judge", lambda row, _: (label_text(row, glyphs()), "failed" if row.failed else ""), 18, 6
+            ),
+            Column("people", lambda row, _: (people_text(row, glyphs()), ""), 14, 6, rank=2),
+            Column("why", lambda row, _: (why(row), mark(row, glyphs())[1] if why(row) else ""), 60, 14),
+        )
+        super().__init__(columns, self._rows_of, lambda row: row.verdict_id, id="verdicts")
+        self.project_id, self.only, self._given = project_id, only, given
+        self.sort = "id"
+        self.chosen = VerdictFilter()
+        self.total: int | None = None
+        self._prefix, self._several_raters = "", False
+        # the rows at which each reason of the queue begins
+        self._starts: tuple[tuple[str, int], ...] = ()
+        self._unknown = ""
+        self._listing = False
+        self._asked_at = self._rest_until = 0.0
+        # the cursor's verdict before a first page was shown, and the verdict it was moved to
+        self._anchor: int | None = None
+        self._first_shown: int | None = None
+        self._to_last = self._live = False
+        # the number of decisions that the queue left out when it was built
+        self._decided_before: int | None = None
 
-        If that verdict is gone, the cursor keeps its row (`stay`) or goes to the top. `anchor` is a verdict to follow
-        instead of the one under the cursor.
-        """
-        before, offset = anchor or self.cursor_id, self.cursor - self.scroll_offset.y
-        self.ids = ids
-        self._forget_rows()
-        self._needs = Needs()
-        if not follow or before is None:
-            self.cursor, offset = 0, 0
+    @cached_property
+    def background(self) -> Background:
+        host = host_of(self)
+        return Background(self, host.db_path, host.show_error)
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+    # ---- its cells
+
+    def _rows_of(self, ids: Sequence[int]) -> list[VerdictRow]:
+        return verdict_rows(host_of(self).db, ids)
+
+    def sampled(self, rows: Sequence[VerdictRow]) -> Mapping[str, int]:
+        self._prefix = shared_prefix([name for row in rows for name in row.systems])
+        self._several_raters = len({row.rater for row in rows}) > 1
+        needs = dict(super().sampled(rows)) | {"mark": 1}
+        names = frozenset(
+            one_line(name.removeprefix(self._prefix), 60) for row in rows for name in row.systems
+        )
+        apart, paired = _width_apart(names), any(len(row.systems) > 1 for row in rows)
+        return needs | {"systems<": 2 * apart + 3 if paired else apart}
+
+    def heading(self, column: Column[VerdictRow]) -> str:
+        if column.name == "systems" and self._prefix:
+            return f"{one_line(self._prefix, 30)}{glyphs().cut}"
+        return "" if column.name == "mark" else column.name
+
+    def _occasion(self, row: VerdictRow, _: int) -> tuple[str, str]:
+        return (occasion_text(row.occasion) if row.several_occasions else ""), ""
+
+    def _systems(self, row: VerdictRow, width: int) -> tuple[str, str]:
+        return systems_text(row, width, glyphs(), self._prefix), ""
+
+    def _rater(self, row: VerdictRow, _: int) -> tuple[str, str]:
+        return (row.rater if self._several_raters else ""), "dim"
+
+    def _aspect(self, row: VerdictRow, _: int) -> tuple[str, str]:
+        return ("" if row.aspect == OVERALL else row.aspect.replace("_", " ")), ""
+
+    # ---- reading it
+
+    def list_all(self) -> None:
+        """Show the first rows at once, and read the whole list in a worker."""
+        if self.only is None:
+            self.show(filtered_ids(host_of(self).db, self.project_id, limit=FIRST_PAGE))
+        self.relist(follow=True)
+
+    def relist(self, *, follow: bool, stay: bool = True, first: bool = False) -> None:
+        """Read the list again. `first`: the list is a different one, so show a page of it until all of it is read."""
+        self._listing, self._asked_at = True, time.monotonic()
+        whole = partial(self._list_all, follow=follow, stay=stay)
+        if first and self.only is None and not self.in_queue:
+            about = (self.project_id, self.chosen, self.sort, FIRST_PAGE)
+            page = partial(self._show_first_page, whole)
+            self.background.start("list", lambda db: first_ids(db, *about), page)
         else:
-            place = self._place(before)
-            kept = min(self.cursor, max(len(ids) - 1, 0)) if stay else 0
-            self.cursor = kept if place is None else place
-        self.virtual_size = Size(0, len(ids))
-        self.scroll_to(y=max(self.cursor - offset, 0), animate=False, force=True)
-        self._into_view()
-        self.refresh()
-        self._announce()
+            whole()
+        self._title()
 
-    def extend(self, ids: array[int]) -> None:
-        """Append verdicts to the list; nothing else moves."""
-        self.ids.extend(ids)
-        self.virtual_size = Size(0, len(self.ids))
-        # new verdicts may also change what the visible rows say about other raters
-        self.reload()
+    def _list_all(self, *, follow: bool, stay: bool) -> None:
+        about = (self.project_id, self.chosen, self.sort, self.only, self._given)
+        show = partial(self._show_listing, follow=follow, stay=stay)
+        self.background.start("list", lambda db: list_verdicts(db, *about), show)
 
-    def reload(self) -> None:
-        """Read the rows again; the list itself is the same."""
-        self._forget_rows()
-        self.refresh()
+    def _show_first_page(self, read_all: Callable[[], None], ids: array[int]) -> None:
+        read_all()
+        if ids:
+            self._anchor = self._anchor or self.cursor_id
+            self.show(ids, follow=False)
+            self._first_shown = self.cursor_id
 
-    def _forget_rows(self) -> None:
-        self._windows.clear()
-        self._lines.clear()
-
-    def go_to(self, verdict_id: int) -> bool:
-        """Put the cursor on a verdict; False when it is not in the list."""
-        place = self._place(verdict_id)
-        if place is not None:
-            self._move_to(place)
-        return place is not None
-
-    def _place(self, verdict_id: int) -> int | None:
-        try:
-            return self.ids.index(verdict_id)
-        except ValueError:
-            return None
-
-    def _row(self, place: int) -> VerdictRow | None:
-        return self._windows.row(place)
-
-    def _read_window(self, start: int, count: int) -> list[VerdictRow | None]:
-        ids = self.ids[start : start + count]
-        rows = self._read(ids)
-        self._widen(rows)
-        by_id = {row.verdict_id: row for row in rows}
-        return [by_id.get(verdict_id) for verdict_id in ids]
-
-    def _widen(self, rows: Sequence[VerdictRow]) -> None:
-        needs = self._needs.with_rows(rows, glyphs())
-        if needs != self._needs:
-            self._needs = needs
-            self._lines.clear()
-            self.refresh()
-            self.post_message(self.Resized())
-
-    @property
-    def columns(self) -> Columns:
-        return columns_for(max(self.size.width - 1, 1), self._needs)
-
-    def notify_style_update(self) -> None:
-        self._styles.clear()
-        self._lines.clear()
-        super().notify_style_update()
-
-    def _style(self, kind: str, chosen: bool) -> Style:
-        """The style of a text of this kind; an empty kind is plain."""
-        if (kind, chosen) not in self._styles:
-            style = self.rich_style
-            if kind:
-                style += self.get_component_rich_style(f"verdict-list--{kind}", partial=True)
-            if chosen:
-                style += self.get_component_rich_style("verdict-list--cursor")
-            self._styles[kind, chosen] = style
-        return self._styles[kind, chosen]
-
-    def render_line(self, y: int) -> Strip:
-        place = y + self.scroll_offset.y
-        if place >= len(self.ids):
-            return Strip.blank(self.size.width, self._style("", False))
-        return self._draw(place, True) if place == self.cursor else self._line(place)
-
-    def _line(self, place: int) -> Strip:
-        if place not in self._lines:
-            line = self._draw(place, False)  # may read rows for which all lines are drawn anew
-            if len(self._lines) > _LINES:
-                self._lines.clear()
-            self._lines[place] = line
-        return self._lines[place]
-
-    def _draw(self, place: int, chosen: bool) -> Strip:
-        row, symbols = self._row(place), glyphs()
-        mark = " " if not chosen else "▌" if symbols.bar == "█" else ">"
-        plain = self._style("", chosen)
-        segments = [Segment(mark, plain)]
-        if row is None:
-            segments.append(Segment("(gone)", plain))
-        else:
-            cells = verdict_cells(row, self.columns, symbols)
-            segments += [Segment(text, self._style(kind, chosen)) for text, kind in cells]
-        return Strip(segments).adjust_cell_length(self.size.width, plain).simplify()
-
-    def action_move(self, rows: int) -> None:
-        self._move_to(self.cursor + rows)
-
-    def action_page(self, pages: int) -> None:
-        rows = max(self.size.height - 1, 1) * pages
-        self.scroll_to(y=self.scroll_offset.y + rows, animate=False, force=True)
-        self._move_to(self.cursor + rows)
-        self.call_after_refresh(self._read_ahead, rows)
-
-    def _read_ahead(self, rows: int) -> None:
-        """Draw the next page in this direction while this one is looked at: to read its rows takes longer than a paint."""
-        top = max(self.scroll_offset.y + rows, 0)
-        for place in range(top, min(top + self.size.height, len(self.ids))):
-            self._line(place)
-
-    def action_first(self) -> None:
-        self._move_to(0)
+    def _show_listing(self, listing: Listing, *, follow: bool, stay: bool) -> None:
+        self._listing = False
+        took = time.monotonic() - self._asked_at
+        self._rest_until = time.monotonic() + _REST * took
+        self.total, self._starts, self._unknown = listing.total, listing.starts, listing.unknown
+        # if the user has moved the cursor on the first page, it stays there
+        moved = self._first_shown not in (None, self.cursor_id)
+        self.show(listing.ids, follow=follow or moved, stay=stay, anchor=None if moved else self._anchor)
+        self._anchor = self._first_shown = None
+        if self._to_last:
+            self.action_last()
+        self._title()
+        self._decided_before = None
+        self.count_decisions()
+        self.post_message(self.ListShown())
 
     def action_last(self) -> None:
-        self._move_to(len(self.ids) - 1)
-        self.post_message(self.WantsLast())
+        super().action_last()
+        # the end may not have been read yet
+        self._to_last = self._listing
 
-    def action_open(self) -> None:
-        if self.cursor_id is not None:
-            self.post_message(self.Opened())
+    # ---- filter and order
 
-    def on_click(self, event: events.Click) -> None:
-        place = event.y + self.scroll_offset.y
-        if place < len(self.ids):
-            self._move_to(place)
+    def choose(self, chosen: VerdictFilter) -> None:
+        """List the verdicts that match this filter; nothing is read again if it is the filter of the list shown."""
+        if chosen != self.chosen or self.total is None:
+            self.chosen = chosen
+            self.relist(follow=self.total is not None, stay=False, first=True)
 
-    def on_resize(self) -> None:
-        self._lines.clear()
-        self._into_view()
-        self.post_message(self.Resized())
+    def list_if_never_listed(self) -> None:
+        """Read the list if none was read because the filter on opening was invalid."""
+        if self.total is None and not self._listing:
+            self.relist(follow=False)
 
-    def _move_to(self, place: int) -> None:
-        if not self.ids:
+    def next_order(self) -> None:
+        names = list(SORTS)
+        self.sort, self._starts = names[(names.index(self.sort) + 1) % len(names)], ()
+        self.relist(follow=False, first=True)
+
+    @property
+    def whole_list(self) -> array[int] | None:
+        """The listed verdicts, with those decided on since; None while the list is being read."""
+        return None if self._listing else array("q", self.ids)
+
+    @property
+    def in_queue(self) -> bool:
+        """Whether the list is the queue, or a part of it."""
+        return bool(self.chosen.queue())
+
+    def queue_reason(self) -> str:
+        """Why the verdict under the cursor is in the queue; empty in other orders."""
+        return Queue(self.ids, self._starts).reason(self.cursor) if self._starts and self.ids else ""
+
+    def reason_for_none(self) -> str:
+        """The reason why nothing is listed, and the key that helps."""
+        if self.in_queue:
+            return (
+                "The queue is empty: every disagreement, flip, uncertain verdict and failure has a decision.\n"
+                "Q shows all verdicts; / flag:any shows those with flagged items."
+            )
+        if self.chosen:
+            because = f": {self._unknown}" if self._unknown else "."
+            return f"No verdict matches{because} Press / to change the filter, backspace to remove its last part."
+        return "No verdicts yet. Press r, then n, to start a run, and i to import labels."
+
+    # ---- an active run
+
+    def follow_runs(self, active: Sequence[ActiveRun]) -> None:
+        """Show what the active runs of the project wrote since the list was read, if that does not take too long."""
+        live = any(run.project_id == self.project_id for run in active)
+        ended, self._live = self._live and not live, live
+        if ended:
+            self.relist(follow=True)
+            self.post_message(self.RunEnded())
+        elif live and not self._listing and time.monotonic() > self._rest_until:
+            self._list_more()
+
+    def _list_more(self) -> None:
+        """Add new verdicts: at the end if sorted by id, anywhere in other orders."""
+        if self.sort != "id" or self.in_queue or self.only is not None or not self.ids:
+            self.relist(follow=True)
             return
-        before, self.cursor = self.cursor, min(max(place, 0), len(self.ids) - 1)
-        self._into_view()
-        self.refresh_line(before)
-        self.refresh_line(self.cursor)
-        self._announce()
+        project, chosen, after = self.project_id, self.chosen, self.ids[-1]
 
-    def _into_view(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height
-        if height and self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, force=True)
-        elif height and self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
+        def job(db: Database) -> tuple[array[int], int]:
+            return filtered_ids(db, project, chosen, after=after), count_verdicts(db, project)
 
-    def _announce(self) -> None:
-        if self.cursor_id != self._announced:
-            self._announced = self.cursor_id
-            self.post_message(self.Moved())
+        self.background.start("list", job, self._show_more)
+
+    def _show_more(self, more: tuple[array[int], int]) -> None:
+        ids, self.total = more
+        self.extend(ids)
+        self._title()
+
+    # ---- the box
+
+    def count_decisions(self) -> None:
+        """Count the verdicts of the list with a decision, and show how far triage has come once it has begun."""
+        about = (self.project_id, self.chosen.without("queue"), self.only)
+        self.background.start("count", lambda db: count_triaged(db, *about), self._show_progress)
+
+    def _show_progress(self, triaged: int) -> None:
+        if self._decided_before is None:
+            self._decided_before = triaged
+        total = len(self.ids) + (self._decided_before if self.in_queue else 0)
+        progress = ""
+        if triaged and total:
+            progress = f"{number(triaged)}/{number(total)} triaged {bar(triaged / total, 8, glyphs())}"
+        self.border_subtitle = Content(progress)
+
+    def _title(self) -> None:
+        count = "counting" if self._listing else f"{number(len(self.ids))} of {number(self.total or 0)}"
+        order = ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
+        self.border_title = Content(f"{count} {glyphs().rule} sort: {order}")
+
+
+def list_verdicts(
+    db: Database,
+    project_id: int,
+    chosen: VerdictFilter,
+    sort: str,
+    only: tuple[int, ...] | None,
+    given: tuple[int, ...] = (),
+) -> Listing:
+    """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
+    starts: tuple[tuple[str, int], ...] = ()
+    if chosen.queue():
+        from recjudge_tui.reports.verdict_list import listed_verdicts
+
+        ids, starts = listed_verdicts(db, project_id, chosen, sort)
+    else:
+        ids = filtered_ids(db, project_id, chosen, sort)
+    if only is not None:
+        kept = verdicts_on(db, only)
+        if given:
+            matching, kept = {*ids}, kept & {*given}
+            ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
+        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept), ())
+    total = count_verdicts(db, project_id) if chosen else len(ids)
+    unknown = ""
+    if not ids:
+        try:
+            check_filter_names(db, project_id, chosen)
+        except NotFoundError as error:
+            # what the filter names and the project does not have, and what it has instead
+            unknown = f"{error.title}. {error.cause}"
+    return Listing(ids, total, starts, unknown)
 
 
 # ---- list filter -------------------------------------------------------------------------------------------------
@@ -572,17 +466,12 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
 
 
 def verdict_filter_bar(project_id: int) -> FilterBar:
-    return FilterBar(_chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=project_id))
+    def values(db: Database) -> Values:
+        from recjudge_tui.store.filters import filter_values
 
+        return filter_values(db, project_id)
 
-def _chips(text: str) -> tuple[str, ...]:
-    return parse_filter(text).chips()
-
-
-def _filter_values(db: Database, project_id: int) -> Values:
-    from recjudge_tui.store.filters import filter_values
-
-    return filter_values(db, project_id)
+    return FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
 
 
 # ---- strip -------------------------------------------------------------------------------------------------------
@@ -593,14 +482,11 @@ class CaseStrip(Widget):
     elsewhere unfolds."""
 
     class Step(Message):
-        """The reader goes to the verdict that is `rows` further down the list."""
+        """The reader goes to the verdict that is `rows` further down the list; 0 wants the list itself."""
 
         def __init__(self, rows: int) -> None:
             super().__init__()
             self.rows = rows
-
-    class ListRequest(Message):
-        """The reader wants the list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -608,9 +494,10 @@ class CaseStrip(Widget):
         self._row: VerdictRow | None = None
         self._decision = ""
 
-    def show(self, cursor: int, total: int, row: VerdictRow | None) -> None:
-        self._place = f"{number(cursor + 1 if total else 0)}/{number(total)}"
-        self._row = row
+    def show(self, rows: VerdictList) -> None:
+        total = len(rows.ids)
+        self._place = f"{number(rows.cursor + 1 if total else 0)}/{number(total)}"
+        self._row = rows.cursor_row
         self.refresh()
 
     def show_decision(self, decision: str) -> None:
@@ -635,11 +522,6 @@ class CaseStrip(Widget):
 
     def on_click(self, event: events.Click) -> None:
         place = event.get_content_offset(self)
-        if place is None:
-            return
-        if place.x < 2:
-            self.post_message(self.Step(-1))
-        elif place.x < len(self._place) + 4:
-            self.post_message(self.Step(1))
-        else:
-            self.post_message(self.ListRequest())
+        if place is not None:
+            rows = -1 if place.x < 2 else 1 if place.x < len(self._place) + 4 else 0
+            self.post_message(self.Step(rows))

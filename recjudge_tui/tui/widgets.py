@@ -55,12 +55,34 @@ class Glyphs(NamedTuple):
     first: str
     swapped: str
     times: str
+    overridden: str
+    to: str
+    steps: str
 
 
 UNICODE = Glyphs(
-    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "◂", "⇄", "×"
+    "✓",
+    "▲",
+    "✗",
+    "▶",
+    "✓",
+    "‖",
+    "■",
+    "·",
+    "▸",
+    "·",
+    "–",
+    "─",
+    "█",
+    " ▏▎▍▌▋▊▉",
+    "…",
+    "◂",
+    "⇄",
+    "×",
+    "✎",
+    "→",
+    "▁▂▃▄▅▆▇█",
 )
-ASCII = Glyphs("v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "<", "<>", "x")
 
 
 def ascii_wanted() -> bool:
@@ -72,7 +94,8 @@ def ascii_wanted() -> bool:
 
 
 def glyphs() -> Glyphs:
-    return ASCII if ascii_wanted() else UNICODE
+    """The symbols of all screens; in an ASCII terminal a filter replaces them as they are painted."""
+    return UNICODE
 
 
 class StateStyle(NamedTuple):
@@ -138,8 +161,6 @@ def ago(moment: str | None, now: datetime | None = None) -> str:
 def bar(share: float, width: int, symbols: Glyphs) -> str:
     """A bar of at most `width` cells for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
-    if len(symbols.eighths) < 8:
-        return symbols.bar * round(share * width)
     eighths = round(share * width * 8)
     return (symbols.bar * (eighths // 8) + (symbols.eighths[eighths % 8] if eighths % 8 else "")).rstrip()
 
@@ -200,8 +221,6 @@ def _reached(length: int, breakpoints: list[tuple[int, str]] | None) -> list[str
 # ---- charts ------------------------------------------------------------------------------------------------------
 
 
-_STEPS = "▁▂▃▄▅▆▇█"
-_ASCII_STEPS = "_.:-=+*#"
 # backgrounds, faint to strong; each cell shows its value, and the colour only repeats it
 COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
 ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
@@ -213,18 +232,15 @@ def tick(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def is_ascii(look: Glyphs) -> bool:
-    return look.bar.isascii()
-
-
 def spark(values: Sequence[float], width: int, look: Glyphs, top: float | None = None) -> str:
     """The newest `width` values as heights from zero to `top` (None: the highest); empty without values."""
-    steps = _ASCII_STEPS if is_ascii(look) else _STEPS
     shown = values[-width:] if width > 0 else ()
     top = max(shown, default=0.0) if top is None else top
     if top <= 0:
-        return steps[0] * len(shown)
-    return "".join(steps[max(min(int(value / top * len(steps)), len(steps) - 1), 0)] for value in shown)
+        return look.steps[0] * len(shown)
+    return "".join(
+        look.steps[max(min(int(value / top * len(look.steps)), len(look.steps) - 1), 0)] for value in shown
+    )
 
 
 def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -> Content:
@@ -240,8 +256,7 @@ def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -
         cells.append(end - ends)
         ends = end
     drawn = [(char * count, style) for count, (_, char, style) in zip(cells, parts, strict=True)]
-    rest = "." if is_ascii(look) else "·"
-    return Content.assemble(*drawn, (rest * (width - ends), "dim"))
+    return Content.assemble(*drawn, (look.dot * (width - ends), "dim"))
 
 
 def place_of(value: float, bounds: tuple[float, float], width: int) -> int:
@@ -257,18 +272,15 @@ def interval(
     high: float | None,
     bounds: tuple[float, float],
     width: int,
-    look: Glyphs,
     even: float | None = None,
 ) -> str:
     """`····├──●──┤·┼··` on a scale from `bounds[0]` to `bounds[1]`; only the track when `value` is None.
 
     A cross stands at `even`, where neither side is better. An end that lies beyond the scale is an arrow.
     """
-    plain = is_ascii(look)
-    track, left, line, right, dot = (".", "|", "-", "|", "o") if plain else ("·", "├", "─", "┤", "●")
-    cells = [track] * width
+    cells = ["·"] * width
     if even is not None:
-        cells[place_of(even, bounds, width)] = "+" if plain else "┼"
+        cells[place_of(even, bounds, width)] = "┼"
     if value is None:
         return "".join(cells)
 
@@ -278,20 +290,18 @@ def interval(
     if low is not None and high is not None:
         first, last = place(low), place(high)
         middle = None if even is None else place(even)
-        cells[first : last + 1] = [cells[at] if at == middle else line for at in range(first, last + 1)]
-        cells[first] = left if low >= bounds[0] else "<" if plain else "◂"
-        cells[last] = right if high <= bounds[1] else ">" if plain else "▸"
-    cells[place(value)] = dot
+        cells[first : last + 1] = [cells[at] if at == middle else "─" for at in range(first, last + 1)]
+        cells[first] = "├" if low >= bounds[0] else "◂"
+        cells[last] = "┤" if high <= bounds[1] else "▸"
+    cells[place(value)] = "●"
     return "".join(cells)
 
 
-def shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) -> Text:
-    """The text, right-aligned, on a background that is stronger for a larger share; at 0 dim and without background."""
-    weight = "bold " if bold else ""
+def shade(ramp: Sequence[str], share: float, bold: bool = False) -> str:
+    """The style of a text on a background that is stronger for a larger share; at 0 dim and without background."""
     if share <= 0:
-        return Text(text, "bold" if bold else "dim", justify="right")
-    shade = ramp[min(int(share * len(ramp)), len(ramp) - 1)]
-    return Text(text, f"{weight}#ffffff on {shade}", justify="right")
+        return "bold" if bold else "dim"
+    return f"{'bold ' if bold else ''}#ffffff on {ramp[min(int(share * len(ramp)), len(ramp) - 1)]}"
 
 
 # ---- text pane ---------------------------------------------------------------------------------------------------
@@ -356,12 +366,15 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _lay_out(self) -> None:
         self._width = self.scrollable_content_region.width
-        self._content = self._layout_of(max(self._width, 20))
+        self._content = self.laid_out(max(self._width, 20))
         self._lines = None
         size = Size(self._width, len(self._painted()))
         self.virtual_size = size
         self._scroll_update(size)
         self.refresh()
+
+    def laid_out(self, width: int) -> Content:
+        return self._layout_of(width)
 
     def _painted(self) -> list[Strip]:
         if self._lines is None:
@@ -394,14 +407,17 @@ ON = (".key-line--key", ".key-line--description")
 OFF = (".key-line--off", ".key-line--off")
 
 
+MOST_HINTS = 8
+
+
 class KeyHint(NamedTuple):
     key: str
     text: Content
 
 
 class KeyLine(Widget, can_focus=False):
-    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys; the
-    last one, which leaves the screen, stays. It is one widget that draws text: a widget for each key, recreated
+    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys, which
+    the last but one opens: the last two stay. It is one widget that draws text: a widget for each key, recreated
     whenever the focus moves, took a third of the time of every screen.
     """
 
@@ -451,8 +467,11 @@ class KeyLine(Widget, can_focus=False):
     def _places(self) -> list[tuple[int, KeyHint]]:
         """The hints that fit, each with the column it begins in."""
         shown = list(self._hints)
-        while len(shown) > 1 and sum(hint.text.cell_length + 1 for hint in shown) - 1 > self.size.width:
-            shown.pop(-2)
+        while len(shown) > 1 and (
+            len(shown) > MOST_HINTS or sum(hint.text.cell_length + 1 for hint in shown) - 1 > self.size.width
+        ):
+            # the list of keys and the way back stay
+            shown.pop(-3 if len(shown) > 2 else -2)
         places = []
         column = 0
         for hint in shown:
@@ -536,17 +555,9 @@ class FigureTable(SteadyTable):
 
 
 class DetailsPane(VerticalScroll, can_focus=False):
-    """Grows with its text up to its `max-height`. It does not shrink while the cursor moves, so that the table above
-    stays where it is.
-    """
+    """Grows with its text up to its `max-height`."""
 
-    DEFAULT_CSS = """
-    DetailsPane { height: auto; padding: 0 1; scrollbar-size-vertical: 1; }
-    """
-
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
-        self._width = 0
+    DEFAULT_CSS = "DetailsPane { height: auto; padding: 0 1; scrollbar-size-vertical: 1; }"
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("computing", "dim"))
@@ -554,14 +565,6 @@ class DetailsPane(VerticalScroll, can_focus=False):
     def show(self, text: Content) -> None:
         self.query_one(Static).update(text)
         self.scroll_home(animate=False)
-
-    def on_resize(self, event: events.Resize) -> None:
-        if event.size.width != self._width:
-            # the text is wrapped anew
-            self._width = event.size.width
-            self.styles.min_height = None
-        elif self.outer_size.height > (self.styles.min_height.value if self.styles.min_height else 0):
-            self.styles.min_height = self.outer_size.height
 
 
 # ---- click text --------------------------------------------------------------------------------------------------
@@ -702,7 +705,7 @@ def suggestions(
 
     None inside a word, inside quoted text, or if the word is complete.
     """
-    start = _start_of_word(line, cursor)
+    start = word_start(line, cursor)
     word = line[start:cursor]
     if line[cursor : cursor + 1].strip() or word.startswith('"'):
         return ()
@@ -720,10 +723,6 @@ def suggestions(
 
 def word_start(line: str, cursor: int) -> int:
     """The start of the word at the cursor; quoted text is one word."""
-    return _start_of_word(line, cursor)
-
-
-def _start_of_word(line: str, cursor: int) -> int:
     start, quoted = 0, False
     for place, character in enumerate(line[:cursor]):
         if character == '"':
@@ -744,22 +743,17 @@ def _keys(typed: str, offered: Collection[str]) -> list[tuple[str, str, str]]:
 
 def _values(key: str, op: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
     wanted = typed.rstrip('"').casefold()
-    known = dict.fromkeys((*_words_of(key), *values.get(key, ())))
+    # the fixed words of a key stand in its line of the grammar: `why:swap|flag`
+    fixed = _CHOICE.match(KEYS.get(key, ""))
+    known = dict.fromkeys((*(fixed.group(1).split("|") if fixed else ()), *values.get(key, ())))
     first = [value for value in known if value.casefold().startswith(wanted)]
     within = [value for value in known if wanted in value.casefold() and value not in first]
     if [value.casefold() for value in (*first, *within)] == [wanted]:
         return []
-    values_found = []
-    for value in (*first, *within):
-        term = (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip()
-        values_found.append((term, "", f"{term} "))
-    return values_found
-
-
-def _words_of(key: str) -> list[str]:
-    """The fixed words of a key, read from the key's line in the grammar: `why:swap|flag`."""
-    match = _CHOICE.match(KEYS.get(key, ""))
-    return match.group(1).split("|") if match else []
+    found = (
+        (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip() for value in (*first, *within)
+    )
+    return [(term, "", f"{term} ") for term in found]
 
 
 # ---- option list -------------------------------------------------------------------------------------------------

@@ -54,12 +54,6 @@ def test_plain_is_paragraphs_of_label_and_value(
             assert all(": " in line for line in lines), paragraph
 
 
-def test_plain_to_a_file(db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "runs.txt"
-    assert ran(capsys, "runs", "list", "--plain", "-o", str(target), "--db", db)[0] == 0
-    assert "\nRuns\n1 row\n" in target.read_text()
-
-
 # ---- verdicts list
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from recjudge_tui.domain.event_types import action_of
 from recjudge_tui.domain.material import ShownEvent
-from recjudge_tui.judges.rules.profile import is_media
-from tests.support.rules_material import ago, item, user
+from tests.support.rules_material import ago, item
 
 FILM = item("Slow Harbour", "Drama")
 
@@ -29,17 +28,3 @@ def event(kind: str, value: float | None = None) -> ShownEvent:
 )
 def test_actions(action: str, kinds: list[str]) -> None:
     assert {kind: action_of(kind) for kind in kinds} == dict.fromkeys(kinds, action)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "media"),
-    [
-        (["rating", "review"], True),
-        (["watch", "like"], True),
-        (["rating", "purchase"], False),
-        (["like"], False),
-        ([], False),
-    ],
-)
-def test_media_is_what_is_rated_or_used_and_never_bought(kinds: list[str], media: bool) -> None:
-    assert is_media(user(*(event(kind) for kind in kinds))) is media

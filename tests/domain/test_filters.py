@@ -43,33 +43,6 @@ def test_chips_read_back_as_the_same_filter(text: str) -> None:
     assert chosen.chips() == tuple(chosen.text().split(" ")) or '"' in chosen.text()
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("wyh:swap", "no filter “wyh:”"),
-        ("why:odd", "why:swap|flag|failed|disagree"),
-        ("state:done", "state:ok|failed"),
-        ("judge:", "“judge:” needs a value"),
-        ("case:seven", "not a number"),
-        ("case:٣", "not a number"),
-        ("conf<2", "from 0 to 1"),
-        ("conf<nan", "from 0 to 1"),
-        ("label<3", "cannot be compared"),
-        ("disagree<3", "cannot be compared"),
-        ("disagree:", "needs a value"),
-        ("spread>=much", "of at least 0"),
-        ("distance>=-1", "of at least 0"),
-        ("distance>=inf", "of at least 0"),
-        ("spread:nan", "spread>=2"),
-        ("from:2024-06-01 why:swap to:2024-05-01", "2024-06-01 is after 2024-05-01"),
-    ],
-)
-def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
-    with pytest.raises(UsageError) as error:
-        parse_filter(text)
-    assert says in str(error.value)
-
-
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

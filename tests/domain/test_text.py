@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.text import money, one_line, paintable, safe_text
+from recjudge_tui.domain.text import money, one_line, safe_text
 from tests.support.hostile import HOSTILE
 
 FORBIDDEN = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF,
@@ -68,10 +68,6 @@ def tags(words: str) -> str:
 def test_invisible_characters_are_shown_by_name(text: str, shown: str) -> None:
     assert safe_text(text) == shown
     assert safe_text(shown) == shown
-
-
-def test_painting_keeps_the_width() -> None:
-    assert paintable(f"a\u202eb\u200bc\x1b{tags('x')}☺\ufe0f") == "abc☺\ufe0f"
 
 
 @pytest.mark.parametrize(

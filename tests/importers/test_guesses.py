@@ -40,7 +40,6 @@ GUESSES = [
     ('[{"id": "1", "fields": {}, "metadata": {}, "suggestions": {}, "responses": {}}]', "argilla", "labels"),
     ('{"fields": {}, "responses": [], "external_id": null}\n', "argilla", "labels"),
     ('{"id": "1", "text": "t", "q.responses": ["a"], "q.responses.users": ["u"]}\n', "argilla", "labels"),
-    ('{"text": "t", "inputs": {}, "prediction": null, "annotation": "a", "annotation_agent": "b"}\n', "argilla", "labels"),
     ('{"text": "t", "_input_hash": 1, "_task_hash": 2, "accept": [], "answer": "accept"}\n', "prodigy", "labels"),
     ('{"id": 1, "text": "t", "label": ["a"]}\n', "doccano", "labels"),
     ('{"id": 1, "data": "t", "label": [], "Comments": []}\n', "doccano", "labels"),

@@ -68,7 +68,9 @@ def test_titles_between_tabs_keep_their_quotation_marks(load: Load, db: Database
     assert db.value("SELECT title FROM items WHERE item_id = 'j1'") == "over\ntwo lines"
 
 
-@pytest.mark.parametrize("word", ["nan", "NaN", "None", "NULL", "<NA>", r"\N", "NaT", " nan "])
+@pytest.mark.parametrize(
+    "word", ["nan", "NaN", "None", "NULL", "<NA>", r"\N", "NaT", " nan ", "#N/A", "undefined"]
+)
 def test_a_missing_id_is_nobody(load: Load, db: Database, word: str) -> None:
     events = load("events", f"user_id,item_id,rating\nu,i,4\n{word},i,3\nu,{word},2\nu,j,{word}\n", "e.csv")
     lists = load(

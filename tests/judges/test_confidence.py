@@ -44,25 +44,6 @@ def test_one_deciding_token_is_normalised_over_the_labels_that_were_seen() -> No
     assert found == pytest.approx(0.6 / 0.9)
 
 
-def test_two_deciding_tokens_multiply() -> None:
-    first = entry("P", {"P": 0.5, "Good": 0.25, "x": 0.2})
-    second = entry("oor", {"oor": 0.3, "artial": 0.1})
-    found = label_confidence(ASKED, POOR, entries(POOR, "Poor", first, second))
-    assert found == pytest.approx((0.5 / 0.75) * (0.3 / 0.4))
-
-
-def test_an_alternative_that_tells_nothing_counts_for_neither() -> None:
-    deciding = entry("Poor", {"Poor": 0.4, "P": 0.3, "Po": 0.1, "Good": 0.1})
-    found = label_confidence(ASKED, POOR, entries(POOR, "Poor", deciding))
-    assert found == pytest.approx(0.5 / 0.6)
-
-
-def test_a_token_that_begins_before_the_label_is_compared_from_there() -> None:
-    deciding = entry(' "Go', {' "Go': 0.5, ' "Po': 0.3, ' "': 0.1, '"Po': 0.05})
-    found = label_confidence(ASKED, GOOD, entries(GOOD, ' "Good', deciding))
-    assert found == pytest.approx(0.5 / 0.8)
-
-
 def test_scores_are_labels_too_and_one_digit_may_be_another() -> None:
     schema = {"properties": {"score": {"type": "integer", "enum": [1, 2, 10]}}}
     request = Request(messages=(), reply_schema=schema, label_field="score")
@@ -78,16 +59,6 @@ def test_thinking_before_the_answer_and_the_same_words_inside_it_are_passed_over
     text = json.dumps({"reasoning": 'not "category": "Poor Match"', "category": "Good Match"})
     deciding = entry("Good", {"Good": 0.9, "Poor": 0.1})
     listed = [entry("<think>Poor Match? Good Match!</think>"), *entries(text, "Good", deciding)]
-    assert label_confidence(ASKED, text, listed) == pytest.approx(0.9)
-
-
-def test_characters_cut_in_two_tokens_are_joined_by_their_bytes() -> None:
-    text = json.dumps({"reasoning": "é", "category": "Good Match"}, ensure_ascii=False)
-    before, after = text.encode().split(b"\xc3\xa9")
-    deciding = entry("Good", {"Good": 0.9, "Poor": 0.1})
-    rest = after.decode().partition("Good")
-    halves = [entry("\\xc3", bytes=[0xC3]), entry("\\xa9", bytes=[0xA9])]
-    listed = [entry(before.decode()), *halves, entry(rest[0]), deciding, entry(rest[2])]
     assert label_confidence(ASKED, text, listed) == pytest.approx(0.9)
 
 

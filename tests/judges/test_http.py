@@ -12,7 +12,7 @@ import random
 import ssl
 import warnings
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx2 as httpx
@@ -24,14 +24,13 @@ from recjudge_tui.judges import http
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.http import (
     CERTIFICATE_VARIABLES,
+    Answer,
     Client,
     UnreachableError,
     broken,
     certificates,
-    proxies,
     tls_context,
 )
-from recjudge_tui.judges.refusals import body_json, body_text
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until
@@ -59,8 +58,17 @@ async def client() -> AsyncIterator[Client]:
     await opened.aclose()
 
 
-async def get(client: Client, url: str, timeout_s: float = HANG_S) -> httpx.Response:
+async def get(client: Client, url: str, timeout_s: float = HANG_S) -> Answer:
     return await client.send("GET", url, timeout_s=timeout_s)
+
+
+@contextlib.contextmanager
+def hanging_up(writer: asyncio.StreamWriter) -> Iterator[None]:
+    """The server's end of a connection, closed also when the loop ends before the talk."""
+    try:
+        yield
+    finally:
+        writer.close()
 
 
 class TestConnections:
@@ -75,14 +83,6 @@ class TestConnections:
             assert [reply.json()["n"] for reply in got] == [0, 1, 2, 3, 4]
             assert stub.connections == 1
             assert [len(body) for body in stub.bodies] == [0, 1, 2, 3, 4]
-
-    async def test_calls_at_once_have_a_connection_each_and_share_them_later(self, client: Client) -> None:
-        with serving(lambda line, n: answer(200, {})) as stub:
-            for _ in range(3):
-                await asyncio.gather(*(get(client, stub.url) for _ in range(8)))
-                await asyncio.sleep(1.5 * http.REST_S)
-            assert stub.connections <= 8
-            assert len(stub.heads) == 24
 
     @pytest.mark.parametrize(
         "response",
@@ -142,7 +142,7 @@ class TestConnections:
         draw = random.Random(3)
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            with hanging_up(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while head := await reader.readuntil(b"\r\n\r\n"):
                     await asyncio.sleep(0.002)
                     writer.write(answer(200, {"asked": head.split()[1].decode()}))
@@ -151,7 +151,6 @@ class TestConnections:
                             await writer.drain()
                             await asyncio.sleep(draw.choice((0, 0, 0.001, 0.003)))
                         writer.write(answer(200, {"asked": "nothing"}))
-            writer.close()
 
         context = None
         if tls:
@@ -201,18 +200,11 @@ class TestConnections:
             assert "cret" not in str(caught.value)
             assert stub.heads == []
 
-    async def test_no_cookie_is_kept(self, client: Client) -> None:
-        with serving(lambda line, n: answer(200, {}, "Set-Cookie: a=b")) as stub:
-            for _ in range(2):
-                await get(client, stub.url)
-            assert "cookie" not in "".join(stub.heads).lower()
-            assert all("accept-encoding: gzip, deflate\n" in f"{head.lower()}\n" for head in stub.heads)
-
 
 class TestBodies:
     async def fetched(
         self, monkeypatch: pytest.MonkeyPatch, way: str, response: bytes, timeout_s: float = HANG_S
-    ) -> httpx.Response:
+    ) -> Answer:
         """The answer of a server that sends these bytes, asked directly or as a proxy."""
         client = Client()
         with serving(lambda line, n: response) as stub:
@@ -278,7 +270,7 @@ class TestBodies:
 
         async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n")
-            with contextlib.suppress(ConnectionError):
+            with hanging_up(writer), contextlib.suppress(ConnectionError):
                 while True:
                     writer.write(b"x")
                     await writer.drain()
@@ -295,56 +287,47 @@ class TestBodies:
         server.close()
         assert (caught.value.kind, caught.value.retry) == ("timeout", True)
 
-    @pytest.mark.parametrize("charset", ["hex", "undefined", "rot13", "utf-16", "no-such"])
-    def test_the_charset_that_a_server_names_is_ignored(self, charset: str) -> None:
-        headers = {"Content-Type": f"text/html; charset={charset}"}
-        assert body_text(httpx.Response(200, headers=headers, content=b"<p>\xff")) == "<p>\ufffd"
-
     @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 50_000])
     def test_json_too_deep_to_read_is_no_json(self, deep: bytes) -> None:
         with pytest.raises(ValueError, match=r"deep|Expecting"):
-            body_json(httpx.Response(200, content=deep))
+            Answer(200, httpx.Headers(), deep).json()
 
 
-async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open() -> None:
-    """Steps of the loop are counted, because the moment between a connected socket and its transport is one step."""
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_connection_given_up_while_it_is_made_leaves_no_socket_open(host: str) -> None:
+    """Steps of the loop are counted, because the moment between a connected socket and its transport is one step. The
+    server hangs up only when the client does."""
+    open_ones: set[asyncio.StreamWriter] = set()
 
-    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def wait_for_the_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.add(writer)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
         writer.close()
+        open_ones.discard(writer)
 
-    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(wait_for_the_end, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for steps in range(60):
                 client = Client()
-                asked = asyncio.create_task(get(client, f"http://127.0.0.1:{port}/"))
+                asked = asyncio.create_task(get(client, f"http://{host}:{port}/"))
                 for _ in range(steps):
                     await asyncio.sleep(0)
                 asked.cancel()
                 await asyncio.gather(asked, return_exceptions=True)
                 await client.aclose()
-            await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0.01)
+                if not open_ones:
+                    break
             gc.collect()
+        assert not open_ones
         assert not [w for w in caught if f"raddr=('127.0.0.1', {port})" in str(w.message)]
 
 
 class TestDeadline:
-    async def test_a_late_result_is_cancelled(self) -> None:
-        cancelled = asyncio.Event()
-
-        async def slow() -> None:
-            try:
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                cancelled.set()
-                raise
-
-        assert await within(5, asyncio.sleep(0, "done")) == "done"
-        with pytest.raises(asyncio.TimeoutError):
-            await within(0.01, slow())
-        assert cancelled.is_set()
-
     @pytest.mark.parametrize("answered", [False, True])
     async def test_a_cancellation_is_not_swallowed_even_when_the_result_comes_at_the_same_moment(
         self, answered: bool
@@ -357,12 +340,6 @@ class TestDeadline:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-    def test_the_package_uses_no_other_time_limit(self) -> None:
-        users = [
-            path.name for path in PACKAGE.rglob("*.py") if "asyncio.wait_for(" in path.read_text("utf-8")
-        ]
-        assert users == []
 
 
 class TestNoConnection:
@@ -493,11 +470,6 @@ class TestNoConnection:
         assert "through the proxy socks5://127.0.0.1:" in message
         assert "planted-key" not in message
 
-    def test_proxies_have_no_password(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("HTTPS_PROXY", "http://user:planted-key@proxy.test:3128")
-        monkeypatch.setenv("ALL_PROXY", "user:planted-key@other.test:1")
-        assert proxies() == {"https": "http://proxy.test:3128", "all": "other.test:1"}
-
 
 class TestCertificates:
     def shakes_hands(self, platform: str) -> bool:
@@ -533,10 +505,6 @@ class TestCertificates:
         monkeypatch.setenv(variable, str(CERTIFICATE))
         assert self.shakes_hands(platform)
         assert str(certificates(platform)) == f"{variable}: {CERTIFICATE}"
-
-    def test_without_a_variable_the_system_decides(self) -> None:
-        assert str(certificates("darwin")) == str(certificates("win32")) == "the system's"
-        assert str(certificates("linux")).startswith("the system's: /")
 
     @pytest.mark.parametrize("variable", CERTIFICATE_VARIABLES)
     @pytest.mark.parametrize("content", [None, ""])
@@ -575,7 +543,7 @@ asyncio.run(main())
     async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        with contextlib.suppress(ConnectionError):
+        with hanging_up(writer), contextlib.suppress(ConnectionError):
             while True:
                 writer.write(bytes(1 << 20))
                 await writer.drain()

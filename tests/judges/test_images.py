@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.calls import Message, Request
+from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.base import takes_images
+from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.refusals import ServerError, is_blind
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.servers import without_images
 from tests.support.images import asking_with_images
 from tests.support.judge_calls import workload
 from tests.support.servers.process import ServerProcess
@@ -118,33 +116,6 @@ async def test_ollama_gets_the_images_in_order_beside_the_numbered_text() -> Non
     assert body["messages"][1] == {"role": "user", "content": "".join(TEXTS), "images": data(request)}
 
 
-async def test_ollama_takes_no_place_of_an_image_from_the_data() -> None:
-    request = asking_with_images(1)
-    told = request.messages[1]
-    hostile = told.model_copy(update={"content": told.content + "[img] [img-0]"})
-    changed = request.model_copy(update={"messages": (request.messages[0], hostile)})
-    body = (await asked("ollama:m", answer(200, OLLAMA_REPLY), changed)).sent()
-    assert "[img" not in body["messages"][1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "reply"),
-    [
-        ("openai:m", completion(GOOD)),
-        ("anthropic:m", ANTHROPIC_REPLY),
-        ("bedrock:m", BEDROCK_REPLY),
-        ("ollama:m", OLLAMA_REPLY),
-    ],
-)
-async def test_two_images_without_text_between_them(spec: str, reply: dict[str, Any]) -> None:
-    request = asking_with_images()
-    placed = tuple(image.model_copy(update={"at": 0}) for image in request.messages[1].images)
-    message = Message(role="user", content="\n", images=placed)
-    bare = Request(messages=(message,), reply_schema={"type": "object"})
-    body = (await asked(spec, answer(200, reply), bare)).sent()
-    assert without_images(json.dumps(body).encode())[1] == 2
-
-
 @pytest.mark.parametrize(
     ("spec", "status", "message"),
     [
@@ -191,13 +162,6 @@ def test_other_errors_are_not_blindness(status: int, message: str) -> None:
     assert not is_blind(status, ServerError(message))
 
 
-async def test_without_images_such_an_error_is_an_ordinary_one() -> None:
-    request = asking_with_images()
-    bare = request.model_copy(update={"messages": request.messages[:1]})
-    with pytest.raises(CallError):
-        await asked("openai:m", answer(422, {"error": {"message": "image_url is not supported"}}), bare)
-
-
 async def test_ollama_says_beforehand_that_the_model_does_not_see() -> None:
     def script(line: str, _: int) -> bytes:
         if line.startswith("GET /api/version"):
@@ -234,27 +198,3 @@ async def test_a_real_llama_cpp_without_vision_reports_it(llama_server: ServerPr
         await judge.ask(asking_with_images())
     await judge.close()
     assert "image" in error.value.cause
-
-
-def test_the_size_of_a_body_does_not_count_its_images() -> None:
-    request = asking_with_images(3)
-    body = json.dumps({"a": data(request), "b": "/9j/ is no image"}).encode()
-    text, images = without_images(body)
-    assert images == 3
-    assert text == b'{"a": ["", "", ""], "b": "/9j/ is no image"}'
-
-
-@pytest.mark.parametrize(
-    ("spec", "takes"),
-    [
-        ("openai:m", True),
-        ("anthropic:m", True),
-        ("bedrock:m", True),
-        ("ollama:m", True),
-        ("replay:f", True),
-        ("rules", False),
-        ("random", False),
-    ],
-)
-def test_which_judges_take_images(spec: str, takes: bool) -> None:
-    assert takes_images(make_judge(JudgeSpec(spec=spec))) is takes

@@ -7,7 +7,6 @@ import pytest
 from recjudge_tui.judges.http import Client, UnreachableError
 from recjudge_tui.judges.local_servers import UsualServer, local_servers, place_of
 from tests.support.servers.process import ServerProcess
-from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S
 
 
@@ -38,23 +37,6 @@ def test_servers_are_named_with_their_models(
     assert ("openai:hash-judge", "") in other.judges
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
     assert [server.name for server in local_servers((), HANG_S)] == ["Ollama", "a server"]
-
-
-def test_what_is_no_model_server_is_left_out(nothing_else: int) -> None:
-    bodies = (
-        (200, "hello"),
-        (200, []),
-        (200, {"data": "no"}),
-        (404, {"data": []}),
-        (200, {"data": [{"id": "m\x1b[31m", "owned_by": "llamacpp"}, {"id": 7}, "x"]}),
-    )
-    names = []
-    for status, body in bodies:
-        with serving(lambda *_, status=status, body=body: answer(status, body)) as stub:
-            port = int(stub.url.rpartition(":")[2])
-            names.append([(s.name, s.judges) for s in local_servers((UsualServer("vLLM", port),), HANG_S)])
-    assert names[:4] == [[], [], [], []]
-    assert names[4] == [("llama.cpp", (("openai:m[31m", ""),))]
 
 
 def test_a_server_that_does_not_answer_is_given_up(nothing_else: int) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -83,25 +82,6 @@ async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_trunca
     assert identity.details["server"] == ["ollama 0.13.5"]
 
 
-async def test_thinking_is_kept_apart() -> None:
-    with start("ollama_api", "--thinking") as server:
-        judge = judge_at(server.url)
-        await judge.prepare(workload())
-        reply = await judge.ask(asking())
-        error = await call_error(judge, asking(max_tokens=2))
-        await judge.close()
-    assert reply.thinking.startswith("First impression")
-    assert json.loads(reply.text)["category"] in LABELS
-    assert (error.kind, error.retry) == ("thinking", False)
-
-
-async def test_an_answer_that_is_cut_off_is_reported(ollama_server: ServerProcess) -> None:
-    judge = judge_at(ollama_server.url)
-    error = await call_error(judge, asking(max_tokens=5))
-    await judge.close()
-    assert (error.kind, error.retry) == ("length", False)
-
-
 async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server: ServerProcess) -> None:
     judge = judge_at(ollama_server.url)
     await judge.prepare(workload())
@@ -110,15 +90,6 @@ async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server:
     assert (error.kind, error.retry) == ("overflow", False)
     assert "the context holds 4096" in error.title
     assert re.search(r"By estimate it has \d+ to \d+ tokens, and its reply may take 2048", error.cause)
-
-
-async def test_a_model_without_structured_output_answers_in_prose() -> None:
-    with start("ollama_api", "--no-structured") as server:
-        judge = judge_at(server.url)
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert reply.text.startswith("My impression")
-    assert reply.structured is False
 
 
 async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on() -> None:
@@ -130,17 +101,6 @@ async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on
     assert ["format" in stub.sent(n) for n in range(3)] == [True, False, False]
     assert [reply.dropped for reply in replies] == [("format",), ("format",)]
     assert not replies[0].structured
-
-
-async def test_no_server_says_how_to_start_it() -> None:
-    with serving(scripted(b"")) as stub:
-        gone = stub.url
-    judge = judge_at(gone)
-    error, call = await judge_error(judge), await call_error(judge)
-    await judge.close()
-    assert error.title == f"No Ollama server at {gone}"
-    assert "ollama serve" in error.next_step
-    assert (call.kind, call.retry) == ("connection", True)
 
 
 async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: ServerProcess) -> None:
@@ -227,84 +187,12 @@ def test_a_low_count_that_a_cache_explains_is_only_recorded(counts: dict[str, in
     assert ("prompt_count_suspicious" in check_prompt_count(LONG, counts, 4096)) == suspicious
 
 
-async def test_the_suspicion_is_stored_with_the_call() -> None:
-    with serving(scripted(chat(prompt_eval_count=1))) as stub:
-        judge = judge_at(stub.url)
-        reply = await judge.ask(LONG)
-        await judge.close()
-    assert reply.sent["prompt_count_suspicious"]["counted"] == 1
-
-
-@pytest.mark.parametrize(
-    ("response", "kind", "retry"),
-    [
-        (answer(503, {"error": "server busy"}), "overloaded", True),
-        (answer(500, {"error": "llama runner process has terminated"}), "server_error", True),
-        (answer(429, {"error": "slow"}, "Retry-After: 2"), "rate_limit", True),
-        (answer(307, b"", "Location: http://127.0.0.1:1/"), "redirect", False),
-        (answer(400, ["odd"]), "bad_request", False),
-        (answer(200, b"<html>"), "bad_body", True),
-        (answer(200, []), "bad_body", True),
-        (answer(200, {"done": True}), "bad_body", True),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "bad_body", True),
-        (chat(""), "empty", True),
-        (chat(None), "empty", True),
-        (chat("", "load"), "empty", True),
-        (chat("<think>hm", "length"), "thinking", False),
-    ],
-)
-async def test_each_failure_has_its_own_error(response: bytes, kind: str, retry: bool) -> None:
-    error = await one_error(response)
-    assert (error.kind, error.retry) == (kind, retry)
-    assert error.retry_after == (2.0 if kind == "rate_limit" else None)
-
-
 async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
     with serving(scripted(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
         judge = judge_at(stub.url)
         error = await judge_error(judge, in_ask=True)
         await judge.close()
     assert "does not fit into memory" in error.title
-
-
-async def test_what_is_no_ollama_server_is_said_to_be_none() -> None:
-    with serving(scripted(answer(404, b"not found"))) as stub:
-        judge = judge_at(stub.url)
-        error = await judge_error(judge)
-        await judge.close()
-    assert stub.url in error.title
-
-
-async def test_the_deadline_and_cancelling_close_the_connection() -> None:
-    with serving(lambda line, n: b"" if "chat" in line else answer(404, {})) as stub:
-        judge = judge_at(stub.url)
-        judge._timeout_s = 0.1
-        assert (await call_error(judge)).kind == "timeout"
-        await asyncio.to_thread(stub.wait_until_ended, 1)
-        judge._timeout_s = 20
-        call = asyncio.ensure_future(judge.ask(asking()))
-        while len(stub.heads) < 2:
-            await asyncio.sleep(0.005)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await asyncio.to_thread(stub.wait_until_ended, 2)
-        await judge.close()
-
-
-@pytest.mark.parametrize("variable", ["OLLAMA_API_KEY", "MY_KEY"])
-async def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    monkeypatch.setenv(variable, PLANTED)
-    refused = answer(401, {"error": f"unauthorized: {PLANTED}"})
-    with serving(scripted(refused, chat(PLANTED, PLANTED, PLANTED))) as stub:
-        judge = judge_at(stub.url, key="" if variable == "OLLAMA_API_KEY" else variable)
-        judge._look_up_key()
-        error = await judge_error(judge, in_ask=True)
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert f"bearer {PLANTED}" in stub.heads[0].lower()
-    assert variable in error.title
-    assert PLANTED not in f"{error} {error!r} {reply!r} {judge!r} {vars(judge)!r}"
 
 
 async def test_several_servers_share_the_calls_and_must_hold_the_same_model() -> None:

@@ -11,9 +11,7 @@ from recjudge_tui.judges.refusals import (
     CallTarget,
     ServerError,
     error_in_body,
-    error_of,
     failure,
-    overflow,
     retry_after,
 )
 
@@ -120,15 +118,3 @@ def test_errors_that_end_the_run(status: int, said: ServerError, names: str) -> 
 )
 def test_the_servers_words_are_found_in_every_shape(body: object, said: ServerError) -> None:
     assert error_in_body(body) == said
-
-
-def test_a_page_instead_of_json_is_quoted_from_its_beginning() -> None:
-    said = error_of(httpx.Response(502, content=b"<html>\x1b[31m" + b"x" * 9000))
-    assert said.message.startswith("<html>[31mx")
-    assert len(said.message) <= 200
-
-
-def test_an_overflow_shows_the_numbers_it_knows() -> None:
-    assert overflow("", 900, 512).title.endswith("900 tokens, the context holds 512")
-    assert overflow("", None, 512).title.endswith("the context holds 512")
-    assert overflow("").title == "The prompt is too long for the model"

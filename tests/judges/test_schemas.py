@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +8,11 @@ import pytest
 from recjudge_tui.domain.calls import Request, Sampling
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges import anthropic as anthropic_judge
-from recjudge_tui.judges import bedrock as bedrock_judge
 from recjudge_tui.judges import openai as openai_judge
 from recjudge_tui.judges.servers import without_bounds
 from recjudge_tui.protocols.registry import protocol
 from tests.support.cases import SHIPPED, material_for, shipped
-from tests.support.judge_calls import asking, workload
-from tests.support.servers.process import start
+from tests.support.judge_calls import asking
 
 # what the structured outputs of OpenAI, Azure, Anthropic and Bedrock have in common
 KNOWN = {"type", "properties", "required", "additionalProperties", "enum", "items"}
@@ -64,30 +61,3 @@ def test_bounds_go_to_no_server_that_may_refuse_them() -> None:
         assert json.loads(chat)["response_format"]["json_schema"]["schema"] == form
     claude = anthropic_judge.make(JudgeSpec(spec="anthropic:m", base_urls=url)).batch_body(scored())
     assert json.loads(claude)["output_config"]["format"]["schema"] == SENT
-
-
-async def test_bounds_are_not_sent_to_bedrock_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (
-        ("ACCESS_KEY_ID", "AKIDEXAMPLE"),
-        ("SECRET_ACCESS_KEY", "x"),
-        ("REGION", "eu-west-1"),
-    ):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    with start("bedrock_api", "--log", tmp_path / "log") as server:
-        judge = bedrock_judge.make(JudgeSpec(spec="bedrock:test.hash-judge-v1:0", base_urls=(server.url,)))
-        await judge.prepare(workload())
-        reply = await judge.ask(scored())
-        await judge.close()
-    body = json.loads((tmp_path / "log").read_text(encoding="utf-8").splitlines()[0])["body"]
-    given = body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"]
-    assert json.loads(given) == SENT
-    assert reply.structured
-
-
-def test_the_schema_itself_keeps_its_bounds() -> None:
-    """Judges without a model choose within them."""
-    request = shipped_request("absolute-media")
-    without_bounds(request.reply_schema)
-    assert request.reply_schema["properties"]["score"] == {"type": "number", "minimum": 0.0, "maximum": 1.0}
-    plain = asking().reply_schema
-    assert without_bounds(plain) is plain

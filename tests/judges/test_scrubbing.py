@@ -14,6 +14,7 @@ import pytest
 from recjudge_tui.domain.address import is_variable_name
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
+from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.store.schema import connect
@@ -70,7 +71,8 @@ def test_the_base64_of_any_text_around_the_key_holds_none_of_it() -> None:
     ],
 )
 def test_an_answer_is_scrubbed_as_a_whole(body: str) -> None:
-    response = httpx.Response(400, headers=[("x-echo", SECRET), ("x", b"\xff")], content=body.encode())
+    headers = httpx.Headers([(b"x-echo", SECRET.encode()), (b"x", b"\xff")])
+    response = Answer(400, headers, body.encode())
     clean = KEY.scrub_answer(response)
     assert SECRET not in str(clean.headers.multi_items())
     if body.startswith("{"):
@@ -80,7 +82,7 @@ def test_an_answer_is_scrubbed_as_a_whole(body: str) -> None:
 
 
 def test_an_answer_without_the_key_is_left_as_it_is() -> None:
-    response = httpx.Response(200, content=b'{"a": "caf\\u00e9"}')
+    response = Answer(200, httpx.Headers(), b'{"a": "caf\\u00e9"}')
     assert KEY.scrub_answer(response) is response
 
 

@@ -65,37 +65,3 @@ def test_no_call_is_lost_when_a_server_is_killed_and_it_is_used_again_when_it_is
         assert requests_at(two) > 0
         before = log.read_text(encoding="utf-8").count("\n")
         assert before + after + requests_at(two) >= 300
-
-
-def test_calls_go_to_the_server_that_is_free(
-    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    with connect(project_db) as db, start("openai_api") as one, start("openai_api") as two:
-        make_project(db, users=40)
-        run = planned(db, JudgeSpec(spec="openai:hash-judge", base_urls=(one.url, two.url)), concurrency=4)
-        hold(one)
-
-        def answer_when_the_other_has_done_the_rest() -> None:
-            wait_until(lambda: requests_at(one) + requests_at(two) == 80)
-            allow(one)
-
-        waiting = threading.Thread(target=answer_when_the_other_has_done_the_rest)
-        waiting.start()
-        assert work(project_db, run).state == "done"
-        waiting.join(HANG_S)
-        assert (requests_at(one), requests_at(two)) == (2, 78)
-
-
-def test_a_server_that_asks_for_an_hour_does_not_hold_up_the_other(
-    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    busy = ("--faults", "429:1", "--fault-attempts", 99, "--retry-after", 3600)
-    with connect(project_db) as db, start("openai_api", *busy) as one, start("openai_api") as two:
-        make_project(db, users=40)
-        run = planned(db, JudgeSpec(spec="openai:hash-judge", base_urls=(one.url, two.url)), concurrency=4)
-        ended = work(project_db, run)
-        assert (ended.state, ended.done) == ("done", 80)
-        assert requests_at(one) <= 4
-        assert requests_at(two) == 80

@@ -72,19 +72,6 @@ def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project_db: 
     assert "made without all raters: 1" in summary.lines()
 
 
-def test_the_same_recipe_is_brought_up_to_date(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = texts(project, 3)
-    score(project, "one", cases[:2], (1.0, 2.0))
-    score(project, "two", cases, (3.0, 4.0, 5.0))
-    combine(project.db, project.id, "all", "mean", ["one", "two"])
-    score(project, "one", cases[2:], (1.0,))
-    project.db.execute("UPDATE verdicts SET value = 5 WHERE case_id = ? AND value = 1", (cases[0],))
-    summary = combine(project.db, project.id, "all", "mean", ["two", "one"])
-    assert summary.updated
-    assert [found[0] for found in verdicts(project, "all").values()] == [4.0, 3.0, 3.0]
-
-
 def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Path) -> None:
     """Two good raters among five: they are told from the three who mostly guess, who outvote them in a majority."""
     project = new_project(project_db)

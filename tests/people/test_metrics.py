@@ -12,11 +12,10 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.people.raters import NAMES, Metric, make_metric_raters, read_metric
-from recjudge_tui.stats.text import TEXT_METRICS, Score, TextMetric, Tokens, text_metric
+from recjudge_tui.people.raters import NAMES, make_metric_raters
+from recjudge_tui.stats.text import TEXT_METRICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import load, program
 from tests.support.servers.process import ROOT
@@ -79,23 +78,6 @@ def verdicts(db: Database, rater: str) -> dict[tuple[object, ...], tuple[object,
         (rater,),
     )
     return {tuple(part for part in row[:5] if part): tuple(row[5:]) for row in rows}
-
-
-@pytest.mark.parametrize(
-    ("text", "metric", "rater"),
-    [
-        ("ndcg", Metric("ndcg", 7), "ndcg@7"),
-        ("NDCG@5", Metric("ndcg", 5), "ndcg@5"),
-        ("auc", Metric("auc"), "auc"),
-        ("rouge-l", Metric("rouge-l", tokens="jieba"), "rouge-l@jieba"),
-        ("rouge-l@auto", Metric("rouge-l", tokens="auto"), "rouge-l"),
-        ("bleu-1@characters", Metric("bleu-1", tokens="characters"), "bleu-1@characters"),
-    ],
-)
-def test_a_metric_is_read_from_its_name_or_its_rater(text: str, metric: Metric, rater: str) -> None:
-    found = read_metric(text, 7, "jieba")
-    assert (found, found.rater) == (metric, rater)
-    assert read_metric(rater) == metric
 
 
 def test_texts_against_what_the_user_wrote(texts: Database) -> None:
@@ -173,25 +155,6 @@ def test_killed_in_the_middle_nothing_is_there(texts: Database) -> None:
         assert texts.value(f"SELECT count(*) FROM {table}") == 0
     make(texts, "bleu-1", "rouge-l")
     assert len(verdicts(texts, "rouge-l")) == 3
-
-
-def test_the_figures_are_computed_without_the_write_lock(
-    texts: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process may write while texts are compared; it does so here from the metric itself."""
-    from recjudge_tui.people import raters as metric_raters
-
-    def writing(name: str, tokens: Tokens) -> TextMetric:
-        metric = text_metric(name, tokens)
-
-        def score(text: str, reference: str) -> Score:
-            with connect(texts.path) as other, other.transaction():
-                return metric(text, reference)
-
-        return score
-
-    monkeypatch.setattr(metric_raters, "text_metric", writing)
-    assert make(texts, "rouge-1")[0][0].startswith("metric “rouge-1” created: 3")
 
 
 @pytest.mark.data

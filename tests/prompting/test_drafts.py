@@ -37,18 +37,6 @@ def test_a_template_at_fault_is_shown_with_the_line_of_the_file(
     assert told in findings[0]
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("name = 'x'\nnonsense\n", ":2: not valid TOML"),
-    ("", "not a prompt"),
-    ("name = 'x'\nprotocol = 'pairwise'\n", "Field required"),
-], ids=["toml", "empty", "fields"])  # fmt: skip
-def test_a_file_that_holds_no_prompt(tmp_path: Path, text: str, told: str) -> None:
-    prompt, findings = draft_findings(draft(tmp_path, text))
-    assert prompt is None
-    assert told in findings[0]
-    assert "draft.toml" in findings[0]
-
-
 def test_kept_is_new_only_where_a_judge_would_notice(db: Database, tmp_path: Path) -> None:
     load_shipped(db)
     changed = read_prompt(draft(tmp_path, PAIR.replace("You compare", "You weigh")))

@@ -34,18 +34,3 @@ def test_the_over_specified_prompt_has_five_weighted_criteria_with_five_steps_ea
     assert len(weights) == 5
     assert sum(weights) == 100
     assert len(re.findall(r"^   [1-5]: ", system, re.M)) == 25
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("kind", ["generic", "overspecified"])
-def test_reply_and_labels_are_those_of_pairwise(kind: str, domain: str) -> None:
-    """What differs between the arms is what is said, not what can be answered."""
-    prompt, usual = shipped(f"{kind}-{domain}"), shipped(f"pairwise-{domain}")
-    assert [(v.name, v.reply, v.value) for v in prompt.labels] == [
-        (v.name, v.reply, v.value) for v in usual.labels
-    ]
-    assert [(a.name, a.field) for a in prompt.aspects] == [(a.name, a.field) for a in usual.aspects]
-    text = system_text(prompt, 10) + user_text(prompt, paired(), "")
-    assert not re.search(
-        r"\b(systems?|algorithms?|baseline|recommenders?|foreign|somebody else)\b", text, re.I
-    )

@@ -51,17 +51,6 @@ def test_every_aspect_is_analysed_before_its_winner_and_the_verdict_comes_last()
     assert tuple(aspect.name for aspect in FILMS.aspects) == ASPECTS
 
 
-def test_the_parts_stand_in_the_published_order() -> None:
-    text = PROTOCOL.request(FILMS, paired(), "ab", "", Sampling()).messages[1].content
-    parts = [
-        "You are this user", "age: 34; city: Leith", "\n<history>\n", "Sonic Toothbrush S3", "\n<list_a>\n",
-        "1. Thing 1", "\n<list_b>\n", "1. Thing 101", "- accuracy: ", "- impact: ", "First analyse",
-        "step by step", "overall verdict",
-    ]  # fmt: skip
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-
-
 def test_without_a_profile_the_history_speaks_and_abstracts_are_shown() -> None:
     story = item(7, "Ferry strike ends", category="news").model_copy(
         update={"attributes": {"abstract": "Boats run again\nfrom Monday."}}
@@ -71,13 +60,6 @@ def test_without_a_profile_the_history_speaks_and_abstracts_are_shown() -> None:
     text = PROTOCOL.request(FILMS, paired(user), "ab", "", Sampling()).messages[1].content
     assert "Nothing is known about you except your history." in text
     assert "Ferry strike ends | category: news | abstract: Boats run again from Monday." in text
-
-
-def test_a_written_profile_stands_in_place_of_the_attributes() -> None:
-    user = SHOPPER.model_copy(update={"profile": "You like quiet films."})
-    text = PROTOCOL.request(FILMS, paired(user), "ab", "", Sampling()).messages[1].content
-    assert "You like quiet films." in text
-    assert "age: 34" not in text
 
 
 def test_in_the_other_order_lists_and_winners_are_turned() -> None:
@@ -141,31 +123,6 @@ def test_a_winner_is_matched_in_no_other_way(change: dict[str, str], said: str) 
         parsed(**answers(**change))
 
 
-@pytest.mark.parametrize("extra", [{"Accuracy": "B wins"}, {"overall": "Tie"}, {"Positive Impact": "B wins"}])
-def test_an_aspect_named_twice_must_say_the_same(extra: dict[str, str]) -> None:
-    with pytest.raises(ReplyFault, match="is given twice, with different values"):
-        parsed(**answers(), **extra)
-    assert {a.value for a in parsed(**answers(), **dict.fromkeys(extra, "A wins")).answers} == {1.0}
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        "<b>{whole}</b>",
-        'I weigh {{"accuracy": "A wins"}} first.\n```json\n{whole}\n```',
-        "{whole}\nSo much for that {{it is final}}.",
-        "[{whole}]",
-    ],
-)
-def test_the_whole_object_is_found_in_what_stands_around_it(wrap: str) -> None:
-    assert {a.value for a in parsed(text=wrap.format(whole=json.dumps(answers()))).answers} == {1.0}
-
-
-def test_two_objects_that_name_different_winners_of_an_aspect_are_a_fault() -> None:
-    with pytest.raises(ReplyFault, match="“accuracy” is given twice, with different values"):
-        parsed(text=f'I weigh {{"accuracy": "B wins"}} first.\n{json.dumps(answers())}')
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -186,25 +143,6 @@ def test_what_is_not_quite_a_reply_is_a_fault_and_never_a_tie(text: str) -> None
         parsed(text=text)
 
 
-def test_lines_that_argue_are_no_labels_and_stay_in_the_reasoning() -> None:
-    text = TEXT_FORM.replace("2. Sat", "Accuracy analysis: A, clearly\n2. Satisfaction: I like A.\nSat", 1)
-    found = by_aspect(parsed(text=text))
-    assert found["satisfaction"].value == 1
-    assert "Accuracy analysis: A, clearly\n2. Satisfaction: I like A." in found["overall"].reasoning
-    assert "A wins" not in found["overall"].reasoning
-
-
-def test_a_lone_surrogate_in_an_analysis_is_replaced() -> None:
-    text = json.dumps({**answers(), "impact_analysis": "a \ud83d b \U0001f600"})
-    assert by_aspect(parsed(text=text))["impact"].reasoning == "a \ufffd b \U0001f600"
-
-
-def test_an_analysis_that_is_no_text_is_kept_as_json() -> None:
-    fields: dict[str, Any] = {**answers(), "impact_analysis": {"for": ["é"]}, "overall_winner_analysis": None}
-    found = by_aspect(parsed(text=json.dumps(fields)))
-    assert (found["impact"].reasoning, found["overall"].reasoning) == ('{"for": ["é"]}', "")
-
-
 @pytest.mark.parametrize("name", ["arena-media", "arena-shopping"])
 def test_an_aspect_asked_alone_is_not_read_from_other_aspects(name: str) -> None:
     for aspect in ASPECTS:
@@ -213,50 +151,3 @@ def test_an_aspect_asked_alone_is_not_read_from_other_aspects(name: str) -> None
         assert "aspects" not in text
         assert ("overall" in text) == (aspect == "overall")
         assert shipped(name).aspects_of(aspect)[0].question in text
-
-
-def test_a_missing_aspect_is_a_fault_and_never_a_tie() -> None:
-    fields = answers()
-    del fields["impact"]
-    with pytest.raises(ReplyFault, match="“impact” is missing"):
-        parsed(**fields)
-
-
-def test_every_aspect_is_adjudicated_by_itself() -> None:
-    ab = by_aspect(parsed("ab", **answers("A wins", inspiration="Tie")))
-    ba = by_aspect(parsed("ba", **answers("B wins", accuracy="A wins", inspiration="Tie")))
-    drafts = {
-        name: PROTOCOL.verdict(FILMS, name, {"ab": ab[name], "ba": ba[name]})
-        for name in ("accuracy", "overall")
-    }
-    assert (drafts["overall"].value, drafts["overall"].order_consistent) == (1.0, True)
-    assert (drafts["accuracy"].value, drafts["accuracy"].order_consistent) == (0.0, False)
-    true_tie = PROTOCOL.verdict(FILMS, "inspiration", {"ab": ab["inspiration"], "ba": ba["inspiration"]})
-    assert (true_tie.value, true_tie.order_consistent) == (0.0, True)
-    failed = PROTOCOL.verdict(FILMS, "overall", {"ab": ab["overall"], "ba": None})
-    assert (failed.state, failed.value) == ("failed", None)
-
-
-def test_aspects_are_data() -> None:
-    """Dropping one and adding one in the prompt is all it takes."""
-    novelty = FILMS.aspects[2].model_copy(
-        update={"name": "novelty", "field": "novelty", "question": "New to me"}
-    )
-    prompt = FILMS.model_copy(update={"aspects": (FILMS.aspects[0], novelty, FILMS.aspects[-1])})
-    request = PROTOCOL.request(prompt, paired(), "ab", "", Sampling())
-    assert request.reply_schema["required"] == [
-        "accuracy_analysis", "accuracy", "novelty_analysis", "novelty", "overall_winner_analysis", "overall_winner",
-    ]  # fmt: skip
-    assert '- novelty: "New to me"\n' in request.messages[1].content
-    assert "impact" not in request.messages[0].content + request.messages[1].content
-    fields = {
-        name: "Tie" if not name.endswith("analysis") else "x" for name in request.reply_schema["required"]
-    }
-    found = PROTOCOL.parse(prompt, paired(), reply(**fields), "ab", "")
-    assert [answer.aspect for answer in found.answers] == ["accuracy", "novelty", "overall"]
-
-
-def test_one_aspect_can_be_asked_alone() -> None:
-    request = PROTOCOL.request(FILMS, paired(), "ab", "impact", Sampling())
-    assert request.reply_schema["required"] == ["impact_analysis", "impact"]
-    assert "overall_winner" not in request.messages[0].content + request.messages[1].content

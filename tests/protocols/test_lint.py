@@ -31,27 +31,6 @@ def test_the_shared_part_is_short_enough_for_local_models(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
-def test_six_examples_one_for_each_kind_and_every_label_among_them(name: str) -> None:
-    for about in dict.fromkeys(example.domain or "" for example in shipped(name).examples):
-        examples = shipped(name).with_variables({"domain": about}).shown_examples()
-        issues = [{flag["issue"] for flag in example.reply["flagged_items"]} for example in examples]
-        assert issues == [
-            set(),
-            {"minimum-variation redundancy"},
-            {"durable-goods redundancy"},
-            {"consumable pacing"},
-            {"off-category"},
-            set(),
-        ]
-        assert examples[-1].title == "an open task"
-        assert {example.reply["category"] for example in examples} == {
-            "Good Match",
-            "Partial Match",
-            "Poor Match",
-        }
-
-
-@pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
 def test_the_examples_keep_the_rules_they_teach(name: str) -> None:
     """Lists of 5: 4 faultless ones are Good; one flag caps at Partial; more than a third flagged is Poor."""
     for example in shipped(name).examples:

@@ -71,31 +71,10 @@ def test_a_flagged_item_is_named_by_place_or_by_title() -> None:
     )
 
 
-def test_a_title_counts_as_it_was_shown() -> None:
-    shown = SlateView(items=(item(1), item(2, "1917"), item(3, "Soap <b>\nbar")))
-    material = Material(kind="list", user=SHOPPER, slates=(shown,))
-    assert [flag.item_id for flag in flagged(entry(1917), entry("soap ‹b> bar"), material=material)] == [
-        "i2",
-        "i3",
-    ]
-
-
 @pytest.mark.parametrize("named", [0, 11, -1, 1.5, None, True, "", "Thing", "Thing 11", "9" * 5000, [1]])
 def test_an_item_that_is_not_in_the_list_is_a_fault(named: Any) -> None:
     with pytest.raises(ReplyFault, match=r"is not a place in the list \(1 to 10\)"):
         flagged(entry(named))
-
-
-def test_places_end_where_a_short_list_ends() -> None:
-    assert flagged(entry(4), material=listed(length=4))[0].item_id == "i4"
-    with pytest.raises(ReplyFault, match=r"1 to 4"):
-        flagged(entry(5), material=listed(length=4))
-
-
-@pytest.mark.parametrize("issue", ISSUES)
-def test_every_issue_type_is_known_whatever_its_case(issue: str) -> None:
-    assert flagged(entry(1, f" {issue.upper()} "))[0].issue == issue
-    assert flagged(entry(1, issue.replace(" ", "_").replace("-", " ")))[0].issue == issue
 
 
 @pytest.mark.parametrize("issue", ["redundancy", "minimum variation", "", "off", "boring"])
@@ -117,12 +96,6 @@ def test_flags_that_cannot_be_read_are_a_fault_and_the_label_is_kept(raw: Any) -
         parse(category="Poor Match", flagged_items=raw)
     assert isinstance(caught.value.usable, ParsedReply)
     assert caught.value.usable.answers[0].label == "Poor"
-
-
-@pytest.mark.parametrize("line", ["FLAGGED ITEMS: none", "**Flagged Items:** None", "flagged_items: []", ""])
-def test_the_text_form_without_flags(line: str) -> None:
-    parsed = PROTOCOL.parse(PROMPT, listed(), reply(f"CATEGORY: Good Match\n{line}"), "", "overall")
-    assert (parsed.answers[0].label, parsed.flags) == ("Good", ())
 
 
 def test_the_text_form_with_flags() -> None:
@@ -152,30 +125,6 @@ def test_a_flag_that_the_data_refute_is_marked() -> None:
     assert [bool(mark) for mark in marks] == [False, False, True, True, False]
     assert marks[2] == "no event shown says that the user has it"
     assert marks[3] == "its category is Movie, Horror, which has no seasons"
-
-
-def test_a_flag_that_is_no_object_is_a_fault() -> None:
-    with pytest.raises(ReplyFault, match="must be an object"):
-        flagged(3)
-
-
-def test_the_same_flag_twice_is_one() -> None:
-    assert len(flagged(entry(1), entry("1"), entry(1, "other"))) == 2
-
-
-def test_a_prompt_without_issue_types_asks_for_no_flags() -> None:
-    prompt = PROMPT.model_copy(update={"issues": ()})
-    schema = PROTOCOL.request(prompt, listed(), "", "overall", Sampling()).reply_schema
-    assert schema["required"] == ["reasoning", "category"]
-    given = reply(category="Good Match", flagged_items=[entry(1)])
-    assert PROTOCOL.parse(prompt, listed(), given, "", "overall").flags == ()
-
-
-def test_a_field_of_several_words_is_read() -> None:
-    aspect = PROMPT.aspects[0].model_copy(update={"field": "Match Category"})
-    prompt = PROMPT.model_copy(update={"aspects": (aspect,)})
-    parsed = PROTOCOL.parse(prompt, listed(), reply(match_category="Good Match"), "", "overall")
-    assert parsed.answers[0].label == "Good"
 
 
 def test_the_verdict_is_the_answer_and_a_failed_call_a_failed_verdict() -> None:

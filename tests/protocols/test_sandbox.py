@@ -198,8 +198,8 @@ def test_the_results_of_filters_lead_nowhere() -> None:
             assert way == "" or text or listed_kind, (name, way)
             if isinstance(found, METHODS):
                 assert isinstance(found.__self__, (str, dict, list, tuple)), (name, way)
-    assert len(done) > 40
-    assert {"attr", "groupby", "map", "tojson", "item_line", "event_lines", "items"} <= done
+    assert len(done) > 35
+    assert {"attr", "groupby", "map", "item_line", "event_lines", "items"} <= done
 
 
 ATTACKS = (
@@ -363,11 +363,6 @@ BOMBS = {
     "a wide field": "{{ '%1000000000d' % 1 }}",
     "a field of any width": "{{ '%*d' % (1000000000, 1) }}",
     "a wide format": "{{ '%1000000000d' | format(1) }}",
-    "a centred text": "{{ 'a' | center(10 ** 9) }}",
-    "an indented text": "{{ 'a' | indent(10 ** 9) }}",
-    "indented JSON": "{{ [1] | tojson(10 ** 9) }}",
-    "batches": "{{ [1] | batch(10 ** 9, 'x') | list | length }}",
-    "slices": "{{ [1] | slice(10 ** 9) | list | length }}",
     "a rounded number": "{{ 1.5 | round(10 ** 9, 'ceil') }}",
     "a macro that doubles": "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
     "a macro in a loop": "{% macro m() %}"
@@ -381,9 +376,6 @@ BOMBS = {
     "such a list in a part of its own": "{% for x in [1] recursive %}{{ loop([[x, x], [x, x]] * 2) }}{% endfor %}",
     "lists of lists many times": "{{ [[[1] * 999] * 999] * 999 }}",
     "a long text many times in a list": "{{ [['b' * 4000000]] * 9999 }}",
-    "many lines indented": "{{ ('a\\n' * 2000000) | indent(9999) }}",
-    "wide texts kept": "{{ range(99999) | map('string') | map('center', 9999) | list | length }}",
-    "wide texts joined": "{{ ','.join(range(99999) | map('string') | map('center', 9999)) | length }}",
     "many wide fields": "{{ ('%9999s' * 9999) % ((1,) * 9999) }}",
     "many wide named fields": "{{ ('%(a)9999s' * 500000) % {'a': 1} }}",
     "a long text in many fields": "{{ ('%(a)s' * 500000) % {'a': 'b' * 4000000} }}",
@@ -395,15 +387,8 @@ BOMBS = {
     "many slices kept": "{% set t = 'a' * 4000000 %}{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
     "{% set ns.x = ns.x + [t[1:]] %}{% endfor %}",
     "a text in characters": "{{ ('aé' * 2000000) | list | length }}",
-    "a text escaped again and again": "{% set ns = namespace(x='&' * 99999) %}{% for i in range(99) %}"
-    "{% set ns.x = ns.x | string | forceescape | urlencode %}{% endfor %}",
-    "a long word in lines": "{{ ('a' * 4900000) | wordwrap(1) | length }}",
     "lists added up": "{{ ([[1]] * 99999) | sum(start=[]) | length }}",
-    "a batch filled with lists": "{{ [1] | batch(9999, [1] * 9999) | list | string | length }}",
     "a number that Python does not write": "{{ 'inf' | float | int }}",
-    "lipsum": "{{ lipsum(n=10 ** 6) }}",
-    "cycler": "{{ cycler('a').next() }}",
-    "joiner": "{{ joiner(',')() }}",
     # beyond those that were tried on earlier sandboxes
     "lists that stand in each other, through namespaces": "{% set ns = namespace(x=1) %}{% for i in range(60) %}"
     "{% set inner = namespace(a=ns.x) %}{% set ns.x = [[inner, inner], [ns.x, ns.x]] %}{% endfor %}{{ ns.x }}",
@@ -413,9 +398,6 @@ BOMBS = {
     "many views of a mapping": "{% set d = {'a': 'b' * 90000} %}{{ [d.items()] * 9999 }}",
     "a filter with its arguments by name": DOUBLED
     + "{% set ns.x = ns.x | replace(new=ns.x, old='a') %}{% endfor %}",
-    "tags taken out one by one": "{{ ('<>' * 49000) | striptags }}",
-    "lines wrapped with a long text": "{{ ('a b ' * 4000) | wordwrap(1, wrapstring='x' * 90000) }}",
-    "an indent of a long text": "{{ ('a\\n' * 40000) | indent('x' * 90000) }}",
     "searches in one select": "{% set t = 'a' * 99999 %}{% for i in range(99) %}"
     "{{ ('1,' * 49000).split(',') | select('in', t) | list | length }}{% endfor %}",
     "a slow search in a long text": "{% set t = 'a' * 99999 %}{% for i in range(99999) %}"
@@ -439,11 +421,8 @@ BOMBS = {
     "a list that is sliced": "{% set t = range(4000) | list %}{% for i in range(9999) %}{% set x = t[1:] %}{% endfor %}",
     "a sorted list of equal texts": "{% for i in range(9999) %}{{ ('aaaaaaaaaaaaaaaaaaaa,' * 4000).split(',') | sort "
     "| length }}{% endfor %}",
-    "words counted": "{{ ('a ' * 49000) | wordcount }}",
     "a long test": "{% for i in range(99999) %}{% if ('A' * 99999) is upper %}{% endif %}{% endfor %}",
     "numbers added up": "{% for i in range(9999) %}{{ range(99999) | sum }}{% endfor %}",
-    "pretty printing": "{{ [[[1]] * 99] * 9 | pprint }}",
-    "links in a text": "{{ ('www.a.b ' * 9999) | urlize }}",
     "a part that includes itself": "{% include 'itself' %}",
     "parts imported in a loop": "{% for i in range(99999) %}{% from 'long' import m %}{% endfor %}",
 }
@@ -473,6 +452,15 @@ def test_templates_that_never_end_or_fill_the_memory_are_refused_with_their_line
     assert "In its user text, line 2: " in caught.value.cause or "In its part “itself”" in caught.value.cause
     assert time.process_time() - started < 8
     assert most < 4_000_000
+
+
+def test_filters_and_globals_that_pad_wrap_or_search_are_unknown() -> None:
+    sandbox = environment("user")
+    left_out = "batch center filesizeformat forceescape indent pprint random slice striptags tojson truncate urlencode"
+    assert not {*left_out.split(), "urlize", "wordcount", "wordwrap", "xmlattr", "safe"} & set(
+        sandbox.filters
+    )
+    assert not {"lipsum", "cycler", "joiner"} & set(sandbox.globals)
 
 
 def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:

@@ -67,6 +67,17 @@ def test_cost_of_a_case_and_its_ratio_to_a_person(judged: Project) -> None:
     assert cost(judged).answer.startswith("A case costs $0.02")
 
 
+def test_tokens_that_no_server_counted_are_unknown_and_not_zero(judged: Project) -> None:
+    price(judged, 0.01)
+    judged.db.execute("""UPDATE runs SET judge = '{"spec": "openai:llm"}'""")
+    judged.db.execute(
+        "UPDATE calls SET tokens_in = NULL WHERE id = (SELECT min(id) FROM calls WHERE state = 'done')"
+    )
+    found = row(judged, "pairwise")
+    assert (found["tokens_per_case"], found["cost_per_case"]) == (None, pytest.approx(0.07 / 4))
+    assert "tokens unknown for 1 of 7 calls" in str(found["note"])
+
+
 def test_an_unknown_price_stays_unknown(judged: Project) -> None:
     price(judged, 0.01, "list_order = 'ab'")
     found = row(judged, "pairwise", 0.111)

@@ -105,3 +105,15 @@ def test_agreement_on_items(shop: Built) -> None:
     assert ("already owned", "same_issue") not in by_stat
     first = rows(shop, "--agreement --truth anna")[0]
     assert (first["rater_a"], first["rater_b"], first["value"]) == ("ben", "anna", 2 / 4)
+
+
+def test_flags_that_the_data_refute_are_counted(shop: Built) -> None:
+    judge(shop)
+    with connect(shop.path) as database, database.transaction():
+        flagged = "SELECT f.rowid FROM flags f JOIN calls k ON k.id = f.call_id ORDER BY f.rowid LIMIT 1"
+        database.execute(f"UPDATE flags SET refuted = 'no event names it' WHERE rowid = ({flagged})")
+    every = rows(shop, rater="rules", issue="any")
+    assert sorted(row["refuted"] for row in every)[-1] == sum(row["refuted"] for row in every) == 1
+    assert {row["refuted"] for row in rows(shop, "--by rank", rater="rules")} == {0, 1}
+    assert any(note.startswith("rules: 1 of ") for note in shop.table("flags -p films")["notes"])
+    assert {row["refuted"] for row in rows(shop, rater="anna")} == {0}

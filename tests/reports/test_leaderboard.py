@@ -14,8 +14,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import open_project
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
-from recjudge_tui.reports.leaderboard import scores
-from recjudge_tui.reports.side_by_side import correlation_rows
+from recjudge_tui.reports.leaderboard import correlation_rows, scores
 from recjudge_tui.shapes import base, battles
 from recjudge_tui.store.ratings import Question
 from tests.builder import Built, project
@@ -305,7 +304,7 @@ def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.
     """All verdicts are deleted by another connection while the report is made: it still has them."""
     opened, other = open_project(None, three.path), open_project(None, three.path, write=True)
     chosen = base(opened, Selection("pairwise"))
-    before = scores(battles(chosen.ratings, chosen.questions[0]), "q").value.tolist()
+    before = scores(battles(chosen.ratings, chosen.questions[0]), "q").value
     with opened.one_state():
         opened.db.value("SELECT count(*) FROM verdicts")
         other.db.execute("DELETE FROM verdicts")

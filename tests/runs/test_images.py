@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import base64
-import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from recjudge_tui.cli.app import recjudge
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
-from recjudge_tui.store.projects import delete_project, project_id
+from recjudge_tui.store.projects import delete_project
 from tests.support.images import illustrated
 from tests.support.requests import sent_request
 from tests.support.runs import calls, intact, load, make_project, plan, planned, server_judge
@@ -33,11 +29,6 @@ def shop(db: Database, tmp_path: Path) -> Database:
     make_project(db, users=2)
     illustrated(db, tmp_path / "data", count=30)
     return db
-
-
-def recjudge_says(*words: str) -> None:
-    result = CliRunner().invoke(recjudge, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
 
 
 def script(line: str, _: int) -> bytes:
@@ -88,22 +79,6 @@ def test_the_image_stands_behind_the_line_of_its_item(shop: Database) -> None:
     assert "".join(p for p in parts if isinstance(p, str)) == message.content
     history = message.content.split("[image 1]")[0]
     assert "Film number 1" in history, "films of the history are shown by name"
-
-
-def test_the_other_order_shows_the_other_images_first(shop: Database) -> None:
-    run = planned(shop, OPENAI, "pairwise", images=True)
-    ab, ba = (sent_request(shop, row["id"]) for row in calls(shop, run)[:2])
-    digests = [[p.image.digest for p in request.messages[1].images] for request in (ab, ba)]
-    assert sorted(digests[0]) == sorted(digests[1])
-    assert digests[0] != digests[1]
-    assert ab.content_hash() != ba.content_hash()
-
-
-def test_without_the_option_nothing_changes(shop: Database) -> None:
-    before = planned(shop, OPENAI)
-    texts = [sent_request(shop, row["id"]) for row in calls(shop, before)]
-    assert not any(message.images or "[image" in message.content for r in texts for message in r.messages)
-    assert shop.value("SELECT count(*) FROM snapshots WHERE content LIKE '%\"image\"%'") == 0
 
 
 def test_another_image_is_another_request(shop: Database) -> None:
@@ -165,34 +140,3 @@ def test_explanations_show_the_image_of_their_item(shop: Database) -> None:
     message = sent_request(shop, calls(shop, run)[0]["id"]).messages[1]
     assert len(message.images) == 1
     assert "[image 1]" in message.content
-
-
-def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
-    names = [plan(shop, OPENAI, rater="the series", images=on).rater for on in (False, True)]
-    assert names == ["m", "m #2"]
-
-
-def test_what_was_shown_is_exported_and_can_be_imported_again(shop: Database, tmp_path: Path) -> None:
-    run = planned(shop, OPENAI, images=True, limit=1, systems=("als",))
-    target = tmp_path / "images.csv"
-    recjudge_says("export", "-p", "films", "images", "-o", str(target), "--db", str(shop.path))
-    with target.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 30
-    shown = {
-        placed.image.digest for placed in sent_request(shop, calls(shop, run)[0]["id"]).messages[1].images
-    }
-    assert {row["digest"] for row in rows if json.loads(row["runs"]) == [run]} == shown
-    recjudge_says("import", str(target), "-p", "copy", "--as", "items", "--db", str(shop.path))
-    copied = shop.rows(
-        "SELECT item_id, image FROM v_current_items WHERE project_id = ?", (project_id(shop, "copy"),)
-    )
-    assert len(copied) == 30
-    assert all(row["image"] for row in copied)
-
-
-def test_the_command_shows_how_many_images_it_will_send(shop: Database) -> None:
-    words = "run pointwise -p films --judge openai:m --images --dry-run --top 2 --db".split()
-    result = CliRunner().invoke(recjudge, [*words, str(shop.path)])
-    assert result.exit_code == 0
-    assert re.search(r"images sent: \d+; their tokens", result.output)

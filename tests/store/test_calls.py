@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ from recjudge_tui.store.calls import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
-from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned
 
 PARSED = ParsedReply(
@@ -42,10 +39,9 @@ REPLY = Reply(
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=2)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=2)
+    return db
 
 
 def done(db: Database, run: int, **more: Any) -> CallOutcome:

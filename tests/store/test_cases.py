@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -113,10 +112,9 @@ def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=2)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=2)
+    return db
 
 
 def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> None:

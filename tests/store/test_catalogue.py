@@ -2,57 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from recjudge_tui.domain.occasions import NO_OCCASION
-from recjudge_tui.store.data import (
-    CurrentSlate,
-    current_slates,
-    event_counts,
-    heldout_types,
-    newest_slates,
-    slate_top,
-    systems,
-)
+from recjudge_tui.store.data import event_counts, heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.schema import connect
 from tests.support.runs import load
 
 EVENTS = ("user_id", "item_id", "text", "type", "timestamp", "value")
-
-
-@pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        yield database
-
-
-def test_a_later_import_replaces_an_earlier_one_until_it_is_undone(db: Database) -> None:
-    load(db, "items", [("item_id", "title", "brand"), ("007", "Old", "B"), ("1" * 19, "Long id", "")])
-    lists = [("user_id", "system", "item_id", "rank"), ("u", "s", "007", 1), ("u", "s", "1" * 19, 2)]
-    load(db, "lists", lists)
-    p = project_id(db, "films")
-    slate = newest_slates(db, p)["u"]["s"].slate_id
-    assert [(i.item_id, i.title, i.brand) for i in slate_top(db, p, slate, 10)] == [
-        ("007", "Old", "B"),
-        ("1" * 19, "Long id", ""),
-    ]
-    assert len(slate_top(db, p, slate, 1)) == 1
-    load(db, "items", [("item_id", "title"), ("007", "New")])
-    assert slate_top(db, p, slate, 1)[0].title == "New"
-    load(db, "lists", [lists[0], ("u", "s", "1" * 19, 1)])
-    assert newest_slates(db, p)["u"]["s"].slate_id != slate
-    for import_id in (4, 3):
-        undo_import(db, import_id)
-    assert slate_top(db, p, slate, 1)[0].title == "Old"
-    assert current_slates(db, p) == {"u": [CurrentSlate("s", slate, NO_OCCASION)]}
-    assert systems(db, p) == ["s"]
 
 
 def test_held_out_events_are_never_among_the_shown(db: Database) -> None:

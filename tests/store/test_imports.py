@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,9 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
-from recjudge_tui.store.schema import connect
 
 LISTS = "user_id,system,item_id,rank\n"
 LABELS = "rater,user_id,system,value\n"
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with connect(tmp_path / "recjudge.db") as database:
-        yield database
 
 
 def _load(db: Database, folder: Path, kind: ImportKind, content: str) -> int:

@@ -12,12 +12,7 @@ from recjudge_tui.domain.filters import VerdictFilter, occasion_terms, parse_fil
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.store.cases import (
-    check_contexts,
-    known_occasions,
-    occasion_condition,
-    untimed_count,
-)
+from recjudge_tui.store.cases import check_contexts, occasion_condition, untimed_count
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids
@@ -61,18 +56,6 @@ def test_the_condition_on_cases_is_what_the_filter_says(
     assert list(filtered_ids(visits, 1, made)) == judged
     untimed = sum(chosen.has_context(row[1]) and not row[2] for row in rows)
     assert untimed_count(visits, 1, "cases", CaseSelection(chosen)) == (untimed if chosen.is_timed else 0)
-
-
-def test_an_unknown_context_is_refused_with_the_existing_ones(visits: Database, db: Database) -> None:
-    check_contexts(visits, 1, OccasionFilter(("home", "")))
-    with pytest.raises(NotFoundError) as error:
-        check_contexts(visits, 1, OccasionFilter(("home", "desk")))
-    assert "no context “desk” in this project There are “” (none), “cart”, “home”." in str(error.value)
-    make_project(db)
-    with pytest.raises(NotFoundError, match="Nothing in it has a context"):
-        check_contexts(db, 1, OccasionFilter(("home",)))
-    assert known_occasions(visits, 1) == (True, True)
-    assert known_occasions(db, 1) == (False, False)
 
 
 def test_hostile_names_of_contexts_are_names(db: Database) -> None:

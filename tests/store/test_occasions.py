@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -67,11 +66,7 @@ def cases(db: Database, run_id: int) -> list[tuple[str, ...]]:
 def test_the_same_occasion_replaces_and_another_stands_beside(films: Database) -> None:
     add(films, ("a", "i1", "home", MAY), ("a", "i2", "cart", MAY), ("a", "i3", "home", JUNE))
     add(films, ("a", "i4", "home", "2024-05-10"))
-    assert current(films) == [
-        ("a", "cart", MAY, "i2"),
-        ("a", "home", MAY, "i4"),
-        ("a", "home", JUNE, "i3"),
-    ]
+    assert current(films) == [("a", "cart", MAY, "i2"), ("a", "home", MAY, "i4"), ("a", "home", JUNE, "i3")]
     undo_import(films, 4)
     assert ("a", "home", MAY, "i1") in current(films)
     assert intact(films)
@@ -172,19 +167,6 @@ def test_explanations_of_two_occasions_are_two_cases(films: Database) -> None:
     rows = films.rows("SELECT context FROM run_cases JOIN cases ON id = case_id WHERE run_id = ?", (run,))
     assert sorted(row[0] for row in rows) == ["cart", "home"]
     assert films.value("SELECT count(*) FROM cases") == 2
-
-
-def test_a_time_that_is_none_leaves_the_row_out(films: Database, tmp_path: Path) -> None:
-    path = tmp_path / "lists.csv"
-    path.write_text(
-        "user_id,system,item_id,rank,served_at\nu,a,i1,1,yesterday\nu,a,i2,1,2024-05-10\n", encoding="utf-8"
-    )
-    summary = import_files(films, "films", [path], "lists")
-    assert (summary.stored, summary.skipped) == (1, 1)
-    [warning] = summary.warnings
-    assert warning.startswith(f"{path}:2: served_at “yesterday” is not a time (write 2024-05-31")
-    assert warning.endswith("; row left out")
-    assert current(films) == [("a", "", MAY, "i2")]
 
 
 def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:

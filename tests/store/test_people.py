@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers, ItemFlag
@@ -20,7 +17,6 @@ from recjudge_tui.store.people import (
     task_of,
 )
 from recjudge_tui.store.raters import find_rater
-from recjudge_tui.store.schema import connect
 from tests.support.annotators import assigned, films, judges, tasks, verdicts
 from tests.support.runs import load
 
@@ -28,10 +24,9 @@ ONE = CaseAnswers((AspectAnswer("overall", 1.0, "A"),), (ItemFlag("i1", "redunda
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with connect(tmp_path / "a.db") as database:
-        films(database)
-        yield database
+def db(db: Database) -> Database:
+    films(db)
+    return db
 
 
 def test_a_verdict_appears_in_the_table_and_in_the_view(db: Database) -> None:

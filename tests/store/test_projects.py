@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import (
-    Outcome,
-    add_outcome,
     create_project,
     delete_filter,
     delete_project,
-    find_project,
-    list_outcomes,
     project_id,
     save_filter,
     saved_filters,
@@ -24,13 +20,9 @@ from recjudge_tui.store.projects import (
 from recjudge_tui.store.raters import delete_rater
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from tests.support.runs import intact, load, make_project, planned, verdicts
-from tests.support.verdicts import Project, new_project
+from tests.support.runs import make_project, planned
 
 # ---- test projects -----------------------------------------------------------------------------------------------
-
-
-KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")
 
 
 def test_a_name_is_used_once_and_an_unknown_one_names_the_known(project_db: Path) -> None:
@@ -43,34 +35,6 @@ def test_a_name_is_used_once_and_an_unknown_one_names_the_known(project_db: Path
                 create_project(db, name)
         with pytest.raises(NotFoundError, match="Available: films"):
             project_id(db, "a")
-
-
-def test_deleting_a_project_leaves_nothing_of_it_and_all_of_the_others(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_project(db, users=3)
-        other = planned(db, protocol="pairwise")
-        work(project_db, other)
-        before = verdicts(db, other)
-        db.execute("UPDATE projects SET name = 'kept'")
-        make_project(db, users=3)
-        run = planned(db, protocol="pairwise")
-        work(project_db, run)
-        labels = [
-            ("rater", "user_id", "system", "value", "protocol"),
-            ("anna", "u00", "als", "Good", "pointwise"),
-        ]
-        load(db, "labels", labels)
-        shared = db.value("SELECT count(*) FROM snapshots")
-        delete_project(db, "films")
-        assert (find_project(db, "films"), verdicts(db, run), verdicts(db, other)) == (None, [], before)
-        assert db.value("SELECT count(*) FROM snapshots") == shared, "both projects had shown the same"
-        assert intact(db)
-        delete_project(db, "kept")
-        tables = [r[0] for r in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        ours = [t for t in tables if t not in KEPT and not t.startswith("reasoning_search_")]
-        left = {t: db.value(f"SELECT count(*) FROM {t}") for t in ours}
-        assert {t: n for t, n in left.items() if n} == {}
-        db.execute("INSERT INTO reasoning_search(reasoning_search) VALUES ('integrity-check')")
 
 
 def test_no_text_of_a_deleted_project_stays_in_the_file(db: Database) -> None:
@@ -143,35 +107,3 @@ def test_a_verdict_that_cannot_be_kept_is_refused(project_db: Path, name: str, t
 
 
 # ---- test experiments --------------------------------------------------------------------------------------------
-
-
-JUNE = Outcome("june", "new", "old", 200, 100, 30, 10)
-
-
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
-def test_a_name_is_unique_in_a_project(project: Project) -> None:
-    add_outcome(project.db, project.id, JUNE)
-    with pytest.raises(UsageError, match="exists already"):
-        add_outcome(project.db, project.id, JUNE)
-    assert list_outcomes(project.db, project.id) == [JUNE]
-
-
-def test_the_view(project: Project) -> None:
-    add_outcome(project.db, project.id, JUNE)
-    add_outcome(project.db, project.id, JUNE._replace(name="none", clicks_b=0))
-    first, second = project.db.rows("SELECT * FROM v_outcomes ORDER BY experiment")
-    assert (first["project"], first["rate_a"], first["rate_b"]) == ("films", 0.15, 0.1)
-    assert first["lift"] == pytest.approx(0.5)
-    assert second["lift"] is None
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"clicks_a": 201}, {"impressions_b": 0}, {"clicks_b": -1}, {"system_b": "new"}, {"name": ""}]
-)
-def test_the_table_refuses_what_cannot_be(project: Project, wrong: dict[str, str | int]) -> None:
-    with pytest.raises(ConstraintError):
-        add_outcome(project.db, project.id, Outcome(**{**JUNE._asdict(), **wrong}))

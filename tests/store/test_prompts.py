@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from recjudge_tui.store.prompts import (
     used_prompt,
 )
 from recjudge_tui.store.raters import ensure_rater
-from recjudge_tui.store.schema import connect
 
 SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
 SMALL = """
@@ -42,12 +40,6 @@ value = 1
 name = "overall"
 field = "category"
 """
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with connect(tmp_path / "t.db") as database:
-        yield database
 
 
 def write(folder: Path, text: str | bytes, name: str = "p.toml") -> Path:
@@ -91,26 +83,6 @@ def test_a_users_prompt_gets_versions_and_an_unchanged_one_keeps_its_own(
     assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
     assert add_prompt(db, write(tmp_path, 'description = "new"\n' + SMALL)) == ("mine", 1)
     assert [(row["version"], row["origin"]) for row in list_prompts(db)] == [(1, "user"), (2, "user")]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        ("yours", "Available: mine."),
-        ("", "Available: mine."),
-        ("mine@2", "Available: 1."),
-        ("mine@", "Available: 1."),
-        ("mine@one", "no version “one”"),
-        ("mine@1@1", "no version “1@1”"),
-    ],
-)
-def test_a_missing_name_is_reported_with_the_existing_ones(
-    db: Database, tmp_path: Path, wanted: str, said: str
-) -> None:
-    add_prompt(db, write(tmp_path, SMALL))
-    with pytest.raises(NotFoundError) as caught:
-        get_prompt(db, wanted)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,7 @@ from recjudge_tui.store.ratings import (
     project_raters,
 )
 from tests.support.runs import load, planned
-from tests.support.verdicts import (
-    give,
-    judge_pairs,
-    list_case,
-    new_project,
-    pair_case,
-)
+from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
 # ---- test ratings ------------------------------------------------------------------------------------------------
 
@@ -171,15 +165,6 @@ def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them
     assert lifetimes(films) == {
         ("als", "i0"): (first, second), ("als", "i2"): (second, NEVER), ("pop", "i1"): (first, NEVER),
     }  # fmt: skip
-
-
-def test_a_list_imported_again_is_current_from_then_on(films: Database) -> None:
-    lists(films, als="i0")
-    second = lists(films, als="i1")
-    third = lists(films, als="i0", pop="i3")
-    found = lifetimes(films)
-    assert found["als", "i0"] == (third, NEVER)
-    assert found["als", "i1"] == (second, third)
 
 
 def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from recjudge_tui.domain.judge import Identity
@@ -22,15 +19,13 @@ from recjudge_tui.store.runs import (
     take_lease,
     wanted,
 )
-from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, planned
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=2)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=2)
+    return db
 
 
 def test_who_holds_the_run_decides_what_happens_to_it(db: Database) -> None:

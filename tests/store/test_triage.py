@@ -15,16 +15,9 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.triage import (
-    choices,
-    count_triaged,
-    record,
-    triage_states,
-    undo_last,
-    verdict_entries,
-)
+from recjudge_tui.store.triage import count_triaged, record, triage_states, undo_last
 from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, queue
-from tests.support.app.projects import make_explanations, make_project
+from tests.support.app.projects import make_project
 
 EVERYTHING = parse_filter("")
 
@@ -44,28 +37,6 @@ def own(db: Database, reader: str = "reader") -> list[tuple[int, str, float]]:
         (reader,),
     )
     return [tuple(row) for row in rows]
-
-
-def test_decisions_are_valid_until_the_next_one_or_until_undone(db: Database) -> None:
-    record(db, 1, "ana", "dismiss")
-    record(db, 1, "ana", "tag", text=" odd ")
-    record(db, 1, "ana", "note", text="Look at the sequels.")
-    record(db, 4, "ana", "accept")
-    assert triage_states(db, [1, 4, 7]).keys() == {1, 4}
-    assert triage_states(db, [1])[1] == ("dismiss", "", ("odd",), True)
-    record(db, 1, "ana", "accept")
-    assert triage_states(db, [1])[1].decision == "accept"
-    taken = undo_last(db, 1, "ana")
-    assert taken is not None
-    assert (taken.action, taken.verdict_id) == ("accept", 1)
-    assert triage_states(db, [1])[1].decision == "dismiss", "what stood before stands again"
-    assert [e.action for e in verdict_entries(db, 1)] == ["dismiss", "tag", "note", "accept", "undo"]
-    for wanted in ("accept", "note", "tag", "dismiss"):
-        undone = undo_last(db, 1, "ana")
-        assert undone is not None
-        assert undone.action == wanted
-    assert undo_last(db, 1, "ana") is None
-    assert triage_states(db, [1, 4]) == {}
 
 
 def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
@@ -171,15 +142,6 @@ def test_without_people_the_queue_begins_with_judges_that_split(db: Database) ->
         db.value("SELECT count(DISTINCT case_id) FROM verdicts WHERE id IN (?, ?)", found.ids[:2].tolist())
         == 1
     )
-
-
-def test_choices_are_those_of_the_prompt_or_those_given(project_db: Path, db: Database) -> None:
-    assert choices(db, 1).labels == choices(db, 2).labels == (("A", 1.0), ("Tie", 0.0), ("B", -1.0))
-    case = make_explanations(project_db, 1)
-    verdict = db.value("SELECT max(id) FROM verdicts WHERE case_id = ?", (case,))
-    assert choices(db, verdict) == ((), 1.0, 5.0)
-    db.execute("UPDATE verdicts SET protocol = 'other', run_id = NULL")
-    assert choices(db, 1).labels == (("A", 1.0), ("Tie", 0.0), ("B", -1.0)), "those that were given"
 
 
 def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:

@@ -15,12 +15,7 @@ from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import (
-    SORTS,
-    count_verdicts,
-    filtered_ids,
-    verdict_rows,
-)
+from recjudge_tui.store.verdicts import SORTS, filtered_ids, verdict_rows
 from tests.support import runs
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 
@@ -50,12 +45,6 @@ def found(db: Database, text: str, project: int = 2) -> list[int]:
     """Numbers of verdicts from 1 in the project, whatever came before it in the file."""
     first = filtered_ids(db, project)[0]
     return [key - first + 1 for key in filtered_ids(db, project, parse_filter(text))]
-
-
-def test_a_project_sees_its_own_verdicts_only(db: Database) -> None:
-    assert found(db, "") == list(range(1, 19))
-    assert count_verdicts(db, 2) == 18
-    assert count_verdicts(db, 1) == 3
 
 
 @pytest.mark.parametrize(
@@ -91,12 +80,6 @@ def test_a_project_sees_its_own_verdicts_only(db: Database) -> None:
 )
 def test_filters(db: Database, text: str, numbers: tuple[int, ...]) -> None:
     assert found(db, text) == list(numbers)
-
-
-def test_case_and_run_are_numbers(db: Database) -> None:
-    case, run = db.row("SELECT case_id, run_id FROM verdicts WHERE state = 'failed' AND run_id = 2") or (0, 0)
-    assert found(db, f"case:{case:07d}") == [10, 11, 12]
-    assert found(db, f"run:{run}") == list(JUDGED)
 
 
 def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:

@@ -14,7 +14,8 @@ def config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the settings; empty, and not there yet."""
     folder = tmp_path / "settings"
     monkeypatch.setenv("RECJUDGE_CONFIG", str(folder))
-    monkeypatch.delenv("RECJUDGE_READER", raising=False)
+    for name in ("RECJUDGE_READER", "TMUX"):
+        monkeypatch.delenv(name, raising=False)
     return folder
 
 

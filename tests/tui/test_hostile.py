@@ -17,9 +17,10 @@ from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.case import case_content, case_title
 from recjudge_tui.tui.projects import ProjectsScreen, project_cells
+from recjudge_tui.tui.row_list import fitted
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.verdict_list import Needs, columns_for, verdict_cells
-from recjudge_tui.tui.widgets import ASCII, UNICODE, Glyphs
+from recjudge_tui.tui.verdict_list import VerdictList
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN, harmless
 from tests.support.app.projects import make_arena, make_explanations, make_project
@@ -70,33 +71,22 @@ async def test_every_screen(project_db: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
-def test_a_row_has_its_width_regardless_of_its_content(text: str, look: Glyphs) -> None:
+@pytest.mark.parametrize("ascii_only", ["0", "1"], ids=["unicode", "ascii"])
+def test_a_row_has_its_width_regardless_of_its_content(
+    text: str, ascii_only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECJUDGE_ASCII", ascii_only)
     row = VerdictRow(
-        1,
-        7,
-        text,
-        "judge",
-        "pairwise",
-        text,
-        text,
-        0.5,
-        False,
-        True,
-        2,
-        text,
-        text,
-        False,
-        True,
-        (2, 1),
-        occasion=Occasion(text, "2024-05-01T12:00:00+00:00"),
-    )
-    for width in (30, 38, 60, 100):
-        for shown_row in (row, row._replace(failed=True), row._replace(aspect="overall", reviewed=True)):
-            columns = columns_for(
-                width, Needs().with_rows([shown_row._replace(several_occasions=True)], look)
-            )
-            line = "".join(cell for cell, _ in verdict_cells(shown_row, columns, look))
+        1, 7, text, "judge", "pairwise", text, text, 0.5, False, True, 2, text, text, False, True, (2, 1),
+        user_id=text, systems=(text, "als"), occasion=Occasion(text, "2024-05-01T12:00:00+00:00"),
+        several_occasions=True, item=text,
+    )  # fmt: skip
+    rows = [row, row._replace(failed=True, rater="other"), row._replace(systems=(text,), reviewed=True)]
+    listed = VerdictList(1)
+    needs = listed.sampled(rows)
+    for width in (60, 100):
+        for shown_row in rows:
+            line = "".join(cell for cell, _ in listed.cells(shown_row, fitted(listed.columns, needs, width)))
             assert cell_len(line) == width
             assert not FORBIDDEN & set(line)
 

@@ -77,12 +77,12 @@ def _draft(path: Path) -> Screen[Any]:
 WALKS = {
     "projects": Walk(
         "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
-        "ProjectsScreen AskLine Confirm ImportForm KeyHelp Palette",
+        "ProjectsScreen AskLine Confirm Form KeyHelp Palette",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
+        "CasesScreen PickDialog Palette KeyHelp AskLine",
         _cases(""),
     ),
     "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
@@ -101,11 +101,11 @@ WALKS = {
     "reports": Walk(
         "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 3 4 5 6 7 8 9 1 j m escape q"
         " e escape y escape P j pagedown q",
-        "ReportsScreen FiguresScreen Form ChoiceForm CasesScreen",
+        "ReportsScreen FiguresScreen Form CasesScreen",
         _of("reports"),
     ),
     "compare": Walk(
-        "j l m right escape s tab j J p escape e escape o escape enter", "CompareScreen ChoiceForm", _of("compare")
+        "j l m right escape s tab j J p escape e escape o escape enter", "CompareScreen Form", _of("compare")
     ),
     "prompts": Walk(
         "j enter tab right o number_sign escape d escape D enter escape T escape slash a escape",

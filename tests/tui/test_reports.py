@@ -20,7 +20,7 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.reports import PAPER, TABS, ReportsScreen, cells
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.widgets import UNICODE, TextPane
+from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.verdicts import Project, table
@@ -53,7 +53,7 @@ async def open_tab(pilot: Pilot[Any], tab: str = "leaderboard") -> ReportsScreen
     assert isinstance(screen, ReportsScreen)
     await until(pilot, lambda: screen.made is not None)
     if tab != "leaderboard":
-        screen.action_report(tab)
+        screen.action_tab(tab)
         await until(pilot, lambda: screen.made is not None and screen.made.tab == tab)
     await settle(pilot)
     return screen
@@ -110,7 +110,7 @@ async def test_the_form_has_the_options_of_the_report_and_says_what_is_wrong(rat
             assert option.name in served or form.query(f"#field-{option.name}")
         form.query_one("#field-k", Input).value = "many"
         await press(pilot, "enter")
-        await until(pilot, lambda: "It must be a number" in shown(pilot))
+        await until(pilot, lambda: "Write a whole number" in shown(pilot))
         form.query_one("#field-k", Input).value = ""
         form.query_one("#field-method", Input).value = "bt"
         await press(pilot, "enter")
@@ -133,18 +133,18 @@ async def test_enter_opens_the_cases_that_a_row_counts(rated: Path) -> None:
             cases = pilot.app.screen
             assert isinstance(cases, CasesScreen)
             sign = "=" if term == "system" else ":"
-            text = cases.pane.chosen.text()
+            text = cases.rows.chosen.text()
             assert text.endswith(f"{term}{sign}{row['system']}")
             assert f"judge={row['rater']}" in text
             assert len(cases.rows.ids) == row[name]
             await press(pilot, "q")
-        screen.action_report("agreement")
+        screen.action_tab("agreement")
         await until(pilot, lambda: screen.made is not None and screen.made.tab == "agreement")
         await settle(pilot)
         await press(pilot, "plus", "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        assert "why:disagree" in cases.pane.chosen.text()
+        assert "why:disagree" in cases.rows.chosen.text()
 
 
 async def test_another_question_moves_every_tab(rated: Path) -> None:
@@ -174,7 +174,7 @@ async def test_a_report_is_exported_whole(
         await until(pilot, lambda: (tmp_path / "agreement.csv").exists())
         await press(pilot, "e", "enter")
         await until(pilot, lambda: "exists already" in shown(pilot))
-        await press(pilot, "escape", "e", *["backspace"] * 3, *"json", "enter")
+        await press(pilot, "n", "e", *["backspace"] * 3, *"json", "enter")
         await until(pilot, lambda: (tmp_path / "agreement.json").exists())
         rows = content(screen).rows
     with (tmp_path / "agreement.csv").open(encoding="utf-8", newline="") as file:
@@ -217,7 +217,7 @@ def test_one_huge_interval_shrinks_no_other() -> None:
     made = Table(
         "T", (*named("system"), Column("score", "Score", "float"), *named("ci_low ci_high")), tuple(with_ends)
     )
-    _, heads, lines = cells(made, made.rows, 100, UNICODE)
+    _, heads, lines = cells(made, made.rows, 100)
     axis = next(place for place, head in enumerate(heads) if head.plain.strip().startswith("0."))
     assert lines[3][axis].plain.startswith("◂")
     assert lines[3][axis].plain.endswith("▸")

@@ -49,21 +49,19 @@ _KNOWN_TASTE = 5
 _LOOKED_AT = 2000
 
 
-@dataclass(frozen=True)
-class Catalogue:
+class Catalogue(NamedTuple):
     """The items that can be planted, and the durables among them by their kind."""
 
     items: tuple[ItemView, ...]
-    durables: dict[str, tuple[ItemView, ...]]
+    durables: dict[str, list[ItemView]]
 
 
 def catalogue_of(items: Iterable[ItemView]) -> Catalogue:
-    every = tuple(items)
-    durables: dict[str, list[ItemView]] = {}
-    for item in every:
+    catalogue = Catalogue(tuple(items), {})
+    for item in catalogue.items:
         if kind := durable_kind(item):
-            durables.setdefault(kind.kind, []).append(item)
-    return Catalogue(every, {kind: tuple(alike) for kind, alike in durables.items()})
+            catalogue.durables.setdefault(kind.kind, []).append(item)
+    return catalogue
 
 
 class Fault(NamedTuple):
@@ -95,13 +93,11 @@ def fault(
     kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], catalogue: Catalogue, rng: random.Random
 ) -> Fault | None:
     """A fault of this kind for this list, drawn by `rng`; None if the user's history or the list does not allow one."""
-    if not items:
-        return None
-    if kind == "variant":
-        return _variant(shopper, items, rng)
-    listed = {item.item_id for item in items} | {same_title(item) for item in items}
+    if not items or kind == "variant":
+        return _variant(shopper, items, rng) if items else None
+    listed = {key for item in items for key in (item.item_id, same_title(item))}
     candidates = _CANDIDATES[kind](shopper, catalogue, rng)
-    fresh = [item for item in candidates if item.item_id not in listed and same_title(item) not in listed]
+    fresh = [item for item in candidates if not listed.intersection((item.item_id, same_title(item)))]
     return Fault(rng.randrange(len(items)), rng.choice(fresh)) if fresh else None
 
 
@@ -114,16 +110,12 @@ def free_places(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView]) ->
 
 
 def _variant(shopper: Shopper, items: Sequence[ItemView], rng: random.Random) -> Fault | None:
-    """A variant of an item further up that the user does not own, and of a kind that the user neither owns nor
-    compares.
-    """
-    originals = [
-        place for place, item in enumerate(items[:-1]) if words(item.title) and not _is_had(shopper, item)
-    ]
+    """A variant of an item further up that the user does not own, and of a kind that the user neither owns nor compares."""
+    upper = enumerate(items[:-1])
+    originals = [place for place, item in upper if words(item.title) and not _is_had(shopper, item)]
     if not originals:
         return None
-    first = rng.choice(originals)
-    original = items[first]
+    original = items[first := rng.choice(originals)]
     title = variant_title(original.title, shopper.domain, media=shopper.holdings.media)
     # an unknown item is shown under its id
     made = original.model_copy(update={"item_id": title, "title": title})
@@ -252,12 +244,7 @@ def _is_free(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], place
 
 
 def _alike(item: ItemView, other: ItemView) -> bool:
-    """Whether the two may be the same or variants of one: they share a word of their titles."""
-    if item.item_id == other.item_id:
-        return True
-    return bool(set(_title_words(item)).intersection(_title_words(other)))
-
-
-def _title_words(item: ItemView) -> tuple[str, ...]:
-    """The meaningful words; all words if none is."""
-    return traits(item).words or words(item.title)
+    """Whether the two may be the same or variants of one: they share a meaningful word of their titles, or any word where
+    none is."""
+    first, second = (traits(each).words or words(each.title) for each in (item, other))
+    return item.item_id == other.item_id or bool(set(first).intersection(second))

@@ -12,6 +12,9 @@ from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserVi
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.judges.rules.profile import Profile, is_media, latest, moment, strength, traits
 from recjudge_tui.judges.rules.text import (
+    FOR_OTHERS,
+    Consumable,
+    Durable,
     consumable_kind,
     days_of_supply,
     durable_kind,
@@ -20,7 +23,6 @@ from recjudge_tui.judges.rules.text import (
     variant_key,
     words,
 )
-from recjudge_tui.judges.rules.words import FOR_OTHERS, Consumable, Durable
 
 VARIATION = "minimum-variation redundancy"
 DURABLE = "durable-goods redundancy"
@@ -41,10 +43,8 @@ _LONGER = 4  # a title needs this many words before the same title with one more
 
 @dataclass(frozen=True)
 class Finding:
-    """An issue with one item. `place` is the item's place in the list, from 1; `reason` is a sentence.
-
-    `weight` counts towards the severity of the list's issues: 1, or 0.5 for another product of a consumable's kind.
-    """
+    """An issue with one item. `place` is the item's place in the list, from 1; `reason` is a sentence. `weight` counts
+    towards the severity of the list's issues: 1, or 0.5 for another product of a consumable's kind."""
 
     place: int
     issue: str
@@ -54,12 +54,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a user has according to their events.
-
-    `ids` and `titles` cover everything bought, used or rated; `works` are media by their titles without the edition;
-    `durables` holds the latest purchase per kind, `supplies` the stock per consumable, and `compared` the kinds of
-    durable that the user is still choosing from.
-    """
+    """What a user has according to their events. `ids` and `titles` cover everything bought, used or rated; `works` are
+    media by their titles without the edition; `durables` holds the latest purchase per kind, `supplies` the stock per
+    consumable, and `compared` the kinds of durable that the user is still choosing from."""
 
     media: bool
     now: datetime | None
@@ -113,11 +110,9 @@ def holdings_of(user: UserView) -> Holdings:
 
 
 def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Finding, ...]:
-    """The findings of a list in the order of its items.
-
-    The first match counts: already owned, durable-goods redundancy, consumable pacing, minimum-variation redundancy
-    (the later of two variants), off-category. A durable that the user is still choosing is never redundant.
-    """
+    """The findings of a list in the order of its items. The first match counts: already owned, durable-goods redundancy,
+    consumable pacing, minimum-variation redundancy (the later of two variants), off-category. A durable that the user is
+    still choosing is never redundant."""
     holdings = holdings_of(user)
     keys = [variant_key(item, holdings.media) for item in slate.items]
     result = []
@@ -134,28 +129,20 @@ def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Findin
 
 def _owned_or_stocked(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
     earlier = holdings.ids.get(item.item_id) or holdings.titles.get(same_title(item))
-    if holdings.media:
-        return _already_owned(place, item, earlier) if earlier else _another_edition(place, item, holdings)
-    durable = durable_kind(item)
-    if durable:
-        return _already_owned(place, item, earlier) if earlier else _second_durable(place, durable, holdings)
-    consumable = consumable_kind(item)
+    durable = None if holdings.media else durable_kind(item)
+    consumable = None if holdings.media or durable else consumable_kind(item)
     if consumable:
         return _early_refill(place, item, consumable, holdings)
-    return _already_owned(place, item, earlier) if earlier else None
-
-
-def _already_owned(place: int, item: ItemView, event: ShownEvent) -> Finding:
-    then = moment(event.timestamp)
-    day = f" on {then.date().isoformat()}" if then else ""
-    return Finding(place, OWNED, f"The user already {past(event.type)} {quoted(item)}{day}.")
-
-
-def _another_edition(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
-    event = holdings.works.get(variant_key(item, True))
-    if event is None or event.item is None:
+    if earlier:
+        then = moment(earlier.timestamp)
+        day = f" on {then.date().isoformat()}" if then else ""
+        return Finding(place, OWNED, f"The user already {past(earlier.type)} {quoted(item)}{day}.")
+    if durable:
+        return _second_durable(place, durable, holdings)
+    work = holdings.works.get(variant_key(item, True)) if holdings.media else None
+    if work is None or work.item is None:
         return None
-    reason = f"The user already {past(event.type)} {quoted(event.item)}, another edition of {quoted(item)}."
+    reason = f"The user already {past(work.type)} {quoted(work.item)}, another edition of {quoted(item)}."
     return Finding(place, OWNED, reason)
 
 
@@ -183,36 +170,27 @@ def _days_ago(days: float) -> str:
 
 
 def _compared(user: UserView, durables: dict[str, ShownEvent], now: datetime | None) -> frozenset[str]:
-    """Kinds of durable viewed or searched for within 60 days of the latest event.
-
-    If one was bought, only later events count, and views of the bought item do not. If none was bought, the user must
-    have viewed two different models or searched for the kind.
-    """
+    """Kinds of durable viewed or searched for within 60 days of the latest event. If one was bought, only later events
+    count, and views of the bought item do not. If none was bought, the user must have viewed two different models or
+    searched for the kind."""
     models: dict[str, set[str]] = {}
     compared: set[str] = set()
     for event in (*user.clicks, *user.searches):
         at = moment(event.timestamp)
         if at is None or now is None or (now - at).total_seconds() > COMPARING_DAYS * 86400:
             continue
-        for kind in _kinds_viewed(event):
+        clicked = durable_kind(event.item) if event.item else None
+        for kind in filter(None, (clicked, *durables_named(event.text))):
             purchase = durables.get(kind.kind)
             then = moment(purchase.timestamp) if purchase else None
-            if purchase and (then is None or at <= then or _same_item(purchase.item, event.item)):
+            bought = purchase and purchase.item and event.item and purchase.item.item_id == event.item.item_id
+            if purchase and (then is None or at <= then or bought):
                 continue
             if event.item:
                 models.setdefault(kind.kind, set()).add(event.item.item_id)
             if purchase or not event.item or len(models[kind.kind]) >= COMPARED:
                 compared.add(kind.kind)
     return frozenset(compared)
-
-
-def _kinds_viewed(event: ShownEvent) -> tuple[Durable, ...]:
-    clicked = durable_kind(event.item) if event.item else None
-    return (*((clicked,) if clicked else ()), *durables_named(event.text))
-
-
-def _same_item(a: ItemView | None, b: ItemView | None) -> bool:
-    return a is not None and b is not None and a.item_id == b.item_id
 
 
 def _supply_key(item: ItemView, kind: Consumable) -> object:
@@ -222,11 +200,9 @@ def _supply_key(item: ItemView, kind: Consumable) -> object:
 
 
 def _supplies(bought: list[ShownEvent], now: datetime | None) -> dict[object, Supply]:
-    """The stock of each consumable from `bought`, oldest first. A pack is opened when the one before is used up.
-
-    The user's own pace limits the estimate: with at least two gaps of a week or more between purchases of a kind, the
-    stock lasts at most the median gap from the last purchase.
-    """
+    """The stock of each consumable from `bought`, oldest first. A pack is opened when the one before is used up. The
+    user's own pace limits the estimate: with at least two gaps of a week or more between purchases of a kind, the stock
+    lasts at most the median gap from the last purchase."""
     ends: dict[object, float] = {}
     ages: dict[object, list[float]] = {}
     supplies: dict[object, Supply] = {}
@@ -254,11 +230,9 @@ def _pace(ages: list[float]) -> float | None:
 
 
 def _early_refill(place: int, item: ItemView, kind: Consumable, holdings: Holdings) -> Finding | None:
-    """A refill while most of the stock is left.
-
-    It is too early if the stock lasts more than 21 days, and more than half a pack for the same product (of any size
-    or scent), or three quarters for another product of the kind. The latter counts half, since people change brands.
-    """
+    """A refill while most of the stock is left. It is too early if the stock lasts more than 21 days, and more than half
+    a pack for the same product (of any size or scent), or three quarters for another product of the kind. The latter
+    counts half, since people change brands."""
     supply = holdings.supplies.get(_supply_key(item, kind))
     if supply is None:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +16,13 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.material import ExplanationView, Material, UserView
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import CallError, UsageError
-from recjudge_tui.judges.rules.evidence import Evidence, evidence_of
-from recjudge_tui.judges.rules.explanation import ExplanationEvidence, explanation_evidence
-from recjudge_tui.judges.rules.profile import Profile, profile_of
-from recjudge_tui.judges.rules.wording import about_aspect, about_list, about_pair
+from recjudge_tui.judges.rules.evidence import Evidence, about_aspect, about_list, about_pair, evidence_of
+from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits
+from recjudge_tui.judges.rules.text import words
 
 VERSION = "rules-5"
 
@@ -96,24 +96,16 @@ class Subject:
 
 
 def answer(material: Material, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A reply with every property of the schema, in the schema's order.
-
-    Known fields: a string without choices (reasoning), `flagged_items`, string choices of Good/Partial/Poor
-    Match, of Set 1/Set 2/Tie or A wins/B wins/Tie, and numbers (choices, or bounds, by default 0..1). A number
-    scores the explanation if the case has one, else the list. Raises CallError (`unsupported`) for any other
-    field, and when the case lacks what a field needs.
-    """
+    """A reply with every property of the schema, in the schema's order. Known fields: a string without choices
+    (reasoning), `flagged_items`, string choices of Good/Partial/Poor Match, of Set 1/Set 2/Tie or A wins/B wins/Tie, and
+    numbers (choices, or bounds, by default 0..1). A number scores the explanation if the case has one, else the list.
+    Raises CallError (`unsupported`) for any other field, and when the case lacks what a field needs."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not properties:
         raise unsupported("the reply's schema has no fields")
-    subject = Subject(material, _names(properties))
-    return {name: _field(name, spec, subject) for name, spec in properties.items()}
-
-
-def _names(properties: Mapping[str, Any]) -> tuple[str, str]:
-    """The schema's names of the two lists."""
     choices = [c for spec in properties.values() if isinstance(spec, dict) for c in spec.get("enum") or ()]
-    return ("A", "B") if "A wins" in choices else ("Set 1", "Set 2")
+    subject = Subject(material, ("A", "B") if "A wins" in choices else ("Set 1", "Set 2"))
+    return {name: _field(name, spec, subject) for name, spec in properties.items()}
 
 
 def unsupported(cause: str) -> CallError:
@@ -134,72 +126,56 @@ def _field(name: str, spec: Any, subject: Subject) -> Any:
         if all(isinstance(c, str) for c in choices):
             return _label(name, choices, subject)
         if all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in choices):
-            return _nearest(sorted(choices), _quality(name, subject))
+            # the nearest to this share of the way from the smallest to the largest; of two equally near, the smaller
+            target = min(choices) + _quality(name, subject) * (max(choices) - min(choices))
+            return min(choices, key=lambda choice: (abs(choice - target), choice))
     elif kind == "string":
         return _reasoning(subject, name)
     elif kind == "array":
         return _flags(name, spec, subject)
     elif kind in ("number", "integer"):
-        return _number(spec, kind, _quality(name, subject))
+        low, high = spec.get("minimum", 0), spec.get("maximum", 1)
+        value = low + _quality(name, subject) * (high - low)
+        return math.floor(value + 0.5) if kind == "integer" else round(float(value), 4)
     raise unsupported(f"field “{name}” is of a kind it does not know")
 
 
 def _label(name: str, choices: list[str], subject: Subject) -> str:
     known = {choice.casefold().strip(): choice for choice in choices}
+    answers: list[str] = []
     if any(word.startswith(("good", "partial", "poor")) for word in known):
-        category = _one_list(name, subject).category
-        for word, choice in known.items():
-            if word.split()[0] == category.split()[0].casefold():
-                return choice
+        (evidence,) = _lists(name, subject, 1)
+        first = evidence.category.split()[0].casefold()
+        answers = [choice for word, choice in known.items() if word.split()[0] == first]
     elif set(known) <= set(_PAIR_WORDS):
         expected = winner(name, subject)
-        for word, choice in known.items():
-            if _PAIR_WORDS[word] == expected:
-                return choice
-    raise unsupported(f"field “{name}” offers {', '.join(choices[:6])}")
+        answers = [choice for word, choice in known.items() if _PAIR_WORDS[word] == expected]
+    if not answers:
+        raise unsupported(f"field “{name}” offers {', '.join(choices[:6])}")
+    return answers[0]
 
 
 def winner(aspect: str, subject: Subject) -> int:
-    """1 if the first list is better on an aspect, -1 if the second is, 0 if they differ by at most `TIE_MARGIN`.
-
-    Each list's value is computed on its own, so swapping the lists swaps the answer exactly. The score of a whole
-    list stays within its label's third of 0..1, so the list with the worse label never wins.
-    """
-    first, second = _two_lists(aspect, subject)
+    """1 if the first list is better on an aspect, -1 if the second is, 0 if they differ by at most `TIE_MARGIN`. Each
+    list's value is computed on its own, so swapping the lists swaps the answer exactly. The score of a whole list stays
+    within its label's third of 0..1, so the list with the worse label never wins."""
+    first, second = _lists(aspect, subject, 2)
     difference = aspect_value(aspect, first) - aspect_value(aspect, second)
-    if abs(difference) <= TIE_MARGIN:
-        return 0
-    return 1 if difference > 0 else -1
+    return 0 if abs(difference) <= TIE_MARGIN else 1 if difference > 0 else -1
 
 
 def _quality(name: str, subject: Subject) -> float:
     if subject.explanation is not None:
         return subject.explanation.of(name)
-    return min(max(aspect_value(name, _one_list(name, subject)), 0.0), 1.0)
+    (evidence,) = _lists(name, subject, 1)
+    return min(max(aspect_value(name, evidence), 0.0), 1.0)
 
 
-def _one_list(field: str, subject: Subject) -> Evidence:
-    if len(subject.lists) != 1:
-        raise unsupported(f"field “{field}” is about one list, and the case has {len(subject.lists)}")
-    return subject.lists[0]
-
-
-def _two_lists(field: str, subject: Subject) -> tuple[Evidence, Evidence]:
-    if len(subject.lists) != 2:
-        raise unsupported(f"field “{field}” compares two lists, and the case has {len(subject.lists)}")
-    return subject.lists[0], subject.lists[1]
-
-
-def _nearest(choices: list[Any], share: float) -> Any:
-    """The choice nearest to `share` of the way from the smallest to the largest; of two equally near, the smaller."""
-    target = choices[0] + share * (choices[-1] - choices[0])
-    return min(choices, key=lambda choice: (abs(choice - target), choice))
-
-
-def _number(spec: Mapping[str, Any], kind: str, share: float) -> float | int:
-    low, high = spec.get("minimum", 0), spec.get("maximum", 1)
-    value = low + share * (high - low)
-    return math.floor(value + 0.5) if kind == "integer" else round(float(value), 4)
+def _lists(field: str, subject: Subject, count: int) -> tuple[Evidence, ...]:
+    if len(subject.lists) != count:
+        asks = "is about one list" if count == 1 else "compares two lists"
+        raise unsupported(f"field “{field}” {asks}, and the case has {len(subject.lists)}")
+    return subject.lists
 
 
 def _flags(name: str, spec: Mapping[str, Any], subject: Subject) -> list[dict[str, Any]]:
@@ -209,7 +185,7 @@ def _flags(name: str, spec: Mapping[str, Any], subject: Subject) -> list[dict[st
         raise unsupported(f"field “{name}” lists something other than flagged items")
     places, issues = fields["item"].get("enum"), fields["issue"].get("enum")
     flags = []
-    for finding in _one_list(name, subject).findings:
+    for finding in _lists(name, subject, 1)[0].findings:
         issue = finding.issue if issues is None or finding.issue in issues else "other"
         if (places is None or finding.place in places) and (issues is None or issue in issues):
             flag = {"item": finding.place, "issue": issue, "reason": finding.reason}
@@ -226,7 +202,7 @@ def _reasoning(subject: Subject, field: str) -> str:
         )
     if len(subject.lists) == 1:
         return about_list(subject.lists[0], subject.profile)
-    first, second = _two_lists(field, subject)
+    first, second = _lists(field, subject, 2)
     aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else OVERALL
     rule = aspect_rule(aspect)
     if rule is not None:
@@ -246,34 +222,30 @@ class AspectRule(NamedTuple):
     value: Callable[[Evidence], float]
 
 
-def _length(evidence: Evidence) -> int:
-    return max(evidence.top_k, len(evidence.items), 1)
-
-
-def _fit(evidence: Evidence) -> float:
-    if not evidence.known:
-        return evidence.score
-    return math.fsum(item.worth for item in evidence.items) / _length(evidence)
-
-
-def _tied(evidence: Evidence) -> float:
-    return sum(bool(item.shared) for item in evidence.items) / _length(evidence)
+def _per_place(evidence: Evidence, amount: float) -> float:
+    return amount / max(evidence.top_k, len(evidence.items), 1)
 
 
 _RULES = (
-    AspectRule(("accura", "relevan"), "how far its items meet the user's taste", _fit),
     AspectRule(
-        ("transparen", "explain"), "the share of items that share something with the user's record", _tied
+        ("accura", "relevan"),
+        "how far its items meet the user's taste",
+        lambda e: _per_place(e, math.fsum(item.worth for item in e.items)) if e.known else e.score,
+    ),
+    AspectRule(
+        ("transparen", "explain"),
+        "the share of items that share something with the user's record",
+        lambda e: _per_place(e, sum(bool(item.shared) for item in e.items)),
     ),
     AspectRule(
         ("inspir", "divers", "novel", "serendip", "explor"),
         "different categories for each item",
-        lambda evidence: evidence.kinds / _length(evidence),
+        lambda e: _per_place(e, e.kinds),
     ),
     AspectRule(
         ("quality",),
         "the share of items without a fault",
-        lambda evidence: (len(evidence.items) - len(evidence.findings)) / _length(evidence),
+        lambda e: _per_place(e, len(e.items) - len(e.findings)),
     ),
 )
 
@@ -288,3 +260,67 @@ def aspect_value(name: str, evidence: Evidence) -> float:
     """A list's value on an aspect in 0..1; the score of the whole list if the aspect has no rule."""
     rule = aspect_rule(name)
     return evidence.score if rule is None else rule.value(evidence)
+
+
+# ---- explanations ------------------------------------------------------------------------------------------------
+
+# Scored by word overlap alone, a weak instrument: it does not understand the text. Four parts in 0..1: `item` (the text
+# names categories or title words of what it explains), `user` (it names titles, categories or brands of the user's own
+# history), `fit` (how well the item matches the user's taste) and `form` (6 to 60 words, and one that gives a reason).
+_READ = 20_000
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_REASONS = (
+    "because", "since", "similar", "like", "liked", "rated", "bought", "watched", "enjoyed", "recommend",
+    "因为", "因此", "喜欢", "相似", "推荐", "所以",
+)  # fmt: skip
+SHORTEST, LONGEST = 6, 60
+
+
+class ExplanationEvidence(NamedTuple):
+    item: float
+    user: float
+    fit: float
+    form: float
+
+    def of(self, aspect: str) -> float:
+        """The score of an aspect, 0..1: a weighted mean of the parts. An unknown aspect gets the mean of all four."""
+        mixes = {
+            "persuas": (0.3, 0.2, 0.2, 0.3),
+            "transp": (0.3, 0.4, 0.0, 0.3),
+            "accura": (0.2, 0.2, 0.6, 0.0),
+        }
+        mix = next((m for start, m in mixes.items() if start in aspect.casefold()), (0.25,) * 4)
+        return sum(weight * part for weight, part in zip(mix, self, strict=True))
+
+
+def explanation_evidence(
+    explanation: ExplanationView, user: UserView, profile: Profile
+) -> ExplanationEvidence:
+    text = _TAG.sub(" ", explanation.text[:_READ]).casefold()
+    item_traits = traits(explanation.item)
+    own = [*item_traits.categories.tokens, *item_traits.words, item_traits.brand]
+    theirs = [*profile.leading[:5], *(b for b in sorted(profile.brands) if profile.brands[b] > 0)]
+    for event in user.history:
+        if event.item:
+            theirs.append(" ".join(words(event.item.title)))
+    value = strength(item_traits, profile)
+    return ExplanationEvidence(
+        item=_named(own, text, 2),
+        user=_named(theirs, f"{text} {' '.join(words(text))}", 2),
+        fit=0.5 if profile.empty else taste_rank(value, profile),
+        form=_form(text),
+    )
+
+
+def _named(names: list[str], text: str, enough: int) -> float:
+    """How many names the text contains, as a share of `enough`, at most 1. Names of one letter do not count."""
+    return min(sum(name in text for name in set(names) if len(name) > 1) / enough, 1.0)
+
+
+def _form(text: str) -> float:
+    length = len(text.split()) + len(_CJK.findall(text)) / 2
+    if length == 0:
+        return 0.0
+    sized = min(length / SHORTEST, 1.0) * min(LONGEST / length, 1.0)
+    return 0.6 * sized + 0.4 * any(word in text for word in _REASONS)

@@ -7,13 +7,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import lru_cache
 from typing import NamedTuple
 
 from recjudge_tui.domain.event_types import Action, action_of
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
-from recjudge_tui.judges.rules.text import Categories, categories, plain, words
-from recjudge_tui.judges.rules.words import COLOURS, PACKING, STOPWORDS
+from recjudge_tui.judges.rules.text import (
+    COLOURS,
+    PACKING,
+    STOPWORDS,
+    Categories,
+    categories,
+    of_text,
+    plain,
+    words,
+)
 
 LIKING = 0.75  # added to an event's weight per standard deviation above the user's mean rating
 LEAST, MOST = -0.5, 3.0  # bounds of an event's weight
@@ -43,14 +50,12 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """Weights by category, word and brand, each the sum of the weights of the events that show it.
-
-    `total` is the weight of all events (above 0). New items are compared with `liked_strengths`: the strengths, by
-    category alone, of the items the user liked (all but ratings below their mean), each measured against the rest of
-    the history, in ascending order. `seen` are all categories of the events, liked or not; `leading` the liked ones,
-    best first; `kinds` counts the different categories of the history; `searches` holds the words of each search.
-    `clear`: the taste is known well enough, and narrow enough, to call an item off-category (see `profile_of`).
-    """
+    """Weights by category, word and brand, each the sum of the weights of the events that show it. `total` is the weight
+    of all events (above 0). New items are compared with `liked_strengths`: the strengths, by category alone, of the items
+    the user liked (all but ratings below their mean), each measured against the rest of the history, in ascending order.
+    `seen` are all categories of the events, liked or not; `leading` the liked ones, best first; `kinds` counts the
+    different categories of the history; `searches` holds the words of each search. `clear`: the taste is known well
+    enough, and narrow enough, to call an item off-category (see `profile_of`)."""
 
     media: bool
     empty: bool
@@ -67,24 +72,20 @@ class Profile:
 
 
 def traits(item: ItemView) -> Traits:
-    return _traits(item.title[:400], item.category[:400], item.brand[:400])
+    return _traits(item.title, item.category, item.brand)
 
 
-@lru_cache(maxsize=20_000)
+@of_text
 def _traits(title: str, category: str, brand: str) -> Traits:
     kept = dict.fromkeys(w for w in words(title) if len(w) > 2 and not w.isdigit())
     return Traits(categories(category), tuple(w for w in kept if w not in _PLAIN_WORDS), plain(brand).strip())
 
 
+@of_text
 def moment(text: str) -> datetime | None:
     """An ISO 8601 time, in UTC if it has no zone; None if empty or unreadable."""
-    return _moment(text[:64].strip())
-
-
-@lru_cache(maxsize=20_000)
-def _moment(text: str) -> datetime | None:
     try:
-        parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        parsed = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
@@ -101,25 +102,19 @@ def latest(user: UserView) -> datetime | None:
 
 def is_media(user: UserView) -> bool:
     """Whether the user takes each item only once: things rated, watched, played, heard or read, and nothing bought.
-
-    Events of an unknown type count as purchases; wishes and refusals do not count.
-    """
+    Events of an unknown type count as purchases; wishes and refusals do not count."""
     actions = {action_of(event.type) for event in (*user.history, *user.others)}
     return bool(actions & {"rated", "consumed"}) and not actions & {"bought", "other"}
 
 
 def profile_of(user: UserView) -> Profile:
-    """The taste shown by a user's events.
-
-    An event of the history has the weight `1 + 0.75 z` (z: its rating in standard deviations from the user's own
-    mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a wish (cart, list)
-    weighs 0.5, a refusal (return, dislike) -0.5 and an event of an unknown type 0.5 instead. Clicks, searches and
-    browsed categories add less, and only for what they name. Preferences are ignored, since they repeat the events.
-
-    The profile is clear if at least 3 events have a category (media: 10). A shopper's must also be narrow:
-    `(sum w)^2 / sum w^2` over the weights w of the fields they shop in is at most 4. A field is the first level of a
-    category path, or the whole category if it has no levels.
-    """
+    """The taste shown by a user's events. An event of the history has the weight `1 + 0.75 z` (z: its rating in standard
+    deviations from the user's own mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a
+    wish (cart, list) weighs 0.5, a refusal (return, dislike) -0.5 and an event of an unknown type 0.5 instead. Clicks,
+    searches and browsed categories add less, and only for what they name. Preferences are ignored, since they repeat the
+    events. The profile is clear if at least 3 events have a category (media: 10). A shopper's must also be narrow: `(sum
+    w)^2 / sum w^2` over the weights w of the fields they shop in is at most 4. A field is the first level of a category
+    path, or the whole category if it has no levels."""
     now = latest(user)
     shown = [event for event in (*user.history, *user.others) if event.item]
     likings = _likings(shown)
@@ -158,13 +153,11 @@ def profile_of(user: UserView) -> Profile:
         leading=tuple(liked),
         liked_strengths=tuple(liked_strengths),
         searches=tuple(
-            w for w in (frozenset(_searched_words(e.text)) for e in user.searches) if len(w) >= SEARCH_WORDS
+            w
+            for w in (frozenset(_traits(e.text, "", "").words) for e in user.searches)
+            if len(w) >= SEARCH_WORDS
         ),
     )
-
-
-def _searched_words(text: str) -> tuple[str, ...]:
-    return _traits(text[:400], "", "").words
 
 
 def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
@@ -178,20 +171,16 @@ def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
 
 
 def strength(what: Traits, profile: Profile) -> float:
-    """How strongly an item matches the user's taste: the sum of its categories' shares in the profile.
-
-    An item with three liked categories matches more than an item with one, and a category that the user rates below
-    their mean adds little or subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no
-    upper bound; 0 means no affinity.
-    """
+    """How strongly an item matches the user's taste: the sum of its categories' shares in the profile. An item with three
+    liked categories matches more than an item with one, and a category that the user rates below their mean adds little
+    or subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no upper bound; 0 means no
+    affinity."""
     return _strength(what, (profile.categories, profile.words, profile.brands), profile.total, 0.0)
 
 
 def taste_rank(value: float, profile: Profile) -> float:
-    """The rank of a strength among those of the items the user liked, in 0..1; 0 without affinity.
-
-    `(below + equal / 2 + 1/2) / (n + 1)`. With one liked item any larger strength ranks 0.75; with none any ranks 0.5.
-    """
+    """The rank of a strength among those of the items the user liked, in 0..1; 0 without affinity. `(below + equal / 2 +
+    1/2) / (n + 1)`. With one liked item any larger strength ranks 0.75; with none any ranks 0.5."""
     if value <= 0:
         return 0.0
     low = bisect_left(profile.liked_strengths, value - 1e-9)
@@ -207,26 +196,24 @@ def _strength(
 ) -> float:
     """`strength` against the profile without an event of weight `leave_out` that has these traits."""
     of_categories, of_words, of_brands = tables
-    rest = max(total - abs(leave_out), 1e-9)
     from_categories = math.fsum(
         of_categories.get(c, 0.0) - leave_out for c in what.categories.tokens if c in of_categories
     )
     best_word = max((of_words[w] - leave_out for w in what.words if w in of_words), default=0.0)
     brand = of_brands[what.brand] - leave_out if what.brand in of_brands else 0.0
     sum_of_parts = from_categories + WORD * best_word + BRAND * brand
-    return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / rest
-
-
-def _rating(event: ShownEvent) -> float | None:
-    """The value of a rating. Values of other events, such as prices, do not show liking."""
-    if action_of(event.type) != "rated" or event.value is None or not math.isfinite(event.value):
-        return None
-    return min(max(event.value, -1e6), 1e6)
+    return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / max(total - abs(leave_out), 1e-9)
 
 
 def _likings(history: Sequence[ShownEvent]) -> list[float]:
     """The weight of each event: `1 + 0.75 z` for ratings, limited, or 1 if all are equal; `WEIGHTS` for other events."""
-    rated = [_rating(event) for event in history]
+    # values of other events, such as prices, do not show liking
+    rated = [
+        min(max(e.value, -1e6), 1e6)
+        if action_of(e.type) == "rated" and e.value is not None and math.isfinite(e.value)
+        else None
+        for e in history
+    ]
     values = [v for v in rated if v is not None]
     mean = math.fsum(values) / len(values) if values else 0.0
     spread = math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / len(values)) if values else 0.0

@@ -18,9 +18,9 @@ def interval_columns(kind: Kind = "ci", of: str = "ci", *, minor: bool = False) 
     )
 
 
-def interval_cells(estimate: Estimate | Association) -> Row:
+def interval_cells(estimate: Estimate | Association, of: str = "ci") -> Row:
     """The cells of `interval_columns`."""
-    return {"ci_low": estimate.ci_low, "ci_high": estimate.ci_high}
+    return {f"{of}_low": estimate.ci_low, f"{of}_high": estimate.ci_high}
 
 
 def estimate_cells(estimate: Estimate) -> Row:

@@ -25,20 +25,20 @@ def render_page(page: Page, fmt: str, screen: Screen | None = None) -> TableText
     one after another, with the sentences returned beside them. Raises UsageError for an unknown format."""
     screen = screen or Screen()
     if fmt == "json":
-        from recjudge_tui.reports.common.writers import json_text
+        from recjudge_tui.reports.common.writers.data import content, dumped
 
-        tables = [json_text.content(table) for table in page.tables]
+        tables = [content(table) for table in page.tables]
         whole = {"title": page.title, "lead": list(page.lead), "tables": tables}
-        return TableText(json_text.dumped(whole | {"settings": dict(page.settings)}))
+        return TableText(dumped(whole | {"settings": dict(page.settings)}))
     if fmt == "html":
-        from recjudge_tui.reports.common.writers import html
+        from recjudge_tui.reports.common.writers.documents import document, safe, section
 
-        lead = "".join(f"<p>{html.safe(line)}</p>\n" for line in page.lead)
-        sections = "".join(html.section(table, "h2") for table in page.tables)
-        return TableText(html.document(page.title, f"<h1>{html.safe(page.title)}</h1>\n{lead}{sections}"))
+        lead = "".join(f"<p>{safe(line)}</p>\n" for line in page.lead)
+        body = "".join(section(table, "h2") for table in page.tables)
+        return TableText(document(page.title, f"<h1>{safe(page.title)}</h1>\n{lead}{body}"))
     parts = [render(table, fmt, screen) for table in page.tables]
     if fmt == "md":
-        from recjudge_tui.reports.common.writers.markdown import escaped
+        from recjudge_tui.reports.common.writers.documents import escaped
 
         lines = [f"# {escaped(page.title)}", *(escaped(line) for line in page.lead)]
         return TableText("\n\n".join([*lines, *(part.text.rstrip("\n") for part in parts)]) + "\n")
@@ -47,9 +47,9 @@ def render_page(page: Page, fmt: str, screen: Screen | None = None) -> TableText
 
         return TableText("\n".join([heading(page.title, page.lead, screen), *(part.text for part in parts)]))
     if fmt == "plain":
-        from recjudge_tui.reports.common.writers import records
+        from recjudge_tui.reports.common.writers.documents import records_heading
 
-        head = records.heading(page.title, page.lead)
+        head = records_heading(page.title, page.lead)
         return TableText("\n".join([head, *(part.text for part in parts)]))
     lead_lines = map(safe_text, page.lead)
     notes = tuple(dict.fromkeys((*lead_lines, *(note for part in parts for note in part.notes))))

@@ -18,6 +18,7 @@ from recjudge_tui.domain.occasions import (
 from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Note, Table, definition
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
@@ -29,7 +30,6 @@ from recjudge_tui.store.data import (
     user_values,
     visible_event_counts,
 )
-from recjudge_tui.store.database import Database
 
 ACTIVITY, CONTEXT = "activity", "context"
 # prefix for an attribute with the same name as one of these
@@ -42,7 +42,10 @@ _CHANCE = (
     f"groups: each interval is the {level_text()} interval of its own group; adjusted p values, and statements about"
     " separable systems, allow for the number of groups (Bonferroni); check a difference between groups on new data"
 )
-Report = Callable[[CaseSelection], Table]
+_ACTIVITY = (
+    "activity: users in thirds by the number of their events that a judge may be shown, held-out ones apart; users with"
+    " equal numbers share a group, and users without events are one"
+)
 
 
 class Segments(NamedTuple):
@@ -55,36 +58,35 @@ class Segments(NamedTuple):
 
 
 def segmented(
-    db: Database,
-    project_id: int,
-    report: Report,
-    *,
-    by: str | None = None,
-    over: Over | None = None,
-    occasions: OccasionFilter = EVERY_OCCASION,
-    systems: tuple[str, ...] = (),
-    of_lists: bool = False,
-    empty: str = "nothing to report for",
-) -> Table:
+    project: Project, report: Callable[[CaseSelection], Table], *, by: str | None = None, over: Over | None = None,
+    occasions: OccasionFilter = EVERY_OCCASION, systems: tuple[str, ...] = (), of_lists: bool = False,
+) -> Table:  # fmt: skip
     """The report on the cases of these occasions and systems (none: all). With `by` (ACTIVITY, CONTEXT or an
     attribute of users), it is made once for each group, with the group in the first column; with `over`, once for
-    each period. `of_lists`: it is about lists, not cases. `empty`: what it means that groups have no rows; their
-    names follow. Raises NotFoundError for an unknown context or system, UsageError for an unknown attribute, and
-    whatever the report raises."""
+    each period. `of_lists`: it is about lists, not cases. Raises NotFoundError for an unknown context or system,
+    UsageError for an unknown attribute, and whatever the report raises."""
+    if by is not None and over is not None:
+        reason = "a report is made by groups or by periods, not both"
+        raise UsageError(reason, next_step="Leave out one of them.")
     chosen = CaseSelection(occasions, systems=systems)
-    check_contexts(db, project_id, occasions)
-    check_systems(db, project_id, systems)
+    check_contexts(project.db, project.id, occasions)
+    check_systems(project.db, project.id, systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
-    with db.one_state():
-        if by is not None and over is not None:
-            reason = "a report is made by groups or by periods, not both"
-            raise UsageError(reason, next_step="Leave out one of them.")
+    with project.one_state():
         found = Segments("", ())
         if over is not None:
-            found = periods(db, project_id, over, occasions, of_lists=of_lists)
+            found = _by_period(project, over, occasions, of_lists)
         elif by is not None:
-            found = segments(db, project_id, by, occasions, of_lists=of_lists)
-        table = _segmented(report, str(by or over), found, chosen, empty) if found.groups else report(chosen)
+            found = _by(project, by, occasions, of_lists)
+        if found.groups:
+            many = len(found.groups)
+            parts = [
+                (group, report(replace(chosen, segment=replace(group, groups=many), occasions=when)))
+                for group, when in zip(found.groups, found.within or (occasions,) * many, strict=True)
+            ]
+            table = _together(parts, str(by or over), found)
+        else:
+            table = report(chosen)
         if over is not None and not found.groups:
             what = "list" if of_lists else "case"
             reason = f"not split by {over}: no {what} has a time when it was served, so all are together"
@@ -92,51 +94,45 @@ def segmented(
     return about_occasions(about_systems(table, systems), occasions)
 
 
-def _segmented(report: Report, by: str, found: Segments, chosen: CaseSelection, empty: str) -> Table:
-    many = len(found.groups)
-    tables = [
-        (group, report(replace(chosen, segment=replace(group, groups=many), occasions=when)))
-        for group, when in zip(found.groups, found.within or (chosen.occasions,) * many, strict=True)
+def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) -> Table:
+    first, heading = parts[0][1], one_line(found.title, 40)
+    title = f"{first.title}, by {heading}"
+
+    def stacked(tables: Sequence[tuple[Segment, Table]]) -> Table:
+        # a brief form has only the columns that a row of its group fills
+        most_first = sorted((table.columns for _, table in tables), key=len, reverse=True)
+        shown = {column.name: column for columns in reversed(most_first) for column in columns}
+        names = dict.fromkeys(column.name for columns in most_first for column in columns)
+        rows = tuple({"segment": group.name} | row for group, table in tables for row in table.rows)
+        return Table(title, (Column("segment", heading), *(shown[name] for name in names)), rows)
+
+    several = len(parts) > 1
+    notes = [
+        f"{len(parts)} groups were compared: some differ by chance" if several else "there is only one group"
     ]
-    first, heading = tables[0][1], one_line(found.title, 40)
-    column, title = Column("segment", heading), f"{first.title}, by {heading}"
-
-    def stacked(parts: Sequence[tuple[Segment, Table]], shown: tuple[Column, ...]) -> Table:
-        rows = tuple({"segment": group.name} | row for group, part in parts for row in part.rows)
-        return Table(title, (column, *shown), rows)
-
-    without = [one_line(group.name, 60) for group, table in tables if not table.rows]
-    notes = [f"{many} groups were compared: some differ by chance" if many > 1 else "there is only one group"]
-    notes += [*found.notes, *([definition(_CHANCE)] if many > 1 else [])]
-    notes += [f"{empty}: {', '.join(without)}"] if without else []
-    briefs = [(group, table.brief) for group, table in tables if table.brief is not None]
-    brief = stacked(briefs, max((part.columns for _, part in briefs), key=len)) if briefs else None
-    settings = {**first.settings, "by": by, "segments": [group.name for group in found.groups]}
-    whole = stacked(tables, first.columns)
-    answer = _answer(tables)
-    return replace(whole, notes=(*notes, *_notes(tables)), settings=settings, answer=answer, brief=brief)
-
-
-def _answer(tables: Collection[tuple[Segment, Table]]) -> str:
-    """The answers of the first groups, each behind the names of those that it holds for."""
-    answers = ((table.answer, one_line(group.name, 40)) for group, table in tables if table.answer)
-    said = list(grouped(answers).items())
-    texts = [f"{', '.join(names)}: {answer}" for answer, names in said[:_MOST_ANSWERS]]
-    more = sum(len(names) for _, names in said[_MOST_ANSWERS:])
-    return " ".join([*texts, *([f"{quantity(more, 'more group')}."] if more else [])])
-
-
-def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
-    """First the notes that all groups with figures share, then the others with the names of their groups."""
-    filled = [(group, table) for group, table in tables if table.rows] or list(tables)
+    notes += [*found.notes, *([definition(_CHANCE)] if several else [])]
+    without = [one_line(group.name, 60) for group, table in parts if not table.rows]
+    notes += [f"nothing to report for: {', '.join(without)}"] if without else []
+    # first the notes that all groups with figures share, then the others with the names of their groups
+    filled = [(group, table) for group, table in parts if table.rows] or parts
     counts = Counter(note for _, table in filled for note in dict.fromkeys(table.notes))
-    shared = [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
-    return shared + [
+    notes += [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
+    notes += [
         f"{one_line(group.name, 60)}: {note}"
         for group, table in filled
         for note in dict.fromkeys(table.notes)
         if counts[note] < len(filled)
     ]
+    # the answers of the first groups, each behind the names of those that it holds for
+    said = [*grouped((t.answer, one_line(group.name, 40)) for group, t in parts if t.answer).items()]
+    texts = [f"{', '.join(names)}: {answer}" for answer, names in said[:_MOST_ANSWERS]]
+    more = sum(len(names) for _, names in said[_MOST_ANSWERS:])
+    texts += [f"{quantity(more, 'more group')}."] if more else []
+    briefs = [(group, table.brief) for group, table in parts if table.brief is not None]
+    return replace(
+        stacked(parts), notes=tuple(notes), answer=" ".join(texts), brief=stacked(briefs) if briefs else None,
+        settings={**first.settings, "by": by, "segments": [group.name for group in found.groups]},
+    )  # fmt: skip
 
 
 def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
@@ -171,68 +167,58 @@ def occasions_note(occasions: OccasionFilter) -> str:
     return f"only {'' if occasions.contexts else 'what was '}{' and '.join(parts)}"
 
 
-def segments(
-    db: Database, project_id: int, by: str, occasions: OccasionFilter, *, of_lists: bool
-) -> Segments:
-    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest. Raises UsageError for an
-    attribute that no user has."""
-    if by == CONTEXT:
-        return _by_context(context_counts(db, project_id, occasions, of_lists=of_lists), of_lists)
-    if by == ACTIVITY:
-        return _by_activity(visible_event_counts(db, project_id))
-    return _by_attribute(db, project_id, by.removeprefix(OF_USER))
+# ---- the groups ------------------------------------------------------------------------------------------------------
 
 
-def periods(
-    db: Database, project_id: int, over: Over, occasions: OccasionFilter, *, of_lists: bool
-) -> Segments:
+def _by_period(project: Project, over: Over, occasions: OccasionFilter, of_lists: bool) -> Segments:
     """The periods with any case (list) of these occasions, in order."""
-    known = (slate_periods if of_lists else case_periods)(db, project_id, over)
+    known = (slate_periods if of_lists else case_periods)(project.db, project.id, over)
     names = sorted(set(known.values()), key=period_order)
     if over == "import":
-        groups = tuple(Segment(name, "period", imported=period_order(name)[0]) for name in names)
-        note = definition("each list or text counts in the import that was the first to have it")
-        return Segments(over, groups, (note,))
-    kept = {name: when for name in names if (when := _within(occasions, name)) is not None}
+        imports = tuple(Segment(name, "period", imported=period_order(name)[0]) for name in names)
+        return Segments(
+            over,
+            imports,
+            (definition("each list or text counts in the import that was the first to have it"),),
+        )
+    kept = {}
+    for name in names:
+        first, last = period_days(name)
+        whole = occasion_filter(occasions.contexts, first.isoformat(), last.isoformat())
+        start, end = max(whole.start, occasions.start), min(filter(None, (whole.end, occasions.end)))
+        if start <= end:
+            kept[name] = OccasionFilter(occasions.contexts, start, end)
     groups = tuple(Segment(name, "period") for name in kept)
-    note = definition("what was served at an unknown time is in no period")
-    return Segments(over, groups, (note,), tuple(kept.values()))
-
-
-def _within(occasions: OccasionFilter, period: str) -> OccasionFilter | None:
-    """The occasions in a period; None if there are none."""
-    first, last = period_days(period)
-    whole = occasion_filter(occasions.contexts, first.isoformat(), last.isoformat())
-    start = max(whole.start, occasions.start)
-    end = min(filter(None, (whole.end, occasions.end)))
-    return None if start > end else OccasionFilter(occasions.contexts, start, end)
-
-
-def _by_context(counts: dict[str, int], of_lists: bool) -> Segments:
-    named = list(counts)[:MOST_GROUPS]
-    names = {context: context or _free("no context", counts) for context in named}
-    groups = [Segment(names[context], "context", frozenset([context])) for context in named]
-    rest = len(counts) - len(named)
-    if not rest:
-        return Segments("context", tuple(groups))
-    groups.append(Segment(_free(_OTHER, counts), "context", frozenset(named), others=True))
-    what = "lists" if of_lists else "cases"
-    note = f"{groups[-1].name}: {rest:,} more contexts; the {MOST_GROUPS} with the most {what} have a group of their own"
-    return Segments("context", tuple(groups), (note,))
-
-
-def _by_activity(counts: dict[str, int]) -> Segments:
-    levels = activity_levels(counts, _LEVELS)
-    names = [quantity(x.high, "event") if x.low == x.high else f"{x.span} events" for x in levels]
-    groups = tuple(Segment(name, "user", x.users) for name, x in zip(names, levels, strict=True))
-    note = definition(
-        "activity: users in thirds by the number of their events that a judge may be shown, held-out ones apart; users with"
-        " equal numbers share a group, and users without events are one"
+    return Segments(
+        over,
+        groups,
+        (definition("what was served at an unknown time is in no period"),),
+        tuple(kept.values()),
     )
-    return Segments("activity", groups, (note,))
 
 
-def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
+def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) -> Segments:
+    """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest."""
+    db, project_id = project.db, project.id
+    if by == CONTEXT:
+        counts = context_counts(db, project_id, occasions, of_lists=of_lists)
+        named, rest = list(counts)[:MOST_GROUPS], len(counts) - MOST_GROUPS
+        groups = [
+            Segment(context or _free("no context", counts), "context", frozenset([context]))
+            for context in named
+        ]
+        if rest <= 0:
+            return Segments(by, tuple(groups))
+        other = Segment(_free(_OTHER, counts), "context", frozenset(named), others=True)
+        what = "lists" if of_lists else "cases"
+        note = f"{other.name}: {rest:,} more contexts; the {MOST_GROUPS} with the most {what} have a group of their own"
+        return Segments(by, (*groups, other), (note,))
+    if by == ACTIVITY:
+        levels = activity_levels(visible_event_counts(db, project_id), _LEVELS)
+        spans = [quantity(x.high, "event") if x.low == x.high else f"{x.span} events" for x in levels]
+        users_of = tuple(Segment(name, "user", x.users) for name, x in zip(spans, levels, strict=True))
+        return Segments(by, users_of, (definition(_ACTIVITY),))
+    attribute = by.removeprefix(OF_USER)
     values = user_values(db, project_id, attribute)
     if not values:
         known = ", ".join(one_line(name, 40) for name in user_attribute_names(db, project_id))
@@ -245,11 +231,11 @@ def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
     by_size = sorted(users, key=lambda value: (-len(users[value]), value))
     groups = [Segment(value, "user", frozenset(users[value])) for value in sorted(by_size[:MOST_GROUPS])]
     notes = []
-    if rest := by_size[MOST_GROUPS:]:
-        members = frozenset().union(*(users[value] for value in rest))
+    if more := by_size[MOST_GROUPS:]:
+        members = frozenset().union(*(users[value] for value in more))
         groups.append(Segment(_free(_OTHER, users), "user", members))
         notes.append(
-            f"{groups[-1].name}: {len(rest):,} more values; the {MOST_GROUPS} with the most users have a group of their own"
+            f"{groups[-1].name}: {len(more):,} more values; the {MOST_GROUPS} with the most users have a group of their own"
         )
     if visible_event_counts(db, project_id).keys() - values.keys():
         groups.append(Segment(_free(f"no {attribute}", users), "user", frozenset(values), others=True))

@@ -12,9 +12,7 @@ from recjudge_tui.domain.text import finite
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.reports.common.table import Screen, Table, render, save_text, writing
-from recjudge_tui.reports.common.writers.csv_text import guard_note, write_csv
-from recjudge_tui.reports.common.writers.json_text import harmless
-from recjudge_tui.reports.common.writers.parquet import write_parquet
+from recjudge_tui.reports.common.writers.data import guard_note, harmless, write_csv, write_parquet
 
 ExportFormat = Literal["csv", "jsonl", "json", "parquet"]
 # those that are text

@@ -45,6 +45,11 @@ def definition(text: str) -> Note:
     return Note(text, "definition")
 
 
+def definitions(text: str) -> tuple[Note, ...]:
+    """A definition for each line."""
+    return tuple(map(definition, text.strip().splitlines()))
+
+
 def note_kind(note: str) -> NoteKind:
     """The kind of a note; that of a plain sentence is data."""
     return note.kind if isinstance(note, Note) else "data"
@@ -99,7 +104,7 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
         if "|" in part:
             name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
             minor = label.startswith("(")
-            out.append(Column(name, label.strip("()"), cast(Kind, kind), minor, int(decimals)))
+            out.append(Column(name, label[1:-1] if minor else label, cast(Kind, kind), minor, int(decimals)))
             continue
         for name in part.split():
             shared = _SHARED[name.removesuffix("?")]
@@ -240,14 +245,15 @@ class Screen(NamedTuple):
     lines: int = 24
 
 
+# "module:function" of the writers
 _WRITERS = {
-    "text": "recjudge_tui.reports.common.writers.plain",
-    "json": "recjudge_tui.reports.common.writers.json_text",
-    "csv": "recjudge_tui.reports.common.writers.csv_text",
-    "md": "recjudge_tui.reports.common.writers.markdown",
-    "latex": "recjudge_tui.reports.common.writers.latex",
-    "html": "recjudge_tui.reports.common.writers.html",
-    "plain": "recjudge_tui.reports.common.writers.records",
+    "text": "plain:write",
+    "json": "data:json_text",
+    "csv": "data:csv_text",
+    "md": "documents:markdown",
+    "latex": "latex:write",
+    "html": "documents:html",
+    "plain": "documents:records",
 }
 FORMATS = tuple(_WRITERS)
 PARQUET = "parquet"
@@ -272,7 +278,9 @@ def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
     """The table in a format of FORMATS; raises UsageError for another."""
     if fmt not in _WRITERS:
         raise UsageError(f"no format “{fmt}”", f"Available: {', '.join(FORMATS)}.")
-    write = cast(Callable[[Table, Screen], TableText], import_module(_WRITERS[fmt]).write)
+    module, name = _WRITERS[fmt].split(":")
+    found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
+    write = cast(Callable[[Table, Screen], TableText], found)
     return write(table, screen or Screen())
 
 

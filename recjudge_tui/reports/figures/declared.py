@@ -276,7 +276,7 @@ def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
 
 def _q_metric(about: About) -> Figure:
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.reports.side_by_side import NATURAL
+    from recjudge_tui.reports.leaderboard import NATURAL
     from recjudge_tui.stats.defaults import TOP_K
 
     rater, topic = about.choose("rater", about.raters), about.topic

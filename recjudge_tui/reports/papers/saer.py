@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
@@ -161,7 +161,9 @@ def _cost(project: Project, stages: Stages) -> Table:
     total: Row = {"stage": "together"}
     for column in _COST:
         if column.kind in ("int", "usd", "seconds"):
-            total[column.name] = _sum([row[column.name] for row in rows])
+            known = [value for row in rows if isinstance(value := row[column.name], int | float)]
+            # unknown if one of them is
+            total[column.name] = sum(known) if len(known) == len(rows) else None
     failed = [
         Note(f"{row['failed']} calls of run {row['run']} failed", "warning", Step("retry", {"run": str(row["run"])}))
         for row in rows if row["failed"]
@@ -179,12 +181,6 @@ def _cost(project: Project, stages: Stages) -> Table:
         )
         notes.append(Note(f"at {money(stages.human_price)} a case, {people}{share}"))
     return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(notes))
-
-
-def _sum(values: Sequence[object]) -> float | None:
-    """The sum; None if one of the values is unknown."""
-    known = [value for value in values if isinstance(value, int | float)]
-    return sum(known) if len(known) == len(values) else None
 
 
 def _bill(cost: Table) -> str:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.errors import UsageError
 from tests.support.drawn_project import drawn_project
 
 Run = Callable[..., Result]
@@ -57,27 +55,3 @@ def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) 
 )  # fmt: skip
 def test_the_options_reach_the_figure(run: Run, tmp_path: Path, words: str, said: str) -> None:
     assert said in run("--figure", *words.split(), "-o", str(tmp_path / "a.svg")).stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("verdicts --figure runs -o a.svg", "--figure draws a picture and exports no rows"),
-        ("--figure runs --format csv -o a.svg", "--figure draws a picture and exports no rows"),
-        ("--figure runs", "a figure needs a file"),
-        ("--figure runs --rater good -o a.svg", "--figure runs has no option --rater"),
-        ("--figure nix -o a.svg", "no figure “nix” Available: confusion"),
-        ("--figure runs -o a.csv", r"no picture format for “a\.csv”"),
-        ("verdicts --truth anna", "--truth needs --figure NAME"),
-        ("verdicts --raters ben", "--raters needs --figure"),
-        ("", "say what to export"),
-    ],
-)
-def test_words_that_do_not_fit(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    with pytest.raises((click.UsageError, UsageError), match=said):
-        run(*words.split())
-    assert sorted(tmp_path.iterdir()) == before

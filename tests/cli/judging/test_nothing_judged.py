@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import start
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=2)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=2)
+    return db
 
 
 @pytest.fixture(scope="module")

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.support.runs import RULES, make_project, planned, ran
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, completion, serving
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=2)
-        work(database.path, planned(database, RULES, "pairwise"))
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=2)
+    work(db.path, planned(db, RULES, "pairwise"))
+    return db
 
 
 def case(db: Database) -> int:

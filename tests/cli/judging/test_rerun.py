@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.support.runs import calls, make_project, planned, ran, server_judge
 from tests.support.stub_server import answer, completion, serving
 
@@ -21,10 +18,9 @@ TIE = {"reasoning": "Alike.", "winner": "Tie"}
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=6)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=6)
+    return db
 
 
 def says(content: dict[str, Any]) -> Any:

@@ -11,20 +11,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.running import robustness
-from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.adversarial_project import make_taste_project
 from tests.support.planted_project import make_shop
-from tests.support.runs import RULES, planned, ran
+from tests.support.runs import ran
 from tests.support.servers.process import ServerProcess
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_taste_project(database)
-        yield database
+def db(db: Database) -> Database:
+    make_taste_project(db)
+    return db
 
 
 @pytest.fixture
@@ -94,23 +92,6 @@ def test_three_prompts_over_a_real_server(db: Database, openai_server: ServerPro
     # asked again, the verdicts of the first time are shown
     assert table(db, "ablation", *words)["rows"] == found["rows"]
     assert db.value("SELECT count(*) FROM runs") == 3
-
-
-def test_position_by_protocol_aspect_and_rater(db: Database) -> None:
-    for protocol in ("pointwise", "pairwise", "arena"):
-        assert work(db.path, planned(db, RULES, protocol, top_k=6)).state == "done"
-    usual = table(db, "position", "--rater", "rules", "--quality", "rules")
-    assert next(row["gap"] for row in usual["rows"]) is None
-    assert len(usual["rows"]) > len(table(db, "position", "--no-gap")["rows"]) == 1
-    arena = table(db, "position", "--protocol", "arena", "--aspect", "inspiration", "--no-gap")
-    assert [row["aspect"] for row in arena["rows"]] == ["inspiration"]
-    counts = table(db, "position", "--rater", "rules", "--counts")["rows"]
-    assert [(row["counted"], row["n"]) for row in counts] == [("verdicts", 12), ("calls", 24)]
-    # the answer first, then few columns; the rest when asked for
-    text = run(db, "position").stdout
-    assert text.startswith("rules: 12 of 12 verdicts are Tie: no information.\nPosition: pairwise\n")
-    assert "Net share" not in text
-    assert "sign flips" in run(db, "position", "--explain").stdout + run(db, "position", "--explain").stderr
 
 
 def test_faults_are_planted_and_rules_judges_the_same_lists(shop: Database) -> None:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress
-from recjudge_tui.store.schema import connect
 from tests.support.runs import command, intact, make_project, planned, ran, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S
@@ -31,10 +29,9 @@ main(sys.argv[2:])
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=3, strangers=1)
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=3, strangers=1)
+    return db
 
 
 def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        make_project(database, users=6, systems=("als", "pop", "svd"))
-        yield database
+def db(db: Database) -> Database:
+    make_project(db, users=6, systems=("als", "pop", "svd"))
+    return db
 
 
 def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path: Path) -> None:

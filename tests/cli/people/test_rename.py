@@ -30,21 +30,6 @@ def test_a_rater_keeps_its_verdicts_and_what_is_made_from_it(path: Path) -> None
     assert again[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("anna", "bert"), "there is a rater “bert” already"),
-        (("anna", " "), "needs a name"),
-        (("anna", "x" * 301), "has 301 characters"),
-        (("nobody", "carl"), "no rater “nobody”"),
-    ],
-)
-def test_a_name_that_cannot_be(path: Path, words: tuple[str, str], says: str) -> None:
-    code, _, err = ran("rater", "rename", *words, "--db", path)
-    assert (code in (1, 2), says in err, "Traceback" in err) == (True, True, False)
-    assert "anna" in ran("rater", "list", "--db", path)[1]
-
-
 def test_a_run_can_be_named_and_its_name_removed(path: Path) -> None:
     assert ran("runs", "rename", 1, "before the new prompt", "--db", path)[0] == 0
     shown = json.loads(ran("runs", "list", "--db", path, "--format", "json")[1])["rows"]

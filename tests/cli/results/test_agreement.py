@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.command import report_command
-from recjudge_tui.cli.people import rater
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
@@ -61,14 +60,3 @@ def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Pa
     assert [(row["n"], row["value"]) for row in published["rows"]] == [(6, pytest.approx(-4 / 6))]
     with pytest.raises(UsageError, match="leave these out"):
         run(agreement, str(project_db), *words, "--as-published", "--missing-truth", "2")
-
-
-def test_an_ensemble_is_made_and_compared(db: str) -> None:
-    made = CliRunner().invoke(
-        rater, ["combine", "two", "--rule", "mean", "anna", "ben", "-p", "films", "--db", db]
-    )
-    assert made.exit_code == 0
-    assert made.stdout == ""
-    assert "consensus “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
-    found = table(agreement, db, "--truth", "user", "--raters", "two", "--stat", "pearson")
-    assert [(row["rater_a"], row["n"]) for row in found["rows"]] == [("two", 12)]

@@ -40,14 +40,6 @@ def test_the_file_is_written_and_stdout_stays_empty(db: str, tmp_path: Path) -> 
     assert all(f'<section id="{name}"' in text for name in SECTIONS)
 
 
-def test_sections(db: str, tmp_path: Path) -> None:
-    target = tmp_path / "a.html"
-    run("-p", "films", "-o", str(target), "--db", db, "--section", "cost", "--section", "failures")
-    text = target.read_text(encoding="utf-8")
-    assert [name for name in SECTIONS if f'<section id="{name}"' in text] == ["failures", "cost"]
-    assert run("-p", "films", "-o", str(target), "--db", db, "--section", "weather").exit_code != 0
-
-
 def test_without_matplotlib_it_is_said_on_stderr(db: str, tmp_path: Path) -> None:
     target = tmp_path / "a.html"
     code = f"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.declare import REPORTS
 from tests.builder import Built
 from tests.golden.projects import demo
 
@@ -55,35 +54,6 @@ def test_the_groups_answer_first(shop: Built) -> None:
     ] * 3
 
 
-def test_all_shows_every_column_however_narrow(shop: Built) -> None:
-    for line in (LEADERBOARD, f"{LEADERBOARD} --table side-by-side", f"metrics {SHOP} --table pairs"):
-        text = shop.done(f"{line} --all")
-        assert "columns hidden" not in text
-        table = shop.table(line)
-        filled = [
-            c for c in table["columns"] if any(row.get(c["name"]) not in (None, "") for row in table["rows"])
-        ]
-        words = text.split()
-        # an interval is one column; a rater may head its rows, and an aspect stand above the table
-        ends = {"ci_low", "ci_high", "note", "rater", "aspect"}
-        assert [
-            c["label"] for c in filled if c["name"] not in ends and c["label"].split()[0] not in words
-        ] == []
-
-
-def test_periods_of_lists_without_times(shop: Built) -> None:
-    assert "not split by week: no case has a time when it was served" in shop.done(
-        f"agreement {SHOP} --over week"
-    )
-
-
-def test_what_cannot_be_computed_is_a_reason_alone(shop: Built) -> None:
-    text = shop.done(f"agreement {SHOP} --protocol pairwise --level system")
-    assert text.startswith("No agreement can be computed: needs three systems")
-    assert "Agreement with" not in text
-    assert shop.table(f"agreement {SHOP} --protocol pairwise --level system")["rows"]
-
-
 def test_a_withheld_interval_has_its_reason(shop: Built) -> None:
     line = f"agreement {SHOP} --protocol pointwise --truth annotator_1 --raters rules --by activity"
     withheld = [row for row in shop.table(line)["rows"] if row["value"] is not None and row["ci_low"] is None]
@@ -93,20 +63,9 @@ def test_a_withheld_interval_has_its_reason(shop: Built) -> None:
     )
 
 
-def test_raters_of_one_kind_share_a_note(shop: Built) -> None:
-    notes = shop.table(f"outcome show {SHOP}")["notes"]
-    assert sum("made from other raters" in note for note in notes) == 1
-    assert sum("language model" in note for note in notes) == 1
-
-
 def test_no_note_or_answer_names_an_option(shop: Built) -> None:
     for line in REPORTS_OF_THE_SHOP:
         table = shop.table(line)
         assert not [
             text for text in (table["answer"], *table["notes"]) if " --" in text or text.startswith("--")
         ]
-
-
-def test_help_of_each_report_has_an_example(shop: Built) -> None:
-    for name in REPORTS:
-        assert f"recjudge {name}" in shop.run(f"{name} --help").output

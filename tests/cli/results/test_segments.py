@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.database import Database
@@ -113,29 +114,6 @@ def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys
         ]
 
 
-@pytest.mark.parametrize("command", [PAIRS, ("agreement",), ("metrics",)], ids=lambda words: words[0])
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (
-            ("--by", "height"),
-            2,
-            "no user has an attribute “height” Available: age, plan. Groups may also be by activity",
-        ),
-        (("--context", "desk"), 1, "no context “desk” in this project There are “” (none), “cart”, “home”."),
-        (("--context", "desk", "--by", "plan"), 1, "no context “desk”"),
-        (("--from", "soon"), 2, "“soon” is not a time"),
-        (("--from", "2024-06-01", "--to", "2024-05-01"), 2, "2024-06-01 is after 2024-05-01"),
-    ],
-)
-def test_an_unknown_name_is_refused(
-    visits: Path, capsys: Capture, command: tuple[str, ...], words: tuple[str, ...], code: int, says: str
-) -> None:
-    done, out, err = ran(capsys, command[0], "-p", "films", "--db", str(visits), *command[1:], *words)
-    assert (done, out) == (code, "")
-    assert says in " ".join(err.split())
-
-
 SYSTEMS_OF = {
     "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"),
     "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
@@ -205,7 +183,7 @@ def test_a_report_reads_one_state_of_the_file(tmp_path: Path, by: str | None) ->
             counts.append(db.value("SELECT count(*) FROM verdicts"))
             return Table("t", (), ())
 
-        segmented(db, 1, report, by=by)
+        segmented(Project.numbered(db, 1), report, by=by)
         assert len(set(counts)) == 1
         assert counts[0] > 0
         assert db.value("SELECT count(*) FROM verdicts") == 0

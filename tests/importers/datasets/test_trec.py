@@ -60,6 +60,26 @@ def test_qrels_are_held_out(load: Load, db: Database) -> None:
     assert ":4: “301 d1” is judged twice" in summary.warnings[0]
 
 
+def test_letor_and_svmrank(load: Load, db: Database) -> None:
+    """The lines of OHSUMED in LETOR 3.0 and of MQ2007 in LETOR 4.0 as their descriptions show them."""
+    text = (
+        "2 qid:10032 1:0.056537 2:0.000000 3:0.666667 46:0.076923 #docid = GX029-35-5894638 inc = 0.0119881192468859 prob"
+        " = 0.139842\n"
+        "0 qid:10032 1:0.279152 2:0.000000 46:1.000000 #docid = GX030-77-6315042 inc = 1 prob = 0.341364\n"
+        "1 qid:1 1:3.00000000 2:2.07944154 3:0.42857143 #docid = 40626\n"
+        "3 qid:2 1:1 2:1 # 1A\n"
+    )
+    summary = load("events", text, "test.txt")
+    assert (summary.files[0].layout, summary.stored, summary.skipped) == ("letor", 4, 0)
+    rows = db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("10032", "GX029-35-5894638", "heldout_relevance", 2.0),
+        ("10032", "GX030-77-6315042", "heldout_relevance", 0.0),
+        ("1", "40626", "heldout_relevance", 1.0),
+        ("2", "1A", "heldout_relevance", 3.0),
+    ]
+
+
 def test_not_a_run_at_all(load: Load, db: Database) -> None:
     with pytest.raises(InputError, match=r"not lists of trec-run"):
         load("lists", "user_id,item_id\n1,2\n", layout="trec-run")

@@ -128,15 +128,6 @@ def _argilla(responses: Any, **more: Any) -> dict[str, Any]:
             {"user_id": "ann", "status": "submitted", "values": {"overall": {"value": "B"}, "why": {"value": "Because."}}},
             {"user_id": "ben", "status": "draft", "values": {"overall": {"value": "Tie"}}},
         ]),
-        # version 1: a feedback dataset on a hub
-        {
-            "external_id": "r1", "prompt": "?", "metadata": json.dumps(PAIR), "overall-suggestion": "A",
-            "overall": [
-                {"user_id": "ann", "value": "B", "status": "submitted"},
-                {"user_id": "ben", "value": "Tie", "status": "draft"},
-            ],
-            "why": [{"user_id": "ann", "value": "Because.", "status": "submitted"}],
-        },
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("array", [False, True])
@@ -155,24 +146,6 @@ def test_argilla_without_a_status_says_so_once(load: Load, db: Database) -> None
     records = [_argilla({"overall": [{"value": v, "user_id": u}]}) for u, v in (("ann", "A"), ("ben", "B"))]
     summary = load("labels", json.dumps(records), "records.json")
     assert (summary.stored, summary.skipped, summary.warning_kinds) == (2, 0, {"no status": 1})
-
-
-def test_argillas_older_classification(load: Load, db: Database) -> None:
-    def record(annotation: object, agent: object, status: str) -> str:
-        return json.dumps({
-            "text": "t", "inputs": {"text": "t"}, "prediction": [["Poor", 0.9]], "prediction_agent": "model",
-            "annotation": annotation, "annotation_agent": agent, "status": status,
-            "metadata": {"user_id": "7", "system": "s"},
-        })  # fmt: skip
-
-    lines = [
-        record("Good", "ann", "Validated"),
-        record("Poor", "ben", "Discarded"),
-        record(None, None, "Default"),
-    ]
-    summary = load("labels", "\n".join([*lines, record("Partial", "cem", "Default")]), "old.jsonl")
-    assert _verdicts(db) == [("ann", "overall", "Good")]
-    assert summary.warning_kinds == {"discarded": 1, "no answer": 1, "not validated": 1}
 
 
 @pytest.mark.parametrize(

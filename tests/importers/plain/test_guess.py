@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import find_files, import_paths
-from recjudge_tui.importers.guess import guess
+from recjudge_tui.importers.plain import guess
 from recjudge_tui.importers.reader import sample_of
 from recjudge_tui.store.database import Database
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.domain.material import ItemView, ShownEvent
+from recjudge_tui.domain.material import ItemView
 from recjudge_tui.judges.rules.evidence import GOOD, PARTIAL, POOR, bounds
 from recjudge_tui.judges.rules.profile import profile_of, strength, taste_rank, traits
-from tests.support.rules_material import bought, clicked, item, list_evidence, rated, searched, user
+from tests.support.rules_material import bought, item, list_evidence, rated, searched, user
 
 KINDS = ("Tea", "Honey", "Biscuits")
 SHOPPER = user(*(bought(item(f"{kind} of the House {n}", kind), 10 + n) for kind in KINDS for n in range(2)))
@@ -26,22 +26,6 @@ def test_bounds(k: int, good: int, partial: int) -> None:
     assert bounds(k) == (good, partial)
 
 
-@pytest.mark.parametrize("k", [10, 5, 7])
-def test_label_by_count_of_relevant_items(k: int) -> None:
-    good, partial = bounds(k)
-    for count in range(k + 1):
-        expected = GOOD if count >= good else PARTIAL if count >= partial else POOR
-        evidence = list_evidence(SHOPPER, *shelf(count, k - count), top_k=k)
-        assert (evidence.useful, evidence.category) == (count, expected)
-
-
-@pytest.mark.parametrize(("fitting", "others", "expected"), [
-    (7, 0, GOOD), (2, 0, GOOD), (1, 0, GOOD), (1, 1, PARTIAL), (2, 2, PARTIAL), (1, 3, POOR), (0, 2, POOR), (0, 0, POOR),
-])  # fmt: skip
-def test_a_short_list_is_judged_by_its_own_length(fitting: int, others: int, expected: str) -> None:
-    assert list_evidence(SHOPPER, *shelf(fitting, others), top_k=10).category == expected
-
-
 def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     items = shelf(10, 0)
     assert list_evidence(SHOPPER, *items).category == GOOD
@@ -50,26 +34,11 @@ def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     assert list_evidence(SHOPPER, items[0], items[0], top_k=2).severe is False
 
 
-def test_flagged_items_do_not_count_as_useful() -> None:
-    """Seven fit the taste, three of them are repeats: four are left, and without one more, too few."""
-    assert list_evidence(SHOPPER, *shelf(4, 3), *shelf(3, 0)).useful == 4
-    assert list_evidence(SHOPPER, *shelf(4, 3), *shelf(3, 0)).category == PARTIAL
-    assert list_evidence(SHOPPER, *shelf(3, 4), *shelf(3, 0)).category == POOR
-
-
 def test_scores_keep_to_the_third_of_their_label() -> None:
     for count in range(11):
         evidence = list_evidence(SHOPPER, *shelf(count, 10 - count))
         step = (POOR, PARTIAL, GOOD).index(evidence.category)
         assert step / 3 <= evidence.score <= (step + 1) / 3
-
-
-def test_good_needs_variety_where_the_user_has_some() -> None:
-    teas = [item(f"Fine Tea {n}", "Tea") for n in range(10)]
-    evidence = list_evidence(SHOPPER, *teas)
-    assert (evidence.useful, evidence.category, evidence.diverse) == (10, PARTIAL, False)
-    tea_lover = user(*(bought(item(f"Tea of the House {n}", "Tea"), n + 1) for n in range(5)))
-    assert list_evidence(tea_lover, *teas).category == GOOD
 
 
 def test_disliked_categories_count_against() -> None:
@@ -88,62 +57,10 @@ def test_recent_events_weigh_more() -> None:
     assert profile.categories["tea"] == pytest.approx(2 * profile.categories["honey"])
 
 
-@pytest.mark.parametrize(
-    "signs",
-    [
-        {"clicks": (clicked(item("Seen", "Jam")),)},
-        {"browsed": ("Jam",)},
-        {"searches": (searched("plum jam"),)},
-    ],
-)
-def test_looks_alone_make_a_profile(signs: dict[str, object]) -> None:
-    evidence = list_evidence(user(**signs), item("Plum Jam", "Jam"), item("Bolt"), top_k=2)
-    assert evidence.known
-    assert [i.relevant for i in evidence.items] == [True, False]
-
-
-def test_brand_alone_is_weak_but_some_affinity() -> None:
-    shopper = user(bought(item("Mug", "Kitchen", "Corrick")), bought(item("Honey", "Food", "Bees")))
-    profile = profile_of(shopper)
-    assert (
-        0
-        < strength(traits(item("Lamp", "Light", "Corrick")), profile)
-        < strength(traits(item("Pot", "Kitchen")), profile)
-    )
-
-
-def test_in_a_path_the_root_alone_is_not_enough() -> None:
-    history = [bought(item(f"No. {n}", "Beauty > Hair > Shampoo"), n + 1) for n in range(6)]
-    shown = [item("X1", "Beauty > Hair > Mask"), item("X2", "Beauty > Nails > Polish")]
-    assert [i.relevant for i in list_evidence(user(*history), *shown).items] == [True, False]
-
-
 def test_standing_is_a_place_among_the_own_history() -> None:
     profile = profile_of(user(*(rated(item(f"F{n}", "Drama|War" if n % 2 else "Drama")) for n in range(10))))
     assert taste_rank(0.0, profile) == 0.0
     assert 0 < taste_rank(1e-6, profile) < taste_rank(1.2, profile) < taste_rank(9.0, profile) < 1
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e308, 1e308, None])
-def test_odd_ratings_do_no_harm(value: float | None) -> None:
-    odd = ShownEvent(type="rating", timestamp="not a time", item=item("Odd", "Drama"), value=value)
-    evidence = list_evidence(user(odd, rated(item("Even", "Drama"), 3)), item("New", "Drama"))
-    assert 0.0 <= evidence.score <= 1.0
-
-
-def test_without_any_history_only_the_list_is_judged() -> None:
-    things = [item(f"Thing {n}", f"Kind {n}") for n in range(10)]
-    assert list_evidence(user(), *things).category == PARTIAL
-    assert list_evidence(user(), *things[:6], *things[:4]).category == POOR
-    assert not list_evidence(user(), *things).known
-
-
-def test_one_click_on_a_category_makes_nothing_relevant_for_a_known_shopper() -> None:
-    teas = [bought(item(f"Tea {n}", "Tea"), n + 1) for n in range(6)]
-    jam, plum = item("Jam of the House", "Jam"), item("Plum Jam", "Jam")
-    for clicks, expected in ((1, [False]), (2, [True])):
-        shopper = user(*teas, clicks=tuple(clicked(jam) for _ in range(clicks)))
-        assert [i.relevant for i in list_evidence(shopper, plum).items] == expected
 
 
 def test_what_was_searched_for_is_relevant() -> None:

@@ -88,22 +88,6 @@ def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> Non
         category(text)
 
 
-def test_a_number_beside_the_answer_is_a_rating_only_if_it_is_called_one() -> None:
-    prompt = shipped("explanation-media")
-    (aspect,) = prompt.aspects_of("accuracy")
-    text = '{"accuracy": 2}\nIt names 5 films. '
-    assert read_fields(prompt, reply(text), (aspect,))[0]["accuracy"] == "2"
-    with pytest.raises(ReplyFault, match="says otherwise: “rating is 5”"):
-        read_fields(prompt, reply(f"{text}My rating is 5."), (aspect,))
-
-
-def test_a_comma_inside_a_string_is_kept() -> None:
-    fields, _ = read_fields(
-        LIST, reply('x {"reasoning": "a ,] b ,}", "category": "Good Match",}'), LIST.aspects
-    )
-    assert fields["reasoning"] == "a ,] b ,}"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -115,12 +99,6 @@ def test_a_comma_inside_a_string_is_kept() -> None:
 )
 def test_the_published_text_form(text: str) -> None:
     assert category(text) == ("Good Match", "text")
-
-
-def test_the_text_around_the_label_line_is_the_reasoning() -> None:
-    text = "Reasoning: all fits.\nCATEGORY: Good Match\nThe soap is due."
-    fields, _ = read_fields(LIST, reply(text), LIST.aspects)
-    assert fields["reasoning"].split("\n") == ["all fits.", "", "The soap is due."]
 
 
 CLEAR = (
@@ -180,11 +158,6 @@ def test_what_cannot_be_read_is_a_fault_that_names_itself(text: str, said: str) 
         read_fields(LIST, Reply(text=text), LIST.aspects)
 
 
-def test_the_fault_named_is_that_of_the_last_object() -> None:
-    with pytest.raises(ReplyFault, match="not “Middling”"):
-        category('{"note": 1} {"category": "Middling"}')
-
-
 def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
     echo = system_text(LIST, 10)
     assert category(f"{echo}\n\n{POOR}") == ("Poor Match", "json")
@@ -192,19 +165,6 @@ def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
         category(echo)
     with pytest.raises(ReplyFault, match="repeats an example"):
         category(json.dumps(LIST.examples[1].reply), structured=True)
-
-
-@pytest.mark.parametrize("piece", ['{"', "{", "[", '{"a":', '{"a": 1,} ', '{"a": 1,} {'])
-def test_a_degenerate_reply_is_refused_quickly(piece: str) -> None:
-    with pytest.raises(ReplyFault):
-        category(piece * 10_000)
-
-
-def test_line_breaks_and_tabs_in_strings_are_kept() -> None:
-    text = GOOD.replace('"r"', '"one\n\ntwo\tthree"')
-    for whole in (text, f"```json\n{text}\n```"):
-        fields, _ = read_fields(LIST, reply(whole), LIST.aspects)
-        assert (fields["reasoning"], fields["category"]) == ("one\n\ntwo\tthree", "Good Match")
 
 
 THINKING = (
@@ -232,10 +192,6 @@ def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) ->
     for text in unanswered:
         with pytest.raises(ReplyFault):
             category(text)
-
-
-def test_thinking_tags_in_a_text_of_the_answer_are_text() -> None:
-    assert category(GOOD.replace('"r"', '"<think>it fits"'))[0] == "Good Match"
 
 
 SAER_FORM = """CATEGORY: Partial Match

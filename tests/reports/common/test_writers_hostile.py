@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.domain.text import one_line, safe_text, unmarked
-from recjudge_tui.importers.reader import long_fields
+from recjudge_tui.importers.reader import long_reading
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS, ExportFormat, write_rows
 from recjudge_tui.reports.common.table import FORMATS, Column, Screen, Table, TableText, render
@@ -55,7 +55,7 @@ def test_a_styled_screen_gets_our_styles_only(text: str) -> None:
 
 @each_text
 def test_csv_has_the_cells_and_no_formula(text: str) -> None:
-    with long_fields():
+    with long_reading():
         rows = list(csv.reader(io.StringIO(render(table_of(text), "csv").text, newline="")))
     assert [len(row) for row in rows] == [3, 3, 3]
     assert rows[1][2] == "-1"
@@ -158,5 +158,5 @@ def test_exports_row_by_row(text: str, fmt: ExportFormat) -> None:
 
 
 def _first_cell(text: str) -> str:
-    with long_fields():
+    with long_reading():
         return list(csv.reader(io.StringIO(text, newline="")))[1][0]

@@ -87,13 +87,9 @@ def project_report(
     return _report(Opened.numbered(db, identity), sections, raters=raters)
 
 
-def quick(*sections: str) -> tuple[str, ...]:
-    return sections
-
-
 def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> None:
     judged(project)
-    page = Page(project_report(project.db, project.id, quick()).text)
+    page = Page(project_report(project.db, project.id).text)
     assert page.open == []
     ids = [str(attributes["id"]) for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -112,7 +108,7 @@ def test_it_holds_every_section_and_nothing_from_outside(project: Project) -> No
 
 def test_it_can_be_read_aloud_and_printed(project: Project) -> None:
     judged(project)
-    text = project_report(project.db, project.id, quick()).text
+    text = project_report(project.db, project.id).text
     page = Page(text)
     assert page.all("html") == [{"lang": "en"}]
     policies = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
@@ -134,10 +130,10 @@ def test_it_can_be_read_aloud_and_printed(project: Project) -> None:
 def test_agreement_is_with_people_and_says_when_there_are_none(project: Project) -> None:
     lists = {list_case(project, f"u{n}"): n % 3.0 for n in range(5)}
     judge_lists(project, "qwen", lists)
-    alone = project_report(project.db, project.id, quick("agreement")).text
+    alone = project_report(project.db, project.id, ("agreement",)).text
     assert "agreement needs a second rater" in alone
     give(project, "anna", lists)
-    met = project_report(project.db, project.id, quick("agreement")).text
+    met = project_report(project.db, project.id, ("agreement",)).text
     assert "No person" not in met
     assert "Agreement with anna" in met
 
@@ -145,7 +141,7 @@ def test_agreement_is_with_people_and_says_when_there_are_none(project: Project)
 def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:
     judged(project)
     project.db.execute("UPDATE prompts SET content = '{}'")
-    written = project_report(project.db, project.id, quick())
+    written = project_report(project.db, project.id)
     assert any("Prompts: the stored prompt" in note for note in written.notes)
     page = Page(written.text)
     assert len(page.all("section")) == len(SECTIONS)
@@ -155,7 +151,7 @@ def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(projec
 
 def test_pictures_stand_in_the_page_with_words_for_them(project: Project) -> None:
     judged(project)
-    written = project_report(project.db, project.id, quick("pictures"))
+    written = project_report(project.db, project.id, ("pictures",))
     page = Page(written.text)
     assert written.notes == ()
     assert len(page.all("figure")) == len(page.all("img")) >= 3
@@ -174,7 +170,7 @@ def test_without_matplotlib_it_says_so_in_the_page_and_beside_it(
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    written = project_report(project.db, project.id, quick("pictures"))
+    written = project_report(project.db, project.id, ("pictures",))
     assert written.notes == (NO_PICTURES,)
     assert "Without pictures: Matplotlib is not installed" in written.text
     assert "<img" not in written.text
@@ -202,7 +198,7 @@ def test_hostile_names_are_text(project: Project) -> None:
 def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     judged(project)
     sections = ("leaderboards", "agreement", "shares", "flags", "position", "pictures")
-    shown = Page(project_report(project.db, project.id, quick(*sections)).text).text
+    shown = Page(project_report(project.db, project.id, sections).text).text
     assert "anna" in shown
     page = project_report(project.db, project.id, sections, ("qwen", "ben")).text
     assert "qwen" in page

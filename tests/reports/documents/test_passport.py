@@ -180,7 +180,7 @@ def test_hostile_names_harm_no_format(project_db: Path) -> None:
             give(project, f"p {name}", {list_case(project, f"u{k}", name): 1.0 for k in range(3)})
             table = passport_table(db, project.id, f"r {name}")
             for fmt in FORMATS:
-                for text in (render(table, fmt).text, page(table, fmt) or ""):
+                for text in (render(table, fmt).text, page(table, fmt, True) or ""):
                     assert not any(c in text for c in "\x1b\x07\x9b\x85\u202e\u200b\r"), (fmt, name)
                     assert fmt not in ("html", "md") or "<script>" not in text
     finally:
@@ -191,6 +191,9 @@ def test_the_command_prints_a_page_or_a_table(db: Database, tmp_path: Path) -> N
     make_project(db, users=4)
     work(db.path, planned(db))
     code, out, err = ran("passport", "-p", "films", "rules", "--db", db.path)
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) <= 24
+    code, out, err = ran("passport", "-p", "films", "rules", "--all", "--db", db.path)
     assert (code, err) == (0, "")
     for part in ("Judge", "Agreement with people", "Position", "Adversarial pairs", "Self-consistency", "Failures",
                  "Preferences", "Price and latency"):  # fmt: skip

@@ -6,7 +6,6 @@ import json
 import random
 import time
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +100,6 @@ def test_a_batch_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path
     assert intact(db)
 
 
-def test_the_body_is_the_one_that_a_live_run_sends(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=3)
-    log = tmp_path / "asked.jsonl"
-    with start("openai_api", "--log", log) as server:
-        run = planned(db, server_judge(server.url), "pairwise")
-        export_calls(db, run, tmp_path / "calls.jsonl")
-        work(db.path, run)
-    asked = {json.loads(line)["sha256"] for line in log.read_text().splitlines()}
-    bodies = [
-        line.partition(b'"body":')[2][:-1] for line in (tmp_path / "calls.jsonl").read_bytes().splitlines()
-    ]
-    assert {sha256(body).hexdigest() for body in bodies} == asked
-
-
 def test_names_are_kept_while_a_call_waits_and_new_after_its_answer(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
@@ -123,7 +108,7 @@ def test_names_are_kept_while_a_call_waits_and_new_after_its_answer(
     first = exported(db, run, tmp_path / "a.jsonl")
     assert exported(db, run, tmp_path / "b.jsonl") == first
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    bad = written(tmp_path / "bad.jsonl", [says(first[0], "I would rather not say.")])
+    bad = written(tmp_path / "bad.jsonl", [result(first[0], {"error": {"message": "no"}}, 400)])
     assert import_results(db, run, [bad]).failed == 1
     assert [line["custom_id"] for line in exported(db, run, tmp_path / "c.jsonl")] == [
         line["custom_id"] for line in first[1:]
@@ -195,13 +180,13 @@ def test_errors_fail_their_calls_but_not_where_the_server_did_not_get_to_them(
         result(lines[8], "a web page"),
     ]
     tally = import_results(db, run, [written(tmp_path / "errors.jsonl", errors)])
-    assert (tally.again, tally.failed, tally.done) == (3, 6, 0)
+    assert (tally.again, tally.failed, tally.done) == (4, 5, 0)
     by_name = {row[0]: row[1] for row in db.rows("SELECT custom_id, call_id FROM batch_calls")}
     stored = {c["id"]: c for c in calls(db, run)}
     state = [stored[by_name[line["custom_id"]]] for line in lines]
-    assert [c["state"] for c in state[:9]] == ["planned"] * 3 + ["failed"] * 6
+    assert [c["state"] for c in state[:9]] == ["planned"] * 3 + ["failed"] * 4 + ["planned", "failed"]
     assert [c["error_kind"] for c in state[3:9]] == [
-        "bad_request", "bad_request", "refused", "refusal", "bad_reply", "bad_body",
+        "bad_request", "bad_request", "refused", "refusal", None, "bad_body",
     ]  # fmt: skip
     assert "says vLLM" in state[4]["error"]
     assert state[7]["reply"] == "What a fine list."
@@ -246,16 +231,6 @@ def test_broken_and_strange_lines_are_located_and_nothing_else_is_lost(
     assert any("somebody-else" in note for note in tally.notes)
 
 
-def test_results_of_another_database_touch_nothing(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=2)
-    run, other = planned(db, server_judge(server.url)), planned(db, server_judge(server.url), rater="other")
-    results = answered(server.url, exported(db, other, tmp_path / "other.jsonl"))
-    tally = import_results(db, run, [written(tmp_path / "r.jsonl", results)])
-    assert (tally.unknown, tally.done) == (len(results), 0)
-
-
 def test_stored_replies_are_taken_and_not_exported(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
@@ -296,18 +271,6 @@ def test_a_file_too_large_is_cut_into_numbered_parts(
     assert {p.name for p in tmp_path.glob("*.part*")} == set()
 
 
-def test_names_are_stored_before_the_file_is_written(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=3)
-    run = planned(db, server_judge(server.url))
-    with pytest.raises(RunError, match="cannot be written"):
-        export_calls(db, run, tmp_path / "no such folder" / "calls.jsonl")
-    names = [row[0] for row in db.rows("SELECT custom_id FROM batch_calls ORDER BY call_id")]
-    assert len(names) == len(calls(db, run))
-    assert [line["custom_id"] for line in exported(db, run, tmp_path / "calls.jsonl")] == names
-
-
 def test_parameters_that_the_server_refused_before_are_left_out(db: Database, tmp_path: Path) -> None:
     make_project(db, users=4)
     with start("openai_api", "--refuse", "temperature") as server:
@@ -345,11 +308,43 @@ def test_hostile_text_goes_out_and_comes_back(
     make_project(db, users=2)
     run = planned(db, server_judge(server.url), "pairwise")
     lines = exported(db, run, tmp_path / "calls.jsonl")
-    said = [says(line, hostile_strings[n % len(hostile_strings)]) for n, line in enumerate(lines)]
-    tally = import_results(db, run, [written(tmp_path / "r.jsonl", said)])
-    assert tally.failed + tally.done == len(lines)
+    for _ in range(2):
+        said = [says(line, hostile_strings[n % len(hostile_strings)]) for n, line in enumerate(lines)]
+        tally = import_results(db, run, [written(tmp_path / "r.jsonl", said)])
+        assert tally.failed + tally.done + tally.again == len(lines)
+        lines = exported(db, run, tmp_path / "calls.jsonl")
     assert run_progress(db, run).outstanding == 0
     assert intact(db)
+
+
+def test_an_answer_of_no_use_is_asked_once_more_in_the_next_batch_as_in_a_live_run(
+    db: Database, tmp_path: Path, server: ServerProcess
+) -> None:
+    """The fault of a bad reply is named, a reply that was cut gets a larger cap; each once, in any number of imports."""
+    make_project(db, users=2)
+    run = planned(db, server_judge(server.url))
+    lines = exported(db, run, tmp_path / "calls.jsonl")
+    cut = says(lines[1], "It is a good match because")
+    cut["response"]["body"]["choices"][0]["finish_reason"] = "length"
+    bad = written(tmp_path / "r.jsonl", [says(lines[0], "Who knows?"), cut, says(lines[2], "Hm.")])
+    assert import_results(db, run, [bad, bad]).again == 3
+    assert import_results(db, run, [bad]).already == 3
+    again = exported(db, run, tmp_path / "again.jsonl")
+    first, second = again[:2]
+    assert [m["content"] for m in first["body"]["messages"]][-2] == "Who knows?"
+    assert "cannot be used" in first["body"]["messages"][-1]["content"]
+    assert second["body"]["messages"] == lines[1]["body"]["messages"]
+    caps = [
+        next(body[name] for name in body if name.startswith("max_"))
+        for body in (lines[1]["body"], second["body"])
+    ]
+    assert caps[1] == 4 * caps[0]
+    good = answered(server.url, again[:2])
+    tally = import_results(db, run, [written(tmp_path / "s.jsonl", [*good, says(again[2], "Hm.")])])
+    assert (tally.done, tally.failed, tally.reasons) == (2, 1, {"bad_reply": 1})
+    assert [(c["state"], c["attempts"], c["parsed_by"]) for c in calls(db, run)[:3]] == [
+        ("done", 2, "reask"), ("done", 2, "schema"), ("failed", 2, None),
+    ]  # fmt: skip
 
 
 def test_killed_in_the_middle_of_an_import_the_next_one_brings_the_rest(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.start import (
     change_concurrency,
     higher,
@@ -65,22 +61,6 @@ def test_raised_and_lowered_while_a_process_works(db: Database, openai_server: S
     assert run_row(db, run)["concurrency"] == 16
 
 
-def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, openai_server: ServerProcess) -> None:
-    make_project(db, users=12)
-    allow(openai_server)
-    run = planned(db, server_judge(openai_server.url), concurrency=24, use_cache=False)
-    change_concurrency(db, run, 1)
-    seen: list[int] = []
-
-    def raise_it(progress: object) -> None:
-        if not seen:
-            change_concurrency(db, run, 1024)
-            seen.append(1)
-
-    assert work(db.path, run, raise_it).done == 24
-    assert {c["attempts"] for c in calls(db, run)} == {1}
-
-
 def test_the_new_limit_is_kept_when_the_run_is_resumed(db: Database, openai_server: ServerProcess) -> None:
     make_project(db, users=20)
     run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
@@ -108,20 +88,6 @@ def test_the_concurrency_is_the_one_requested_last_or_planned_or_the_judges_own(
     assert step_concurrency(db, run, up=False) == 1
     change_concurrency(db, run, 1024)
     assert step_concurrency(db, run, up=True) == 1024
-
-
-def test_numbers_that_no_run_can_work_with_are_refused(db: Database) -> None:
-    make_project(db)
-    run = planned(db)
-    for number in (0, -1, 1025):
-        with pytest.raises(UsageError, match="calls at once"):
-            change_concurrency(db, run, number)
-    with pytest.raises(NotFoundError):
-        change_concurrency(db, run + 1, 2)
-    assert ran("runs", "concurrency", run, 0, "--db", db.path)[0] == 2
-    code, _, err = ran("runs", "concurrency", run + 1, 2, "--db", db.path)
-    assert code != 0
-    assert f"no run {run + 1}" in err
 
 
 def test_concurrency_goes_up_and_down_by_the_same_steps() -> None:

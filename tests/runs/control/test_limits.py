@@ -14,13 +14,11 @@ import pytest
 from recjudge_tui.domain.calls import Message, Request, Sampling
 from recjudge_tui.runs import limits as limits_module
 from recjudge_tui.runs.limits import (
-    GRACE_S,
     LONGEST_WAIT_S,
     Budget,
     BudgetLimitError,
     CallLimits,
     RateLimit,
-    RunStopError,
 )
 from recjudge_tui.runs.prices import Price
 from tests.support.virtual_time import played
@@ -100,100 +98,6 @@ def test_no_minute_holds_more_than_its_limit_however_takers_come(clock: Clock, p
     assert all(b - a >= 60 / per_minute - 1e-6 for a, b in pairwise(due))
 
 
-def test_a_large_request_waits_for_its_whole_amount_and_delays_later_ones(clock: Clock) -> None:
-    bucket = RateLimit(60)
-    assert bucket.take(1) == 0
-    assert bucket.take(10) == pytest.approx(10)
-    assert bucket.take(1) == pytest.approx(11)
-    clock.go(3600)
-    assert bucket.take(1) == 0, "nothing is owed any more"
-    assert bucket.take(1) == pytest.approx(1), "and nothing was saved up"
-    assert bucket.take(150) == pytest.approx(151), "more than a minute's worth"
-
-
-def test_tokens_a_minute_count_prompt_schema_and_a_part_of_the_reply() -> None:
-    times: Times = []
-
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        for n in range(4):
-            await passing(gate, n, times, request(words=60, max_tokens=400))
-
-    # 300 characters are 101 tokens at most, {} is 1, and 100 for the reply: about 202 of 1,000 a second
-    in_gate(scene, tokens=RateLimit(60_000), requests=RateLimit(60_000))
-    assert [t - times[0][1] for _, t in times] == pytest.approx([0.0, 0.2, 0.4, 0.6], abs=0.01)
-
-
-@pytest.mark.parametrize("why", ["requests", "pause", "budget"])
-def test_a_stop_interrupts_every_wait(why: str) -> None:
-    async def scene(gate: CallLimits, stopping: asyncio.Event) -> None:
-        if why == "pause":
-            gate.pause(3600)
-        else:
-            reserved = await gate.enter(request())
-        waiting = asyncio.create_task(gate.enter(request()))
-        began = asyncio.get_running_loop().time()
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
-        stopping.set()
-        if why == "budget":
-            gate.leave(reserved, 0.0)  # a wait for money ends with the calls in flight, as the stop does
-        with pytest.raises(RunStopError):
-            await waiting
-        assert asyncio.get_running_loop().time() - began < 0.1
-
-    in_gate(
-        scene,
-        requests=RateLimit(0.01) if why == "requests" else None,
-        budget=Budget(25.0, Price("test", {"input": 0.0, "output": 1e6}), 0.0) if why == "budget" else None,
-    )
-
-
-def test_a_wait_of_zero_ends_at_once_unless_the_run_stops() -> None:
-    async def scene(gate: CallLimits, stopping: asyncio.Event) -> None:
-        stopping.set()
-        assert await gate.enter(request()) == 0.0
-        with pytest.raises(RunStopError):
-            await gate.sleep(0)
-
-    in_gate(scene)
-
-
-def test_a_pause_stops_all_calls_and_its_end_respects_the_limit() -> None:
-    times: Times = []
-
-    began: list[float] = []
-
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        began.append(asyncio.get_running_loop().time())
-        gate.pause(0.3)
-        gate.pause(0.1)  # a shorter one does not cut it short
-        waiting = [asyncio.create_task(passing(gate, n, times)) for n in range(10)]
-        await asyncio.sleep(0.25)
-        assert not times
-        await asyncio.gather(*waiting)
-
-    in_gate(scene, requests=RateLimit(3000))
-    moments = [t - began[0] for _, t in times]
-    assert moments == pytest.approx([0.3 + 0.02 * n for n in range(10)])
-
-
-def test_calls_queue_again_after_a_pause_that_begins_meanwhile() -> None:
-    times: Times = []
-
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        waiting = [asyncio.create_task(passing(gate, n, times)) for n in range(6)]
-        await asyncio.sleep(0.12)
-        gate.pause(0.4)
-        await asyncio.gather(*waiting)
-
-    in_gate(scene, requests=RateLimit(1200))
-    moments = [t for _, t in times]
-    early = [t for t in moments if t < moments[0] + 0.3]
-    late = [t for t in moments if t >= moments[0] + 0.3]
-    assert (len(early), len(late)) == (3, 3)
-    assert [b - a for a, b in pairwise(late)] == pytest.approx([0.05, 0.05]), "not all at once"
-
-
 def test_backoff_grows_is_bounded_and_jitters() -> None:
     gate = CallLimits(asyncio.Event(), rng=random.Random(2))
     draws = [[gate.backoff(n) for _ in range(300)] for n in range(1, 12)]
@@ -205,36 +109,6 @@ def test_backoff_grows_is_bounded_and_jitters() -> None:
     assert all(min(d) >= 0.1 * max(d) * 0.9 for d in draws)
     assert len(set(draws[0])) == 300
     assert gate.backoff(100_000) <= LONGEST_WAIT_S
-
-
-def test_failures_just_after_waking_do_not_count(clock: Clock) -> None:
-    gate = CallLimits(asyncio.Event())
-    clock.go(0.5)
-    assert not gate.was_asleep()
-    clock.go(0.5, wall=8 * 3600)  # the machine slept: the monotonic clock did not see it
-    assert gate.was_asleep()
-    for _ in range(int(GRACE_S) - 1):
-        clock.go(1)
-        assert gate.was_asleep()
-    clock.go(2)
-    assert not gate.was_asleep()
-
-
-def test_failures_just_after_the_process_was_stopped_do_not_count(clock: Clock) -> None:
-    gate = CallLimits(asyncio.Event())
-    clock.go(30)
-    assert gate.was_asleep()
-
-
-def test_a_clock_that_jumps_back_does_not_count_as_sleep(clock: Clock) -> None:
-    gate = CallLimits(asyncio.Event(), requests=RateLimit(60))
-    gate.pause(2)
-    clock.go(0.5, wall=-86_400)
-    gate.check_for_sleep()
-    assert not gate.was_asleep()
-    assert gate.until - clock.now == pytest.approx(1.5)
-    clock.go(0.5, wall=86_400.5)  # and forward again, by a time server: taken for a sleep, which harms nobody
-    assert gate.was_asleep()
 
 
 PRICE = Price("a dollar for every token of the reply", {"input": 0.0, "output": 1e6})
@@ -267,20 +141,6 @@ def test_a_budget_allows_only_calls_whose_highest_cost_it_covers() -> None:
     in_gate(scene, budget=budget_of(100))
 
 
-def test_money_set_aside_in_uneven_parts_does_not_leave_dust_that_is_waited_for() -> None:
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        budget = gate.budget
-        assert budget
-        parts = [await budget.reserve(0, n, gate.stopping) for n in (1, 2)]
-        for part in parts:
-            gate.leave(part, 0.0)
-        budget.spent = budget.limit
-        with pytest.raises(BudgetLimitError):
-            await budget.reserve(0, 1, gate.stopping)
-
-    in_gate(scene, budget=Budget(1.0, Price("0.1 a token", {"input": 0.0, "output": 1e5}), 0.0))
-
-
 def test_replies_dearer_than_reserved_teach_the_budget() -> None:
     async def scene(gate: CallLimits, _: asyncio.Event) -> None:
         for spent in (30, 60):
@@ -296,66 +156,3 @@ def test_replies_dearer_than_reserved_teach_the_budget() -> None:
             await second
 
     in_gate(scene, budget=budget_of(100))
-
-
-def test_calls_without_cost_need_no_budget() -> None:
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        for _n in range(50):
-            assert await gate.enter(request(max_tokens=10_000)) == 0
-
-    in_gate(scene, budget=Budget(0.01, Price("local", {"input": 0.0, "output": 0.0}), 0.0))
-
-
-def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
-    async def go() -> list[int]:
-        gate, seen = CallLimits(asyncio.Event()), []
-        first, second = await gate.enter(request()), await gate.enter(request())
-        gate.allow(1)
-        third = asyncio.create_task(gate.enter(request()))
-        await asyncio.sleep(0.01)
-        seen.append(int(third.done()))
-        gate.leave(first, 0.0)
-        await asyncio.sleep(0.01)
-        seen.append(int(third.done()))
-        gate.leave(second, 0.0)
-        await third
-        seen.append(gate.in_flight)
-        fourth = asyncio.create_task(gate.enter(request()))
-        await asyncio.sleep(0.01)
-        seen.append(int(fourth.done()))
-        gate.allow(2)
-        await fourth
-        seen.append(gate.in_flight)
-        return seen
-
-    assert played(go()) == [0, 0, 1, 0, 2]
-
-
-def test_a_waiting_call_is_not_sent_once_the_run_is_to_stop() -> None:
-    async def go() -> int:
-        stopping = asyncio.Event()
-        gate = CallLimits(stopping)
-        gate.allow(1)
-        held = await gate.enter(request())
-        waiting = asyncio.create_task(gate.enter(request()))
-        await asyncio.sleep(0.01)
-        stopping.set()
-        gate.leave(held, 0.0)
-        with pytest.raises(RunStopError):
-            await waiting
-        return gate.in_flight
-
-    assert played(go()) == 0
-
-
-def test_a_call_without_a_reservation_frees_its_place() -> None:
-    async def go() -> int:
-        gate = CallLimits(
-            asyncio.Event(), budget=Budget(1.0, Price("test", {"input": 1e6, "output": 1e6}), 1.0), at_once=1
-        )
-        for _ in range(2):
-            with pytest.raises(BudgetLimitError):
-                await gate.enter(request())
-        return gate.in_flight
-
-    assert played(go()) == 0

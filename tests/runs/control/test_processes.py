@@ -14,11 +14,11 @@ import pytest
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import LeaseLostError, RunError
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active, stop_and_wait
+from recjudge_tui.runs.lease import SILENT_FOR_S, acquire, is_active
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
-from recjudge_tui.store.runs import run_progress, run_row, set_wanted, take_lease
+from recjudge_tui.store.runs import run_progress, run_row, take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import (
@@ -85,31 +85,6 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(db: Database) -> None
     assert work(db.path, run).state == "done"
 
 
-def test_what_a_dead_process_worked_counts_until_it_was_last_heard_of(db: Database) -> None:
-    make_project(db)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-
-    def died_after(seconds: float, rater: str) -> int:
-        run = planned(db, rater=rater)
-        assert take_lease(db, run, mark(socket.gethostname(), dead.pid), None)
-        begun = datetime.now(timezone.utc) - timedelta(days=1)
-        db.execute(
-            "UPDATE runs SET attempt_started_at = ?, heartbeat_at = ?, seconds = 5 WHERE id = ?",
-            (begun.isoformat(), (begun + timedelta(seconds=seconds)).isoformat(), run),
-        )
-        return run
-
-    resumed, stopped = died_after(30, "one"), died_after(40, "two")
-    assert work(db.path, resumed).state == "done"
-    assert 35 <= run_row(db, resumed)["seconds"] < 45
-    assert run_row(db, resumed)["attempt_started_at"] > run_row(db, stopped)["attempt_started_at"]
-    stop_and_wait(db, stopped, "stop")
-    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
-    stop_and_wait(db, stopped, "stop")
-    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
-
-
 def test_a_new_process_with_the_number_of_a_dead_one_is_recognised(db: Database) -> None:
     make_project(db)
     run = planned(db)
@@ -131,15 +106,6 @@ def test_another_machines_lease_is_taken_over_only_after_silence(db: Database) -
         acquire(db, run)
     last_heard(SILENT_FOR_S + 5)
     assert acquire(db, run)
-
-
-def test_one_of_two_processes_gets_a_dead_lease(db: Database) -> None:
-    make_project(db)
-    run = planned(db)
-    assert take_lease(db, run, "first", None)
-    assert not take_lease(db, run, "second", None)
-    assert take_lease(db, run, "third", "first")
-    assert not take_lease(db, run, "second", "first")
 
 
 def test_an_engine_ends_without_writing_when_its_run_is_taken_over(
@@ -210,18 +176,6 @@ def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
 
 
-def test_a_closed_terminal_does_not_end_a_run_in_the_foreground(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    run = slow_run(db, openai_server, users=30)
-    process = command("runs", "resume", run, "--db", db.path)
-    wait_until(lambda: some_done(db, run))
-    process.send_signal(signal.SIGHUP)
-    allow(openai_server)
-    out, _ = process.communicate(timeout=HANG_S)
-    assert (process.returncode, out.startswith(f"run {run} done: 60 done")) == (0, True)
-
-
 def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server: ServerProcess) -> None:
     run = slow_run(db, openai_server, users=40)
     ours, theirs = os.openpty()
@@ -235,30 +189,6 @@ def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server:
     out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out[:21]) == (0, f"run {run} done: 80 done, ")
     assert run_progress(db, run).state == "done"
-
-
-def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
-    db: Database, openai_server: ServerProcess
-) -> None:
-    run = slow_run(db, openai_server, users=40)
-    own_pace = (
-        "import sys, recjudge_tui.cli.output as progress; progress.FIRST_S = 0.1\n"
-        "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", own_pace, "runs", "resume", str(run), "--db", str(db.path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout
-    assert process.stderr
-    assert b"/80 calls, 0 failed" in process.stderr.readline()
-    process.stderr.close()
-    allow(openai_server)
-    out = process.stdout.read()
-    process.stdout.close()
-    assert (process.wait(timeout=HANG_S), out[:21]) == (0, f"run {run} done: 80 done, ".encode())
 
 
 @pytest.mark.parametrize("how", ["exits", "is killed"])
@@ -295,14 +225,6 @@ def test_a_detached_run_that_cannot_start_says_why(db: Database) -> None:
     assert run_progress(db, run).outstanding == 8
 
 
-def test_a_refused_detached_run_shows_the_error_of_its_process(db: Database) -> None:
-    make_project(db)
-    run = planned(db)
-    acquire(db, run)
-    with pytest.raises(RunError, match=f"did not start.*run {run} is already running"):
-        start_detached(db, run)
-
-
 @pytest.mark.parametrize(("how", "state"), [("pause", "paused"), ("stop", "stopped")])
 def test_stop_and_pause_reach_a_run_through_the_database(
     db: Database, openai_server: ServerProcess, how: str, state: str
@@ -320,20 +242,6 @@ def test_stop_and_pause_reach_a_run_through_the_database(
     assert (stands.state, stands.outstanding) == (state, 120 - 8 - 4)
     assert ran("runs", "resume", run, "--db", db.path)[0] == 0
     assert len(verdicts(db, run)) == 120
-
-
-def test_a_run_that_waits_for_its_server_does_not_wait_to_the_end_before_it_stops(db: Database) -> None:
-    """The server wants an hour, and whatever would come after it is answered."""
-    make_project(db, users=4)
-
-    def stop(progress: Progress) -> None:
-        if progress.waiting_s:
-            set_wanted(db, run, "stop")
-
-    with start("openai_api", "--faults", "429:1", "--fault-attempts", 99, "--retry-after", 3600) as server:
-        run = planned(db, server_judge(server.url), concurrency=4, use_cache=False)
-        ended = work(db.path, run, stop)
-    assert (ended.state, ended.outstanding, ended.failed) == ("stopped", 8, 0)
 
 
 def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, openai_server: ServerProcess) -> None:

@@ -77,13 +77,6 @@ def test_one_failed_repeat_leaves_no_vote(said: str) -> None:
     assert voted(PAIR, "overall", pair(*said)) is None
 
 
-def test_a_single_answer_is_taken_as_it_is() -> None:
-    (only,) = pair("a")
-    assert voted(PAIR, "overall", [only]) is only
-    (sure,) = pair("b", confidence=0.9)
-    assert voted(PAIR, "overall", [sure]) is sure
-
-
 def test_the_server_s_own_probabilities_count_with_the_dissent() -> None:
     unanimous = voted(PAIR, "overall", pair("a", "a", "a", confidence=0.9))
     divided = voted(PAIR, "overall", [*pair("a", "a", confidence=0.9), *pair("b", confidence=0.99)])
@@ -122,8 +115,3 @@ def test_each_order_votes_and_the_protocol_s_rule_decides(
     (verdict,) = verdicts_of(adjudicate, PAIR, case(**orders))
     assert (verdict.state, verdict.value, verdict.rule) == (state, value, rule)
     assert verdict.order_consistent == consistent
-
-
-def test_the_verdict_has_the_lower_confidence_of_the_two_orders() -> None:
-    (verdict,) = verdicts_of(adjudicate, PAIR, case(ab="aaa", ba="aab"))
-    assert verdict.confidence == pytest.approx(2 / 3)

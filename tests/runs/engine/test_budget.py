@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.limits import most_tokens
@@ -19,7 +18,6 @@ from recjudge_tui.store.runs import run_row
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
 from tests.support.servers.counts import request_count
-from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 
 AWAY = JudgeSpec(spec="openai:nobody-knows", base_urls=("https://models.example/v1",))
@@ -82,16 +80,6 @@ def test_a_stopped_run_stops_at_once_again_and_goes_on_with_more(db: Database, p
     assert json.loads(run_row(db, run)["settings"])["budget_usd"] == 400
 
 
-def test_retry_takes_a_new_budget_too(db: Database, priced: Path) -> None:
-    make_project(db, users=2)
-    with start("openai_api", "--faults", "refusal:1") as server:
-        run = planned(db, server_judge(server.url), budget_usd=100.0)
-        assert work(db.path, run).failed == 4
-        words = ("runs", "retry", run, "--budget", 0.01, "--db", db.path)
-        code, _, err = ran(*words, env={"RECJUDGE_CONFIG": str(priced)})
-    assert (code, "The budget of $0.010 would be exceeded" in err) == (130, True)
-
-
 def test_a_budget_without_a_price_is_refused_and_leaves_nothing(db: Database) -> None:
     make_project(db)
     with pytest.raises(RunError, match="a budget needs the price"):
@@ -110,24 +98,6 @@ def test_what_is_free_or_no_model_runs_under_any_budget(db: Database, openai_ser
     for judge in (server_judge(openai_server.url), RULES):
         ended = work(db.path, planned(db, judge, budget_usd=0.01))
         assert (ended.state, ended.cost_usd) == ("done", 0)
-
-
-def test_a_running_process_keeps_its_budget(db: Database, priced: Path) -> None:
-    make_project(db)
-    tried: list[RunError] = []
-    with start("openai_api") as server:
-        hold(server, 1)
-        run = planned(db, server_judge(server.url), budget_usd=100.0, concurrency=1)
-
-        def change(_: Progress) -> None:
-            if not tried:
-                with pytest.raises(RunError, match="already running") as caught:
-                    change_settings(db, run, budget_usd=1.0)
-                tried.append(caught.value)
-            allow(server)
-
-        assert work(db.path, run, change).state == "done"
-    assert tried
 
 
 def test_attempts_that_nobody_bills_cost_nothing(

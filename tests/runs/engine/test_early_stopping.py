@@ -11,20 +11,15 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.early_stopping import (
     run_stopping_status,
-    saved_line,
-    stop_lines,
 )
 from recjudge_tui.runs.batch import export_calls
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_progress, run_row
-from recjudge_tui.store.runs import set_wanted as ask_to
-from recjudge_tui.store.schema import connect
+from recjudge_tui.store.runs import reset_failed, run_row
 from tests.support.kills import asked, kill_at_random
 from tests.support.requests import sent_request
 from tests.support.runs import (
@@ -104,16 +99,6 @@ def test_a_strong_difference_stops_early_and_says_so(db: Database, tmp_path: Pat
     assert value == pytest.approx(mean, abs=0.0005)
 
 
-def test_random_verdicts_are_not_separable(db: Database) -> None:
-    make_project(db, users=150)
-    for protocol in ("pairwise", "pointwise"):
-        run = planned(db, RANDOM, protocol, until="decided", limit=120, rater=protocol)
-        ended = work(db.path, run)
-        assert (ended.state, ended.outstanding) == ("done", 0)
-        assert error(db, run).startswith("not decided after all 120 users: ")
-        assert saved_line(ended, plan(db, RANDOM, dry_run=True).estimate) == ""
-
-
 def test_a_margin_ends_what_is_even(db: Database) -> None:
     make_project(db, users=150)
     run = planned(db, RANDOM, "pairwise", until="decided", margin=0.3)
@@ -122,26 +107,6 @@ def test_a_margin_ends_what_is_even(db: Database) -> None:
     assert "als against pop narrow enough, win rate" in error(db, run)
     assert low < 0.5 < high <= low + 0.3 + 1e-9
     assert ended.outstanding > 100
-
-
-def test_single_lists_are_compared_by_their_best_label(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=120)
-    rng = random.Random(6)
-    said = {
-        (f"u{n:02d}", system): rng.choices(["Good", "Partial", "Poor"], weights)[0]
-        for n in range(120)
-        for system, weights in (("als", (1, 6, 3)), ("pop", (6, 3, 1)))
-    }
-    run = replayed(db, tmp_path / "r.jsonl", "pointwise", lambda user, system: said[user, system])
-    work(db.path, run)
-    found = re.fullmatch(
-        r"decided after (\d+) of 120 users: pop above als, share of Good higher by (.*) \[(.*), (.*)\]",
-        error(db, run),
-    )
-    assert found, error(db, run)
-    value, low, high = map(float, found.groups()[1:])
-    assert 0 <= low < value < high <= 1
-    assert int(found[1]) < 60
 
 
 def test_several_systems_go_on_until_every_pair_is_decided(db: Database, tmp_path: Path) -> None:
@@ -250,69 +215,6 @@ def test_killed_and_resumed_it_decides_the_same_and_asks_nothing_twice(db: Datab
     assert intact(db)
 
 
-def test_stopped_by_hand_it_goes_on_to_the_same_end(db: Database) -> None:
-    make_project(db, users=150)
-    wish = {"until": "decided", "margin": 0.25, "use_cache": False}
-    with start("openai_api", "--delay-ms", 60) as server:
-        whole = planned(db, server_judge(server.url), "pairwise", concurrency=8, **wish)
-        work(db.path, whole)
-        run = planned(db, server_judge(server.url), "pairwise", concurrency=2, **wish)
-        before = run_stopping_status(db, run_row(db, run))
-        assert before is not None
-        assert (before.users, before.decided, before.compared[0].value) == (0, False, None)
-        assert "unknown" in stop_lines(db, run)[0]
-
-        def stop(_: Progress) -> None:
-            with connect(db.path) as mine:
-                ask_to(mine, run, "stop")
-
-        assert work(db.path, run, stop).state == "stopped"
-        between = run_stopping_status(db, run_row(db, run))
-        assert between is not None
-        assert (0 < between.users < 150, between.decided) == (True, False)
-        assert stop_lines(db, run)[0].startswith(f"not decided after {between.users} of 150 users")
-        assert work(db.path, run).state == "done"
-    assert error(db, run) == error(db, whole)
-
-
-@pytest.mark.parametrize("asked_for", [{"aspects": "single"}, {"profile": "llm"}, {"repeats": 3}])
-def test_a_user_counts_when_all_calls_of_the_user_have_ended(
-    db: Database, asked_for: dict[str, object]
-) -> None:
-    """Aspects one by one, profiles written first, repeats: what is decided is the final verdict."""
-    make_project(db, users=60)
-    with start("openai_api", "--by-seed") as server:
-        run = planned(db, server_judge(server.url), "arena", until="decided", margin=0.5, **asked_for)
-        ended = work(db.path, run)
-    stands = run_stopping_status(db, run_row(db, run))
-    assert stands is not None
-    assert (ended.state, ended.failed, stands.decided) == ("done", 0, True)
-    assert 0 < stands.users < 60
-    counted = users_in_order(db, run)[: stands.users]
-    final = [v[6] for v in verdicts(db, run) if v[4] == "overall" and v[1] in counted]
-    assert len(final) == stands.users
-    assert stands.compared[0].value == pytest.approx(sum((1 + value) / 2 for value in final) / len(final))
-
-
-def test_money_saved_is_the_estimates_share(db: Database, tmp_path: Path) -> None:
-    (tmp_path / "config").mkdir()
-    prices = '["openai:hash-judge"]\ninput = 100.0\noutput = 1000.0\n'
-    (tmp_path / "config" / "prices.toml").write_text(prices, encoding="utf-8")
-    make_project(db, users=100)
-    with start("openai_api") as server:
-        made = plan(db, server_judge(server.url), "pairwise", until="decided", margin=0.4)
-        assert made.run_id is not None
-        ended = work(db.path, made.run_id)
-    low, high = made.estimate.cost_usd_low, made.estimate.cost_usd_high
-    assert low is not None
-    assert high is not None
-    share = ended.outstanding / 200
-    assert saved_line(run_progress(db, made.run_id), made.estimate) == (
-        f"saved {ended.outstanding} of 200 calls ({share:.0%}), by the estimate"
-        f" ${low * share:,.2f} to ${high * share:,.2f}"
-    )
-
-
 def test_what_cannot_be_decided_is_refused(db: Database, tmp_path: Path) -> None:
     make_project(db, users=3)
     for protocol in ("explanation", "absolute"):
@@ -329,15 +231,3 @@ def test_what_cannot_be_decided_is_refused(db: Database, tmp_path: Path) -> None
         export_calls(db, run, tmp_path / "out.jsonl")
     assert run_row(db, run)["state"] == "planned"
     assert settings_for("pairwise", until=None).until == ""
-
-
-def test_from_the_command_line(db: Database) -> None:
-    make_project(db, users=80)
-    words = ("run", "pairwise", "-p", "films", "--judge", "random", "--db", db.path)
-    code, out, err = ran(*words, "--until", "decided", "--margin", 0.35)
-    assert (code, out.startswith("run 1 done: ")) == (0, True)
-    assert "the run stops as soon as the comparison is decided" in err
-    assert re.search(r"decided after \d+ of 80 users: als against pop narrow enough, win rate", err)
-    assert re.search(r"saved \d+ of 160 calls", err)
-    code, _, err = ran(*words, "--margin", 0.35)
-    assert (code, "--until decided" in err) == (2, True)

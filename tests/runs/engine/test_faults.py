@@ -19,7 +19,7 @@ from recjudge_tui.judges.http import UnreachableError
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import MAX_ATTEMPTS, Failures
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.limits import CallLimits, RunStopError
+from recjudge_tui.runs.limits import CallLimits
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
@@ -27,7 +27,6 @@ from tests.support.runs import calls, intact, make_project, planned, server_judg
 from tests.support.servers.counts import stats
 from tests.support.servers.gate import hold
 from tests.support.servers.process import ServerProcess, start
-from tests.support.virtual_time import played
 from tests.support.waiting import HANG_S
 
 PASSING = ("429", "500", "503", "529", "reset", "hang", "cut", "html", "empty_choices")
@@ -335,15 +334,6 @@ def test_how_long_each_kind_is_tried(clock: Clock) -> None:
     assert attempts_until_the_end(failures(), UnreachableError("no"), clock, 2) == 120 / 2 + 1
 
 
-def test_an_outage_counts_from_its_beginning_for_the_calls_that_come_later(clock: Clock) -> None:
-    gate = CallLimits(asyncio.Event())
-    gate.trouble()
-    clock.now += 3600
-    assert attempts_until_the_end(Failures(gate), error("overloaded"), clock, 1) == 5
-    gate.note_answer()
-    assert attempts_until_the_end(Failures(gate), error("overloaded"), clock, 3) > 1000
-
-
 def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: Clock) -> None:
     met = failures()
     ends = []
@@ -353,31 +343,3 @@ def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: 
         clock.now += 1
         met.limits.note_answer()  # another call's answer
     assert ends == [False] * 5 + [True]
-
-
-def test_failures_after_waking_do_not_count(clock: Clock) -> None:
-    met = failures()
-    clock.now += 60  # nobody looked: the process was stopped
-    for kind in ("timeout", "connection", "bad_body") * 5:
-        assert not met.end_with(error(kind))
-        clock.now += 1
-    assert attempts_until_the_end(met, error("server_error"), clock, 0.1) == 5
-
-
-def test_a_delay_of_zero_is_honoured_once_and_a_stop_ends_the_wait() -> None:
-    async def play() -> None:
-        met = failures()
-        waits = []
-        for _ in range(6):
-            met.end_with(error("rate_limit", 0.0))
-            began = asyncio.get_running_loop().time()
-            await met.wait(error("rate_limit", 0.0))
-            waits.append(asyncio.get_running_loop().time() - began)
-        assert waits[0] == 0
-        assert sum(waits[3:]) > 0.01
-        met.limits.stopping.set()
-        for what in (error("rate_limit", 0.0), error("rate_limit", 60.0), error("timeout")):
-            with pytest.raises(RunStopError):
-                await met.wait(what)
-
-    played(play())

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import sqlite3
-import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.domain.run import Wanted
-from recjudge_tui.errors import JudgeError, StoreError, UsageError
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.runs import record as recorder
+from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.batch import held_run
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.record import HeldRun
-from recjudge_tui.runs.start import change_settings
-from recjudge_tui.store.calls import CallOutcome
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_progress
-from recjudge_tui.store.runs import set_wanted as set_wish
+from recjudge_tui.store.runs import reset_failed
 from tests.support.requests import sent_request
 from tests.support.runs import (
     calls,
@@ -37,13 +26,12 @@ from tests.support.runs import (
     planned,
     server_judge,
     verdicts,
-    wait_until_wishes_are_read,
 )
 from tests.support.servers import gate
 from tests.support.servers.counts import request_count
-from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 
 def bodies(log: Path) -> list[str]:
@@ -166,108 +154,3 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
     assert set(bodies(log)) == set(body.values())
     assert verdicts(db, run) == verdicts(db, undisturbed)
     assert intact(db)
-
-
-@pytest.mark.parametrize("wish", ["pause", "stop"])
-def test_stopped_while_profiles_are_written_it_goes_on_where_it_was(db: Database, wish: Wanted) -> None:
-    make_project(db, users=12)
-    with start("openai_api") as server:
-        hold(server, 3)
-        run = planned(db, server_judge(server.url), "arena", profile="llm", concurrency=2)
-        process = command("runs", "resume", run, "--db", db.path)
-        wait_until_held(server, 2)
-        set_wish(db, run, wish)
-        wait_until_wishes_are_read(db, run)
-        allow(server)
-        process.communicate(timeout=HANG_S)
-        left = calls(db, run)
-        assert process.returncode == 130
-        assert run_progress(db, run).state == {"pause": "paused", "stop": "stopped"}[wish]
-        assert {c["state"] for c in left if c["aspect"] == PROFILE} == {"planned", "done"}
-        assert {c["state"] for c in left if c["aspect"] != PROFILE} == {"planned"}
-    with start("openai_api") as server:
-        db.execute(
-            "UPDATE runs SET judge = ? WHERE id = ?", (server_judge(server.url).model_dump_json(), run)
-        )
-        assert work(db.path, run).state == "done"
-        assert request_count(server) == sum(c["state"] == "planned" for c in left)
-    assert {v[5] for v in verdicts(db, run)} == {"ok"}
-
-
-def test_an_answer_that_cannot_be_stored_ends_the_run_while_all_wait_for_profiles(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A beat is stored as ever: nothing but the answer tells that something is wrong."""
-    real = recorder.store_outcomes
-
-    def full(
-        db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], concurrency: int | None
-    ) -> list[CallOutcome]:
-        if outcomes:
-            raise StoreError("the disk is full")
-        return real(db, run, outcomes, concurrency)
-
-    make_project(db, users=3)
-    monkeypatch.setattr(recorder, "store_outcomes", full)
-    with start("openai_api") as server:
-        run = planned(db, server_judge(server.url), "arena", profile="llm")
-        met: list[str] = []
-
-        def working() -> None:
-            with pytest.raises(StoreError) as raised:
-                work(db.path, run)
-            met.append(raised.value.title)
-
-        thread = threading.Thread(target=working, daemon=True)
-        thread.start()
-        thread.join(HANG_S)
-    assert met == ["the disk is full"]
-    assert {c["state"] for c in calls(db, run)} == {"planned"}
-
-
-def test_when_no_profile_can_be_written_the_run_stops_and_can_be_tried_again(db: Database) -> None:
-    make_project(db, users=30)
-    with start("openai_api") as server:
-        smooth = planned(db, server_judge(server.url), "arena", profile="llm", use_cache=False)
-        work(db.path, smooth)
-    with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 1) as server:
-        run = planned(db, server_judge(server.url), "arena", profile="llm", rater="b", use_cache=False)
-        with pytest.raises(JudgeError, match="25 calls in a row failed"):
-            work(db.path, run)
-        assert {c["state"] for c in calls(db, run) if c["aspect"] != PROFILE} == {"planned"}
-        assert not verdicts(db, run)
-        for _ in range(20):
-            if not reset_failed(db, run):
-                break
-            with suppress(JudgeError):
-                work(db.path, run)
-    assert run_progress(db, run).state == "done"
-    assert verdicts(db, run) == verdicts(db, smooth)
-
-
-def test_the_budget_holds_while_profiles_are_written(db: Database) -> None:
-    make_project(db, users=6)
-    config = Path(os.environ["RECJUDGE_CONFIG"])
-    config.mkdir(parents=True, exist_ok=True)
-    (config / "prices.toml").write_text('["openai:hash-judge"]\ninput = 10.0\noutput = 10.0\n')
-    with start("openai_api", "--delay-ms", 20) as server:
-        run = planned(
-            db,
-            server_judge(server.url),
-            "arena",
-            profile="llm",
-            budget_usd=0.035,
-            concurrency=1,
-            max_tokens=2048,
-        )
-        ended = work(db.path, run)
-        rows = calls(db, run)
-        assert ended.state == "stopped"
-        assert 0 < sum(c["state"] == "done" for c in rows if c["aspect"] == PROFILE) < 6
-        assert (ended.cost_usd or 0) <= 0.035
-        before = request_count(server)
-        change_settings(db, run, budget_usd=10.0)
-        ended = work(db.path, run)
-        assert (ended.state, ended.failed) == ("done", 0)
-        assert request_count(server) == len(rows)
-        assert before == sum(c["state"] == "done" for c in rows)

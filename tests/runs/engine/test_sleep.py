@@ -6,21 +6,15 @@ import os
 import signal
 import struct
 import subprocess
-import time
-from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from recjudge_tui.domain.run import Progress
-from recjudge_tui.errors import CallError
-from recjudge_tui.runs.calls import Failures
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.lease import is_active
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import lease_owner, run_progress, run_row
-from recjudge_tui.store.schema import connect
+from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.fork_server import ForkedProcess
-from tests.support.runs import calls, intact, make_project, planned, program, ran, server_judge, verdicts
+from tests.support.runs import calls, make_project, planned, program, server_judge, verdicts
 from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ROOT, ServerProcess, start
@@ -93,79 +87,3 @@ def test_calls_do_not_fail_if_the_process_is_stopped_beyond_the_deadline(
 def server_port(db: Database, run: int) -> int:
     url: str = run_row(db, run)["judge"].partition("http://127.0.0.1:")[2]
     return int(url.partition("/")[0])
-
-
-def test_a_wall_clock_that_jumps_back_loses_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heartbeats go back by a day in mid-run: another process is still refused, and the run ends as always."""
-    make_project(db, users=30)
-    refused: list[str] = []
-
-    def back(progress: Progress) -> None:
-        if not refused:
-            real = time.time
-            monkeypatch.setattr(time, "time", lambda: real() - 86_400)
-            monkeypatch.setattr("recjudge_tui.store.runs.now", yesterday)
-            refused.append(ran("runs", "resume", run, "--db", db.path)[2])
-
-    with start("openai_api", "--delay-ms", 60) as server:
-        run = planned(db, server_judge(server.url), concurrency=2)
-        ended = work(db.path, run, back)
-    assert (ended.state, ended.done, ended.failed) == ("done", 60, 0)
-    assert "is already running" in refused[0]
-    assert len(verdicts(db, run)) == 60
-    assert {c["attempts"] for c in calls(db, run)} == {1}
-
-
-def yesterday() -> str:
-    return (datetime.now(timezone.utc) - timedelta(days=1)).isoformat(timespec="milliseconds")
-
-
-@pytest.mark.parametrize("days", [-400, 400])
-def test_a_lease_on_its_own_machine_does_not_depend_on_the_clock(db: Database, days: int) -> None:
-    make_project(db, users=10)
-    seen: list[bool] = []
-
-    def look(progress: Progress) -> None:
-        if seen:
-            return
-        moment = (datetime.now(timezone.utc) + timedelta(days=days)).isoformat()
-        with connect(db.path) as other:
-            with other.transaction():
-                other.execute("UPDATE runs SET heartbeat_at = ? WHERE id = ?", (moment, run))
-            seen.append(is_active(other, run))
-            owner, _ = lease_owner(other, run)
-            assert owner
-
-    with start("openai_api", "--delay-ms", 60) as server:
-        run = planned(db, server_judge(server.url), concurrency=1)
-        assert work(db.path, run, look).done == 20
-    assert seen == [True]
-
-
-def test_a_server_that_is_held_for_a_while_costs_attempts_and_no_call(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other side sleeps: calls pass their deadline, and are answered after it wakes."""
-    make_project(db, users=20)
-    end_with = Failures.end_with
-
-    def awake(failures: Failures, error: CallError) -> bool:
-        os.kill(server.pid, signal.SIGCONT)
-        return end_with(failures, error)
-
-    monkeypatch.setattr(Failures, "end_with", awake)
-    with start("openai_api") as server:
-        hold(server, 8)
-        run = planned(db, server_judge(server.url), concurrency=4, timeout_s=1.0)
-        held: list[bool] = []
-
-        def freeze(progress: Progress) -> None:
-            if not held and progress.done == 8:
-                allow(server)
-                os.kill(server.pid, signal.SIGSTOP)
-                held.append(True)
-
-        ended = work(db.path, run, freeze)
-    assert (ended.done, ended.failed) == (40, 0)
-    assert max(c["attempts"] for c in calls(db, run)) > 1
-    assert intact(db)

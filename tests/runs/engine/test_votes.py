@@ -73,15 +73,6 @@ def test_the_cache_gives_every_repeat_its_own_reply(db: Database) -> None:
     assert {v[8] for v in verdicts(db, more)} == {"both orders, vote of 5"}
 
 
-def test_repeats_are_not_served_from_a_run_without_them(db: Database) -> None:
-    make_project(db, users=3)
-    with start("openai_api", "--by-seed") as server:
-        work(db.path, planned(db, server_judge(server.url)))
-        assert work(db.path, planned(db, server_judge(server.url), repeats=2)).cached == 0
-        # at one temperature the first repeat is the same question as the only one
-        assert work(db.path, planned(db, server_judge(server.url), repeats=2, temperature=0.0)).cached == 6
-
-
 def test_one_failed_repeat_fails_the_verdict_and_retry_mends_it(db: Database) -> None:
     make_project(db, users=8)
     with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 1) as server:

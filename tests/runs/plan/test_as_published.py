@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.protocols import PROTOCOLS
-from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import UsageError
-from recjudge_tui.prompting.trial import request_now
-from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
@@ -22,8 +17,6 @@ from recjudge_tui.store.prompts import store_prompt
 from tests.support.cases import shipped
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, load, make_project, plan_run
-
-PRESETS = [name for name, facts in PROTOCOLS.items() if facts.published]
 
 
 def published(
@@ -152,25 +145,6 @@ def test_reasoning_is_offered_with_one_aspect_and_with_all(
         assert "3 = neither agree nor disagree" in request.messages[0].content
 
 
-@pytest.mark.parametrize("protocol", PRESETS)
-def test_the_preset_is_shown_in_full_and_stored(db: Database, protocol: str) -> None:
-    explained(db)
-    more = {"baseline": "pop"} if protocol == "arena" else {}
-    dry = published(db, protocol, dry_run=True, **more)
-    preset = PROTOCOLS[protocol].published
-    assert preset is not None
-    lines = estimate_lines(dry.estimate, rater=dry.rater, prompt=dry.prompt)
-    assert set(preset.lines()) <= set(lines)
-    for name in preset.settings:
-        assert f"{name} " in preset.lines()[0]
-    made = published(db, protocol, **more)
-    row = db.rows("SELECT settings, estimate FROM runs WHERE id = ?", (made.run_id,))[0]
-    stored = RunSettings.model_validate_json(row["settings"])
-    assert stored.as_published
-    assert {name: getattr(stored, name) for name in preset.settings} == dict(preset.settings)
-    assert tuple(json.loads(row["estimate"])["published"]) == preset.lines()
-
-
 @pytest.mark.parametrize(
     ("protocol", "option"),
     [
@@ -196,16 +170,3 @@ def test_what_has_no_published_form_says_so(db: Database) -> None:
     store_prompt(db, mine)
     with pytest.raises(UsageError, match="prompt “mine” cannot be run as published"):
         published(db, "pairwise", prompt="mine")
-
-
-def test_a_preview_shows_the_form_too(db: Database) -> None:
-    make_project(db, users=2)
-    published(db, "arena", baseline="pop")
-    case = db.value("SELECT min(id) FROM cases WHERE kind = 'pair'")
-    text = request_now(db, shipped("arena-media"), case, as_published=True).messages[1].content
-    assert re.search(r"<history>\n(- Film number \d+ \(genre \d\)\n){3}</history>", text)
-    assert "newest first" in request_now(db, shipped("arena-media"), case).messages[1].content
-    with pytest.raises(UsageError, match="generic-media” cannot be run as published"):
-        request_now(
-            db, shipped("generic-media").model_copy(update={"variables": {}}), case, as_published=True
-        )

@@ -72,15 +72,6 @@ def test_six_months_before_the_users_own_last_event_are_shown(db: Database) -> N
     assert titles == ["Three", "Two"]
 
 
-def test_without_any_time_everything_is_shown_in_the_order_of_the_file_backwards(db: Database) -> None:
-    p = project(db, *(("u", f"i{n}", "", "purchase", "", "") for n in (1, 2, 3)))
-    user = user_view(read_history(db, p, "u"), SETTINGS)
-    assert user.as_of == ""
-    assert [e.item.title for e in user.history if e.item] == ["Three", "Two", "One"]
-    timed = user_view(read_history(db, p, "u"), SETTINGS.model_copy(update={"as_of": "2024-01-01"}))
-    assert len(timed.history) == 3, "what has no time is not outside the window"
-
-
 def test_thousands_of_clicks_do_not_hide_what_was_bought(db: Database) -> None:
     clicks = [
         ("u", "", f"q{n}", "search", f"2024-03-01T{n % 24:02d}:{n // 24:02d}:00Z", "") for n in range(600)
@@ -96,26 +87,6 @@ def test_thousands_of_clicks_do_not_hide_what_was_bought(db: Database) -> None:
         MAX_BROWSED,
     )
     assert user.browsed[0] == "aisle 19"
-
-
-def test_a_limit_on_the_history_leaves_the_rest_alone(db: Database) -> None:
-    p = project(
-        db,
-        *(("u", "i1", "", "purchase", f"2024-01-{n:02d}T00:00:00Z", "") for n in range(1, 9)),
-        ("u", "", "pot", "search", "2023-12-31T00:00:00Z", ""),
-    )
-    user = user_view(read_history(db, p, "u"), SETTINGS.model_copy(update={"history": 2}))
-    assert [e.timestamp[8:10] for e in user.history] == ["08", "07"]
-    assert len(user.searches) == 1
-    none = user_view(read_history(db, p, "u"), SETTINGS.model_copy(update={"history": 0}))
-    assert (none.history, is_empty(none)) == ((), False)
-
-
-def test_the_same_event_from_two_files_is_shown_once(db: Database) -> None:
-    row = ("u", "i1", "", "purchase", "2024-01-01T00:00:00Z", "")
-    p = project(db, row)
-    load(db, "events", [HEADER, row, ("u", "i2", "", "purchase", "2024-01-01T00:00:00Z", "")])
-    assert len(user_view(read_history(db, p, "u"), SETTINGS).history) == 2
 
 
 def event(category: str, brand: str = "", value: float | None = None, kind: str = "rating") -> ShownEvent:

@@ -71,13 +71,6 @@ def test_one_giant_among_small_texts_does_not_spoil_the_estimate(db: Database) -
     assert stored["longest_prompt_tokens"] == longest
 
 
-def test_a_reply_about_one_aspect_is_shorter(db: Database) -> None:
-    make_project(db, users=2)
-    judge = server_judge("http://127.0.0.1:9")
-    multi, single = (plan(db, judge, "arena", dry_run=True, aspects=a).estimate for a in ("multi", "single"))
-    assert single.tokens_out == multi.tokens_out == 4 * 700
-
-
 def answered(db: Database, run: int, tokens: list[tuple[int, int, int, float]]) -> None:
     """Let the first calls of a run have these tokens in, of the cache, and out, and these seconds."""
     db.execute("UPDATE runs SET seconds = 60 WHERE id = ?", (run,))

@@ -8,8 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
@@ -95,47 +93,6 @@ def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
     out = io.StringIO()
     write_verdicts(Project.numbered(db, project), "", "csv", out)
     return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
-
-
-def test_reports_say_that_position_is_not_controlled_for(db: Database) -> None:
-    project = project_of(db, ("apple", "mango"))
-    judged_by_position(db, project, "pairwise", "drawn", swap=False)
-    judged_by_position(db, project, "pairwise", "fixed", swap=False, baseline="apple")
-    judged_by_position(db, project, "pairwise", "both")
-    opened = Project.numbered(db, project)
-    tables = [
-        make(opened, "leaderboard", protocol="pairwise"),
-        make(opened, "leaderboard", protocol="pairwise", table="matrix"),
-        make(opened, "robustness position", counts=True),
-        make(opened, "robustness position"),
-    ]
-    for table in tables:
-        assert isinstance(table, Table)
-        told = [note for note in table.notes if "one order" in note]
-        assert [note.split(" (pairwise)")[0] for note in told] == ["drawn", "fixed"], table.title
-        assert "position is not controlled for" in told[0]
-        assert "4 of 7 calls" in told[0]
-        assert told[1].endswith("mango came first in 7 of 7 calls with apple")
-
-
-NAMES = st.permutations(["als", "bpr", "pop"]).map(tuple)
-
-
-@settings(max_examples=6)
-@given(NAMES, NAMES, st.sampled_from(["", 0, 2]), st.integers(0, 99))
-def test_no_figure_depends_on_what_a_system_is_called(
-    tmp_path_factory: pytest.TempPathFactory,
-    names: tuple[str, ...],
-    renamed: tuple[str, ...],
-    base: int | str,
-    seed: int,
-) -> None:
-    folder = tmp_path_factory.mktemp("names")
-    boards = []
-    for at, systems in enumerate((names, renamed)):
-        baseline = "" if base == "" else systems[int(base)]
-        boards.append(board(folder / f"{at}.db", systems, baseline, seed))
-    assert boards[0] == boards[1]
 
 
 def board(path: Path, systems: tuple[str, ...], baseline: str, seed: int) -> list[tuple[object, ...]]:

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.made_lists import FAULT_KINDS, planted_list, planted_name, variant_title
-from recjudge_tui.errors import RunError
+from recjudge_tui.domain.made_lists import FAULT_KINDS, planted_list
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.data import current_slates, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.schema import connect
 from tests.support.planted_project import SYSTEMS, faults_of, make_shop, planned_faults
-from tests.support.runs import intact, load
 
 
 @pytest.fixture
@@ -98,38 +95,3 @@ def test_a_dry_run_stores_nothing_and_the_real_lists_stay(db: Database) -> None:
     assert current_slates(db, project) == before
     assert systems(db, project) == list(SYSTEMS)
     assert db.value("SELECT count(*) FROM items WHERE title LIKE '%Pack of 2'") == 0
-
-
-def test_faults_that_cannot_be_planted_are_counted(db: Database) -> None:
-    make_shop(db, users=2, length=1)
-    estimate = planned_faults(db, dry_run=True).estimate
-    # a list of one has no room for a variant of an item further up
-    assert estimate.left_out["list into which no fault of kind variant can be planted"] == 2
-    assert estimate.left_out["user missing: only 2 of the requested 4 are suitable"] == 2
-    assert estimate.cases == 2 * (len(FAULT_KINDS) - 1)
-
-
-def test_users_without_events_have_nothing_to_go_by(db: Database) -> None:
-    load(
-        db, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "als", "a", 1), ("u1", "als", "b", 2)]
-    )
-    with pytest.raises(RunError, match="no fault can be planted") as refused:
-        planned_faults(db)
-    assert "1 × user without history" in str(refused.value.cause)
-
-
-def test_a_deleted_project_leaves_nothing_behind(db: Database) -> None:
-    make_shop(db)
-    planned(db)
-    delete_project(db, "films")
-    assert db.value("SELECT count(*) FROM planted_faults") == 0
-    assert intact(db)
-
-
-def test_names_of_made_lists_are_read_back() -> None:
-    for kind in FAULT_KINDS:
-        assert planted_list(planted_name(kind, "a:b c")) == (kind, "a:b c")
-    for name in ("als", "planted-owned:", "planted-nothing:als", ""):
-        assert planted_list(name) is None
-    assert variant_title("Heat (1995)", "", media=True) == "Heat (1995) (Special Edition)"
-    assert variant_title("Vote today", "news", media=True) == "Vote today (Updated)"

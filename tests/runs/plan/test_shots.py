@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.domain.material import Material
-from recjudge_tui.errors import PromptError, RunError, UsageError
-from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.runs.settings import settings_for
+from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.prompts import add_prompt, load_shipped, prompt_text
 from tests.support.requests import sent_request
-from tests.support.runs import RULES, calls, load, plan, plan_run, planned, verdicts
+from tests.support.runs import calls, load, plan, planned
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 USERS, ITEMS, SYSTEMS = ("u0", "u1", "u2"), ("i0", "i1", "i2"), ("knn", "pop")
@@ -155,40 +146,6 @@ def test_scores_belong_to_the_text_that_was_scored(films: Database) -> None:
     assert {tuple(sorted(one.scores.items())) for one in found} == {tuple((a, 5.0) for a in sorted(ASPECTS))}
 
 
-def test_scores_that_came_before_the_texts_are_the_texts(db: Database) -> None:
-    score = ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind")
-    early = [("user", "u0", i, "knn", a, 4, "explanation", "ground_truth") for i in ITEMS for a in ASPECTS]
-    load(db, "labels", [score, *early])
-    load(db, "explanations", [
-        ("user_id", "item_id", "system", "text"), *(("u0", i, "knn", f"Text u0 {i} knn") for i in ITEMS),
-    ])  # fmt: skip
-    assert len(shown(db, shots(db, "personal"))) == len(ITEMS) - 1
-
-
-def test_each_aspect_alone_makes_the_same_verdicts_from_four_times_the_calls(films: Database) -> None:
-    multi = planned(films, protocol="explanation", rater="multi")
-    single = planned(films, protocol="explanation", aspects="single", rater="single")
-    work(films.path, multi)
-    ended = work(films.path, single)
-    assert ended.calls == 4 * len(calls(films, multi)) == len(calls(films, single))
-    assert {c["aspect"] for c in calls(films, single)} == set(ASPECTS)
-    assert verdicts(films, multi) == verdicts(films, single)
-    assert Counter(v[4] for v in verdicts(films, single)) == dict.fromkeys(ASPECTS, len(calls(films, multi)))
-
-
-@pytest.mark.parametrize("form", ["none", "one", "personal"])
-def test_prompts_about_the_aspects_of_a_text_differ_after_the_text(films: Database, form: str) -> None:
-    run = planned(films, protocol="explanation", aspects="single", shots=form)
-    texts: dict[int, list[str]] = {}
-    for call in calls(films, run):
-        texts.setdefault(call["case_id"], []).append(sent_request(films, call["id"]).messages[1].content)
-    for of_a_case in texts.values():
-        assert len(of_a_case) == len(ASPECTS)
-        for before, after in pairwise(of_a_case):
-            assert "</explanation>" in before[: shared_start(before, after)]
-            assert form == "none" or before.index("</explanation>") < before.index(" answered ")
-
-
 def test_whose_scores_are_meant_must_be_clear(films: Database) -> None:
     load(films, "labels", [
         ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind"),
@@ -201,19 +158,6 @@ def test_whose_scores_are_meant_must_be_clear(films: Database) -> None:
     ):
         shots(films, "one", examples_from="other")
     assert shown(films, shots(films, "one", examples_from="user"))
-
-
-def test_a_prompt_whose_replies_could_mean_two_things_is_not_asked(films: Database, tmp_path: Path) -> None:
-    load_shipped(films)
-    text = prompt_text(films, "explanation-media").replace('name = "explanation-media"', 'name = "mixed"')
-    path = tmp_path / "mixed.toml"
-    path.write_text(text.replace('field = "accuracy"', 'field = "accuracy"\naliases = ["Satisfaction"]'))
-    add_prompt(films, path)
-    with pytest.raises(PromptError, match="“satisfaction” could mean “satisfaction” or “accuracy”"):
-        plan_run(
-            films, RunRequest(project_id(films, "films"), RULES, settings_for("explanation"), prompt="mixed")
-        )
-    assert films.value("SELECT count(*) FROM runs") == 0
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load, planned
@@ -80,67 +78,6 @@ def test_wishes_impressions_and_unknown_types_are_no_history(db: Database, proto
         assert "- purchase: Film 1\n" in history
         assert not any(f"Film {n}\n" in history for n in (2, 3, 4))
         assert others.startswith("- teleport: Film 4\n- add_to_cart: Film 3\n- impression: Film 2\n")
-
-
-def imported(db: Database, kind: ImportKind, *rows: tuple[object, ...]) -> ImportSummary:
-    path = Path(db.path).with_name("types.csv")
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    return import_files(db, "films", [path], kind)
-
-
-def test_an_import_names_the_types_that_it_does_not_know(db: Database) -> None:
-    header = ("user_id", "item_id", "type")
-    summary = imported(
-        db,
-        "events",
-        header,
-        ("u", "i1", "teleport"),
-        ("u", "i2", "purchase"),
-        ("u", "i3", "heldout_teleport"),
-        ("u", "i4", "zap"),
-    )
-    (told,) = [remark for remark in summary.files[0].remarks if "unknown type" in remark]
-    assert told.startswith("unknown type of event: “teleport”, “zap”; ")
-    assert "purchase" not in told
-
-
-@pytest.mark.parametrize(
-    ("length", "good", "partial"), [(1, 1, 1), (2, 2, 1), (3, 3, 2), (5, 4, 2), (10, 7, 4)]
-)
-def test_thresholds_follow_the_lists_own_length(db: Database, length: int, good: int, partial: int) -> None:
-    with_events(db, ("i1", "rating", 4), length=min(length, 9))
-    if length == 10:
-        load(db, "items", [("item_id", "title"), ("i30", "Film 30")])
-        lists = [
-            ("u", s, f"i{rank + n}", rank) for n, s in enumerate(("als", "pop")) for rank in range(1, 11)
-        ]
-        load(db, "lists", [("user_id", "system", "item_id", "rank"), *lists])
-    noun = "item" if length == 1 else "items"
-    told = f"</list>\n{length} {noun}: Good Match needs {good} or more relevant, Partial Match {partial} or more.\n"
-    texts = rendered(db, planned(db, top_k=10))
-    assert len(texts) == 2
-    for text in texts:
-        assert told in text
-        assert "counts as not relevant" not in text
-
-
-STATEMENTS = """\
-- accuracy: "This recommendation result list aligns well with my interests."
-- satisfaction: "I am satisfied with the results provided by this recommender system."
-- inspiration: "The recommended items inspire me to think, promote further exploration, and enhanced my willingness to \
-interact with the recommendation platform."
-- content_quality: "The recommended items are of high quality."
-- transparency: "The recommendation results are associated with one of my personal information or an interaction \
-history, and it is evident which feature is relevant."
-- impact: "The impact of this recommendation result list on me is positive."
-"""
-
-
-def test_the_six_statements_of_arena_are_quoted(db: Database) -> None:
-    with_events(db, ("i1", "rating", 4))
-    for text in rendered(db, planned(db, protocol="arena")):
-        assert STATEMENTS in text
 
 
 def explanations(db: Database, kind: str) -> None:

@@ -10,15 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.cli.running import run
 from recjudge_tui.domain.selection import activity_levels
-from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.context import user_view
-from recjudge_tui.runs.selection import across_levels, drawn_by_level
+from recjudge_tui.runs.selection import across_levels
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
@@ -105,12 +102,6 @@ def test_half_of_a_stratified_sample_are_the_few_busy_users(db: Database) -> Non
     assert plain["u"] > 4
 
 
-def test_the_seed_draws_others_from_the_same_levels(db: Database) -> None:
-    for seed in range(3):
-        took, _ = drawn(db, sample=4, stratify="activity", seed=seed, rater=f"r{seed}")
-        assert took == {"u": 2, "b": 2}
-
-
 def test_events_are_counted_in_the_window_that_is_shown(db: Database) -> None:
     project = 1
     old = [("u00", "i1", "", "rating", "2019-01-01T00:00:00Z", 3)]
@@ -141,20 +132,3 @@ def test_users_without_events_come_last(db: Database) -> None:
     assert strata["0 shown events (of 6 users)"] == 0
     idle, _ = drawn(db, sample=9, stratify="activity", no_history=True, rater="idle")
     assert idle == {"x": 3, "u": 3, "b": 3}
-
-
-def test_it_needs_a_sample(db: Database) -> None:
-    with pytest.raises(UsageError, match="--stratify needs a sample"):
-        plan(db, stratify="activity")
-
-
-def test_a_name_that_belongs_to_no_rater() -> None:
-    assert drawn_by_level([], ["a"]) == {}
-
-
-def test_the_command_says_who_was_drawn(db: Database) -> None:
-    words = ["pointwise", "-p", "films", "--db", str(db.path), "--judge", "rules", "--systems", "als"]
-    db.close()
-    done = CliRunner().invoke(run, [*words, "--sample", "8", "--stratify", "activity", "--dry-run"])
-    assert done.exit_code == 0, done.output
-    assert "drawn: 4 users with 40 shown events (of 4 users)" in done.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,16 +11,12 @@ from recjudge_tui.runs.saer import (
     SaerRequest,
     plan_saer,
     saer_request,
-    same_question,
-    with_versions,
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, run_row
-from tests.support.runs import RULES, intact, make_project, planned, ran
-
-PROMPTS = ("pointwise-media@1", "pairwise-media@1")
+from recjudge_tui.store.runs import delete_run, group_by_id, other_stage
+from tests.support.runs import RULES, intact, make_project, ran
 
 
 def request(db: Database, **more: Any) -> SaerRequest:
@@ -30,13 +25,6 @@ def request(db: Database, **more: Any) -> SaerRequest:
 
 def plan(db: Database, **more: Any) -> SaerPlan:
     return plan_saer(db, project_id(db, "films"), request(db, **more))
-
-
-def groups(db: Database) -> list[tuple[Any, ...]]:
-    """(group, run, stage) of every run in a group."""
-    return [tuple(row) for row in db.rows(
-        "SELECT group_id, id, stage FROM runs WHERE group_id IS NOT NULL ORDER BY id"
-    )]  # fmt: skip
 
 
 def test_both_stages_are_one_group_of_one_rater(db: Database) -> None:
@@ -60,40 +48,7 @@ def test_both_stages_are_one_group_of_one_rater(db: Database) -> None:
 def test_another_question_is_another_group(db: Database, name: str, value: Any, same: bool) -> None:
     """What a run asks tells two groups apart; how it is worked on does not."""
     make_project(db)
-    first, second = (with_versions(db, request(db, **options)) for options in ({}, {name: value}))
-    assert same_question(first, second) == same
-
-
-def test_runs_that_were_not_asked_for_together_are_no_group(db: Database) -> None:
-    make_project(db)
-    for protocol in ("pointwise", "pairwise"):
-        planned(db, protocol=protocol)
-    assert groups(db) == []
-    assert other_stage(db, 1) is None
-
-
-def test_the_settings_that_are_handed_on_reach_both_stages(db: Database) -> None:
-    """Each option of the request that a stage has is stored with it."""
-    make_project(db, users=5, systems=("als", "pop", "svd"))
-    options: dict[str, Any] = {
-        "systems": ("als", "pop", "svd"), "history": 3, "history_days": 90, "as_of": "2024-05-04",
-        "no_history": True, "sample": 4, "stratify": "activity", "seed": 11, "swap": False, "profile": "none",
-        "concurrency": 3, "timeout_s": 9.0, "repeats": 2, "temperature": 0.4, "requests_per_minute": 60.0,
-        "tokens_per_minute": 9e6, "use_cache": False,
-    }  # fmt: skip
-    plan(db, **options)
-    for run in (1, 2):
-        stored = json.loads(run_row(db, run)["settings"])
-        expected = {**options, "systems": ["als", "pop", "svd"], "top_k": 4}
-        assert {name: stored[name] for name in expected} == expected
-
-
-def test_until_is_handed_on_to_the_pairs_alone(db: Database) -> None:
-    make_project(db, users=5)
-    plan(db, until="decided", margin=0.2, profile="none")
-    first, second = (json.loads(run_row(db, run)["settings"]) for run in (1, 2))
-    assert (first["until"], first["margin"], first["profile"]) == ("", None, "none")
-    assert (second["until"], second["margin"], second["profile"]) == ("decided", 0.2, "none")
+    assert (plan(db).group_id == plan(db, **{name: value}).group_id) == same
 
 
 @pytest.mark.parametrize("stage", ["pointwise", "pairwise"])

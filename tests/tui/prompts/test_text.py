@@ -8,7 +8,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.settings import data_dir
 from recjudge_tui.tui.prompts import diff_content, rendered_content, toml_content, trial_content
-from recjudge_tui.tui.widgets import ASCII, UNICODE
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.hostile import FORBIDDEN
 from tests.support.hostile import HOSTILE
 
@@ -55,7 +55,7 @@ def test_hostile_text_is_text(text: str) -> None:
             [Message(role="system", content=text), Message(role="user", content=text)], 40, UNICODE
         ),
         diff_content([f"+{text}", text], 40),
-        trial_content(_trial(text), one_line(text, 60), ASCII),
+        trial_content(_trial(text), one_line(text, 60), UNICODE),
         trial_content(_trial(text)._replace(parsed=None, error_kind=text, error=text), "", UNICODE),
     ]
     for content in shown:

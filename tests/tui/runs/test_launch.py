@@ -15,12 +15,12 @@ from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities
 from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.form import FieldError
 from recjudge_tui.tui.judge_picker import ADDRESS, JudgePicker
 from recjudge_tui.tui.launch import (
     FIELDS,
     QUESTIONS,
     ExpectedRun,
-    FieldError,
     JudgeQuestion,
     form_words,
     hint_of,

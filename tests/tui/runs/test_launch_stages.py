@@ -10,7 +10,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.store.runs import list_runs, run_row
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import Choice
-from recjudge_tui.tui.launch import FieldError, LaunchScreen, read_form, start_run
+from recjudge_tui.tui.form import FieldError
+from recjudge_tui.tui.launch import LaunchScreen, read_form, start_run
 from recjudge_tui.tui.runs import MonitorScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs

@@ -267,12 +267,12 @@ async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
         case = screen._cases[2]
         await press(pilot, "o")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == f"run:{run_id} case:{case}"
+        assert pilot.app.screen.rows.chosen.text() == f"run:{run_id} case:{case}"
         assert "1 of 3" in shown(pilot)
         await press(pilot, "q")
         await press(pilot, "V")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == f"run:{run_id}"
+        assert pilot.app.screen.rows.chosen.text() == f"run:{run_id}"
 
 
 async def test_nothing_is_read_while_no_process_works(

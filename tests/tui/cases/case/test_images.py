@@ -12,7 +12,7 @@ from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui import case as drawing
 from recjudge_tui.tui.case import HEIGHT, WIDTH, case_content
-from recjudge_tui.tui.widgets import ASCII, UNICODE
+from recjudge_tui.tui.widgets import UNICODE
 from tests.support.images import illustrated
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.stub_server import answer, completion, serving
@@ -54,7 +54,10 @@ def test_any_width_will_do(case: CaseDetail, width: int) -> None:
 
 
 def test_names_stand_where_nothing_can_be_drawn(case: CaseDetail, monkeypatch: pytest.MonkeyPatch) -> None:
-    named = [case_content(case, 100, ASCII), case_content(case, 100, UNICODE, draw=False)]
+    named = [case_content(case, 100, UNICODE, draw=False)]
+    with monkeypatch.context() as terminal:
+        terminal.setenv("RECJUDGE_ASCII", "1")
+        named.append(case_content(case, 100, UNICODE))
     drawing.drawn.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     named.append(case_content(case, 100, UNICODE))

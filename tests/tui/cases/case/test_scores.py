@@ -23,6 +23,9 @@ def _case() -> CaseDetail:
     )
     shown = SimpleNamespace(
         kind="explanation",
+        rater="rules",
+        run_answers=(),
+        slates=(),
         protocol="explanation",
         aspect="accuracy",
         aspects=("accuracy", "satisfaction"),
@@ -31,12 +34,13 @@ def _case() -> CaseDetail:
     return cast("CaseDetail", shown)
 
 
-def test_two_raters_share_a_line_before_their_bars_need_it() -> None:
-    lines = [line.plain for line in raters(_case(), 52, UNICODE)]
-    assert lines[1].split() == ["user", "1", "user", "rules", "4", "+3", "▲"]
-    assert lines[2].split() == ["annotator_1", "2", "+1", "annotator_2", "3", "+2", "▲"]
-    assert all(cell_len(line) <= 52 for line in lines)
-    # with room for both there are bars, and with room for one rater there are too
-    assert "████" in " ".join(line.plain for line in raters(_case(), 78, UNICODE))
-    narrow = [line.plain for line in raters(_case(), 34, UNICODE)]
-    assert narrow[2].split()[:2] == ["rules", "████"]
+def test_scores_stand_beside_the_users_own_at_any_width() -> None:
+    for width in (34, 52, 100):
+        lines = [line.plain for line in raters(_case(), width, UNICODE)]
+        assert all(cell_len(line) <= width for line in lines)
+        text = " ".join(" ".join(lines).split())
+        assert "▸ accuracy ▲ spread 3" in text or width == 34
+        # the user first, then the judge that the verdict is of
+        assert text.split()[:2] == ["user", "rules"] or width == 34
+        assert "4 +3▲" in text
+        assert "2 +1" in text

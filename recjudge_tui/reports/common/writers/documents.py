@@ -1,13 +1,42 @@
-"""One self-contained HTML page."""
+"""Tables as documents: Markdown (GitHub's form), one self-contained HTML page, and `records` for screen readers and line
+editors: a paragraph per row, `label: value` lines, words instead of signs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText
-from recjudge_tui.reports.common.writers.cells import is_number, shown
+from recjudge_tui.reports.common.writers.cells import UNDEFINED, is_number, shown
+
+_SPECIAL = re.compile(r"([\\|`*_\[\]~#$])")
+_LIST_MARK = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
+
+
+def markdown(table: Table, _: Screen) -> TableText:
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [escaped(table.answer), ""] if table.answer else []
+    lines += [f"**{escaped(table.title)}**", ""]
+    lines.append(line([escaped(column.label) for column in table.columns]))
+    lines.append(line(["---:" if is_number(column) else "---" for column in table.columns]))
+    for row in table.rows:
+        lines.append(line([escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
+    if table.notes:
+        # a leading list marker is escaped
+        notes = (_LIST_MARK.sub(r"\1\\\2", escaped(note), count=1) for note in table.notes)
+        lines += ["", *(f"- {note}" for note in notes)]
+    return TableText("\n".join(lines) + "\n")
+
+
+def escaped(text: str) -> str:
+    """Text escaped for Markdown, on one line."""
+    plain = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", plain)
+
 
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
@@ -44,7 +73,7 @@ _LONG = 40
 CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def write(table: Table, _: Screen) -> TableText:
+def html(table: Table, _: Screen) -> TableText:
     return TableText(document(table.title, section(table)))
 
 
@@ -100,3 +129,53 @@ def _class(column: Column, *, long: bool = False) -> str:
 def safe(text: str) -> str:
     """Text escaped for HTML, on one line."""
     return escape(one_line(text))
+
+
+_LONGEST = 20_000
+# words for cells that consist of a sign
+_SIGNS = {
+    UNDEFINED: "undefined", "-": "none", "—": "none", "·": "none", "✓": "yes", "✗": "no", "✘": "no", "▲": "marked",
+    "△": "marked", "▶": "running", "■": "stopped", "‖": "paused", "●": "yes", "○": "no",
+}  # fmt: skip
+_LABELS = {"#": "number", "%": "percent", "κ": "kappa", "α": "alpha"}
+# words for signs in our own sentences; other cells are left as they are
+_WITHIN = str.maketrans({"≤": "at most ", "≥": "at least ", "→": "to", "▸": "in"})
+_WORD = re.compile(r"\w")
+
+
+def records(table: Table, _: Screen) -> TableText:
+    """Title, the number of rows, the rows, the notes; empty columns are left out."""
+    answer = f"{_text(table.answer)}\n" if table.answer else ""
+    count = quantity(len(table.rows), "row") if table.rows else "no rows"
+    blocks = [f"{answer}{_text(table.title)}\n{count}"]
+    columns = [c for c in table.columns if any(row.get(c.name) not in (None, "") for row in table.rows)]
+    blocks += ["\n".join(_lines(row, columns)) for row in table.rows]
+    if table.notes:
+        blocks.append("\n".join(["Notes", *(_text(note) for note in table.notes)]))
+    return TableText("\n\n".join(blocks) + "\n")
+
+
+def records_heading(title: str, lines: Sequence[str]) -> str:
+    """A page's title and the sentences below it, one per line."""
+    return "\n".join([_text(title), *map(_text, lines)]) + "\n"
+
+
+def _lines(row: Row, columns: Iterable[Column]) -> Iterator[str]:
+    for column in columns:
+        value = row.get(column.name)
+        if value in (None, "") and column.kind in ("text", "time"):
+            continue
+        whole = shown(value, column, None)
+        cell = shown(value, column, _LONGEST)
+        if len(whole) > _LONGEST and column.kind == "text":
+            cell = f"{cell.rstrip('…')} (cut, {len(whole):,} characters in all)"
+        yield f"{_label(column)}: {_SIGNS.get(cell, cell)}"
+
+
+def _label(column: Column) -> str:
+    label = _text(column.label)
+    return _LABELS.get(label) or (label if _WORD.search(label) else column.name.replace("_", " "))
+
+
+def _text(text: str) -> str:
+    return one_line(one_line(text).replace(" · ", ", ").translate(_WITHIN))
