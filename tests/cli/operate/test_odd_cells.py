@@ -73,7 +73,19 @@ def test_an_odd_request_of_a_saer_run_is_named(
 ) -> None:
     path = tmp_path / "odd.db"
     shutil.copy(judged, path)
-    words = ("run", "saer", "-p", "shop", "--judge", "rules", "--name", "both", "--plan-only", "--db", str(path))
+    words = (
+        "run",
+        "saer",
+        "-p",
+        "shop",
+        "--judge",
+        "rules",
+        "--name",
+        "both",
+        "--plan-only",
+        "--db",
+        str(path),
+    )
     assert ran(capsys, *words)[0] == 0
     with sqlite3.connect(path) as file:
         file.execute("""UPDATE run_groups SET request = '{"judge": 7}'""")
