@@ -36,7 +36,7 @@ from recjudge_tui.runs.settings import (
     settings_for,
 )
 from recjudge_tui.runs.start import change_settings, check_judge, start_detached
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater
 from recjudge_tui.store.runs import (
@@ -437,7 +437,7 @@ def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] =
 
 
 def _request(db: Database, group_id: int) -> SaerRequest:
-    return SaerRequest.model_validate_json(group_by_id(db, group_id).request)
+    return read_cell(SaerRequest, group_by_id(db, group_id).request, "run_groups", group_id, "request")
 
 
 def _close(db: Database, run_id: int) -> None:

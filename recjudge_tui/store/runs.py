@@ -402,11 +402,6 @@ def group_by_id(db: Database, group_id: int) -> RunGroup:
     return groups[0]
 
 
-def groups_of_rater(db: Database, rater_id: int) -> list[RunGroup]:
-    """The rater's groups, oldest first."""
-    return _groups(db, "g.rater_id = ?", rater_id)
-
-
 def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
     rows = db.rows(
         f"""SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
