@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.refusals import CallTarget, ends_a_run, error_of, sound_text
-from recjudge_tui.judges.replies import Said, bad_body, part_of
+from recjudge_tui.judges.replies import VendorReply, bad_body, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     as_base64,
@@ -116,7 +116,7 @@ class AnthropicJudge(BatchJudge[int | None]):
             "messages": messages,
         }
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
         blocks = answer.get("content")
         if not isinstance(blocks, list):
             raise bad_body(target.server, self.expected, "It has no content.")
@@ -128,7 +128,7 @@ class AnthropicJudge(BatchJudge[int | None]):
         )
         used = [json.dumps(block.get("input")) for block in blocks if block.get("type") == "tool_use"]
         model, stop = sound_text(answer.get("model")), sound_text(answer.get("stop_reason"))
-        return Said(text, thinking, model, stop, places={"tool call": used[0]} if used else {})
+        return VendorReply(text, thinking, model, stop, places={"tool call": used[0]} if used else {})
 
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, usage_of
+from recjudge_tui.judges.replies import VendorReply, usage_of
 from recjudge_tui.judges.servers import (
     Endpoints,
     RejectedPartError,
@@ -185,7 +185,7 @@ class BedrockJudge(VendorJudge):
             raise CallError("bad_body", title, "It is not a Converse answer.", retry=True)
         blocks = message.get("content") or []
         thinking = ((block.get("reasoningContent") or {}).get("reasoningText") or {} for block in blocks)
-        said = Said(
+        said = VendorReply(
             text="".join(sound_text(block.get("text")) for block in blocks),
             thinking="".join(sound_text(part.get("text")) for part in thinking),
             model=self._model,

@@ -31,7 +31,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, bad_body, json_object, list_of, part_of
+from recjudge_tui.judges.replies import VendorReply, bad_body, json_object, list_of, part_of
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -174,11 +174,11 @@ class OllamaJudge(HttpJudge[ServedModel]):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         return {"model": self._model, "messages": list(map(_message, request.messages)), **sent}
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
         message = answer.get("message")
         if not isinstance(message, dict):
             raise bad_body(target.server, self.expected, "It has no message.")
-        return Said(
+        return VendorReply(
             text=sound_text(message.get("content")),
             thinking=sound_text(message.get("thinking")),
             model=sound_text(answer.get("model")),
@@ -187,7 +187,9 @@ class OllamaJudge(HttpJudge[ServedModel]):
             noted=check_prompt_count(request, answer, self._num_ctx),
         )
 
-    def _reply(self, said: Said, request: Request, body: RequestBody, latency_s: float | None) -> Reply:
+    def _reply(
+        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
         try:
             return super()._reply(said, request, body, latency_s)
         except CallError as ended:

@@ -23,7 +23,7 @@ from recjudge_tui.judges.refusals import (
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import Said, bad_body, list_of, part_of
+from recjudge_tui.judges.replies import VendorReply, bad_body, list_of, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     RejectedPartError,
@@ -227,7 +227,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         has_system = SYSTEM not in self._dropped and request.messages[0].role == "system"
         return super()._refused(status, error, {**sent, SYSTEM: True} if has_system else sent, request)
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
         choices = answer.get("choices")
         if choices == []:
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
@@ -250,7 +250,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         ]
         calls.append(part_of(message, "function_call"))
         argued = (text for call in calls if (text := sound_text(call.get("arguments"))))
-        return Said(
+        return VendorReply(
             text=sound_text(content),
             thinking=sound_text(message.get("reasoning_content") or message.get("reasoning")),
             model=sound_text(answer.get("model")),
@@ -260,7 +260,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             refusal=str(message.get("refusal") or ""),
         )
 
-    def _check_said(self, said: Said, body: RequestBody) -> None:
+    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent. Other causes
         (a full context) are not far from the cap or come after many tokens."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output

@@ -38,7 +38,7 @@ _REFUSED = {
 }
 
 
-class Said(NamedTuple):
+class VendorReply(NamedTuple):
     """What one answer says, taken from its vendor's fields. `tokens` is the list of token probabilities, `places` are
     texts outside the content by the name of their place, `refusal` is what the model says where it refuses, `noted` is
     stored with the parameters sent."""
@@ -140,10 +140,10 @@ def split_thinking(content: str, thinking: str) -> tuple[str, str]:
 
 
 def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, str]) -> Reply:
-    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere (`Said.places`, or
-    the thinking, if nothing else is in it than the object asked for). Raises CallError for an answer that is missing
-    (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the context (`overflow`),
-    with the reply. A complete JSON object passes even if it was cut."""
+    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere
+    (`VendorReply.places`, or the thinking, if nothing else is in it than the object asked for). Raises CallError for an
+    answer that is missing (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by
+    the context (`overflow`), with the reply. A complete JSON object passes even if it was cut."""
     cut, text, thinking = reply.stop in _CUT, reply.text, reply.thinking
     elsewhere = {name: part for name, part in (*places.items(), ("thinking", thinking)) if part.strip()}
     step, retry = "", False

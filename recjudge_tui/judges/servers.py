@@ -45,7 +45,7 @@ from recjudge_tui.judges.refusals import (
     status_in,
 )
 from recjudge_tui.judges.replies import (
-    Said,
+    VendorReply,
     added,
     finished,
     json_object,
@@ -355,7 +355,9 @@ class VendorJudge(ABC):
         recorded = {**sent, self.schema_part: "json_schema"} if self.schema_part in sent else sent
         return RequestBody(self._content(request, sent), sent, recorded)
 
-    def _reply(self, said: Said, request: Request, body: RequestBody, latency_s: float | None) -> Reply:
+    def _reply(
+        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
         """The reply in what an answer says. Raises CallError as `finished`."""
         scrub = self._scrub
         text, thinking = split_thinking(said.text, said.thinking)
@@ -447,7 +449,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         """The error if no server can be reached, with this cause."""
 
     @abstractmethod
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> Said:
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
         """What an answer with status 200 says. Raises like `ask`."""
 
     def _refused(
@@ -497,7 +499,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
             error.usage = usage if error.usage is None else error.usage
             raise
 
-    def _check_said(self, said: Said, body: RequestBody) -> None:
+    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
         """Raises RejectedPartError for a part of the request that the server has ignored."""
 
     def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:

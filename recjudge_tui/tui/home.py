@@ -689,33 +689,36 @@ def _figures(layout: Layout) -> Iterator[Figure]:
 # ---- reading -----------------------------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class HomeState(NamedTuple):
     """The home of a project as far as it was read, and what to read first (None: not known yet)."""
 
     home: Home = Home()
     first: tuple[First, ...] | None = None
 
-    def over(self, older: Seen) -> Seen:
+    def over(self, older: HomeState) -> HomeState:
         """What is known of it, and for the rest an older state."""
         newer = {f.name: value for f in fields(Home) if (value := getattr(self.home, f.name)) is not None}
-        return Seen(replace(older.home, **newer), older.first if self.first is None else self.first)
+        return HomeState(replace(older.home, **newer), older.first if self.first is None else self.first)
 
 
 class HomeReader:
     """Hands the project and its home to `arrived` after each part. Reading another home interrupts the one being read."""
 
     def __init__(
-        self, background: Background, arrived: Callable[[int, Seen], object], failed: ShowError | None = None
+        self,
+        background: Background,
+        arrived: Callable[[int, HomeState], object],
+        failed: ShowError | None = None,
     ) -> None:
         self._background = background
         self._arrived = arrived
         self._failed = failed
         self._project_id = 0
-        self._seen = Seen()
+        self._seen = HomeState()
 
     def read(self, project_id: int) -> None:
         """Read the home of this project from its first part."""
-        self._project_id, self._seen = project_id, Seen()
+        self._project_id, self._seen = project_id, HomeState()
         self.read_on()
 
     @property
@@ -728,13 +731,13 @@ class HomeReader:
             job = partial(_next_part, project_id=self._project_id, seen=self._seen)
             self._background.start("home", job, self._take, self._failed)
 
-    def _take(self, seen: Seen) -> None:
+    def _take(self, seen: HomeState) -> None:
         self._seen = seen
         self._arrived(self._project_id, seen)
         self.read_on()
 
 
-def _next_part(db: Database, project_id: int, seen: Seen) -> Seen:
+def _next_part(db: Database, project_id: int, seen: HomeState) -> HomeState:
     if seen.first is None and seen.home.board is not None:
         from recjudge_tui.reports.read_first import read_first
 
@@ -775,7 +778,7 @@ class HomeScreen(ImportScreen):
         super().__init__()
         self.project_id = project_id
         # the newest of each part
-        self.seen = Seen()
+        self.seen = HomeState()
         self._change_count: tuple[int, int] | None = None
         self._was_live = False
 
@@ -804,7 +807,7 @@ class HomeScreen(ImportScreen):
     def action_read_again(self) -> None:
         self.reader.read(self.project_id)
 
-    def _take_part(self, _: int, seen: Seen) -> None:
+    def _take_part(self, _: int, seen: HomeState) -> None:
         self.seen = seen.over(self.seen)
         if seen.home.totals is not None:
             totals = seen.home.totals
@@ -887,7 +890,7 @@ class HomeGlance(HomeBoard, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._homes: dict[int, Seen] = {}
+        self._homes: dict[int, HomeState] = {}
         self._project_id: int | None = None
         self._active: Sequence[ActiveRun] = ()
         self._asked: int | None = None
@@ -931,8 +934,8 @@ class HomeGlance(HomeBoard, can_focus=False):
             self._asked = self._project_id
             self._delay = self.set_timer(_REST_S, partial(self._reader.read, self._project_id))
 
-    def _take(self, project_id: int, seen: Seen) -> None:
-        self._homes[project_id] = seen.over(self._homes.get(project_id, Seen()))
+    def _take(self, project_id: int, seen: HomeState) -> None:
+        self._homes[project_id] = seen.over(self._homes.get(project_id, HomeState()))
         self._paint()
 
     def _show_error(self, error: RecjudgeError) -> None:
@@ -943,7 +946,7 @@ class HomeGlance(HomeBoard, can_focus=False):
         width, height = self.scrollable_content_region.size
         if self._project_id is None or not width:
             return
-        seen = self._homes.get(self._project_id, Seen())
+        seen = self._homes.get(self._project_id, HomeState())
         layout = laid_out(*seen, self._active, (width, height), glyphs())
         columns = tuple(_without_keys(lines) for lines in layout.columns)
         self.show(layout._replace(top=_without_keys(layout.top), columns=columns))
