@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual import on
@@ -12,9 +12,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import DataTable, Input, Label, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
+from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.database import Database
@@ -34,12 +35,13 @@ from recjudge_tui.store.people import (
 )
 from recjudge_tui.store.projects import Labeller, labellers
 from recjudge_tui.tui.answer_sheet import JudgingScreen, ballots_content, reveal_content
-from recjudge_tui.tui.dialogs import AskLine, Choice, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import COMMON, BaseScreen
-from recjudge_tui.tui.widgets import DialogHint, KeyLine, SteadyTable, TopBar, bar, glyphs, number
+from recjudge_tui.tui.widgets import KeyLine, SteadyTable, TopBar, bar, glyphs, number
 
 if TYPE_CHECKING:
-    from recjudge_tui.people.annotation import AnnotationPlan, AssignmentRequest, Dispute, Queue, ShownCase
+    from recjudge_tui.people.annotation import AnnotationPlan, Dispute, Queue, ShownCase
     from recjudge_tui.store.people import OtherVerdict
 
 
@@ -164,51 +166,15 @@ def settle_and_go_on(
 # ---- plan form ---------------------------------------------------------------------------------------------------
 
 
-class AnnotationForm(Dialog["AssignmentRequest | None"]):
-    """Returns the request, or None. Missing fields are reported in the form."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="assign.cancel"),
-        Binding("enter", "accept", "assign", show=False, id="assign.accept"),
-    ]
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog form") as box:
-            box.border_title = Content("Assign cases")
-            yield Label(Content("annotators (names separated by commas)"))
-            yield Input(placeholder="ana, ben", compact=True, id="assign-names")
-            yield Label(Content("protocol (choose with left and right)"))
-            yield Choice([(name, name) for name in offered()], field_id="assign-protocol")
-            yield Label(Content("cases (empty: all)"))
-            yield Input(compact=True, id="assign-sample")
-            yield Label(Content("annotators per case (empty: two)"))
-            yield Input(compact=True, id="assign-per-case")
-            yield Static(classes="form-error")
-            yield DialogHint("enter assign   tab next field   esc cancel")
-
-    @on(Input.Submitted)
-    def action_accept(self) -> None:
-        from recjudge_tui.people.annotation import AssignmentRequest
-
-        text = self.query_one("#assign-names", Input).value
-        names = tuple(part.strip() for part in text.split(",") if part.strip())
-        if not names:
-            self._refuse("assign-names", "Name at least one annotator.")
-            return
-        numbers: list[int | None] = []
-        for field in ("assign-sample", "assign-per-case"):
-            entry = self.query_one(f"#{field}", Input).value.strip()
-            if entry and not (entry.isascii() and entry.isdigit() and int(entry) > 0):
-                self._refuse(field, "Enter a whole number of at least 1, or leave it empty.")
-                return
-            numbers.append(int(entry) if entry else None)
-        sample, per_case = numbers
-        protocol = self.query_one(Choice).value
-        self.dismiss(AssignmentRequest(protocol, names, sample=sample, per_case=per_case))
-
-    def _refuse(self, field: str, text: str) -> None:
-        self.query_one(".form-error", Static).update(Content(text))
-        self.query_one(f"#{field}", Input).focus()
+_ASSIGNED = (
+    Option("annotators", tuple, "Name at least one annotator; commas separate several.", (), required=True,
+           placeholder="ana, ben"),
+    Option("protocol", str, "The question that they answer.", choices=offered(), required=True),
+    Option("sample", int, "How many cases are assigned. Default: all.", bounds={"ge": 1}, label="cases",
+           placeholder="all"),
+    Option("per_case", int, "How many annotators judge each case. Default: two.", bounds={"ge": 1},
+           label="annotators each", placeholder="two"),
+)  # fmt: skip
 
 
 # ---- annotation --------------------------------------------------------------------------------------------------
@@ -492,13 +458,16 @@ class AnnotateScreen(BaseScreen):
             self.app.push_screen(AnnotationScreen(self.project_id, assignment.rater_id, assignment.protocol))
 
     def action_new(self) -> None:
-        self.app.push_screen(AnnotationForm(), self._plan)
+        people = dict.fromkeys(each.rater for each in self._assignments)
+        people |= dict.fromkeys(who.name for who in labellers(self.host.db, self.project_id))
+        known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
+        self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
 
-    def _plan(self, request: AssignmentRequest | None) -> None:
-        from recjudge_tui.people.annotation import plan_annotation
+    def _plan(self, given: dict[str, Any] | None) -> None:
+        from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
-        if request is not None:
-            job = partial(plan_annotation, project_id=self.project_id, request=request)
+        if given is not None:
+            job = partial(plan_annotation, project_id=self.project_id, request=AssignmentRequest(**given))
             self.background.start("plan", job, self._show_plan)
 
     def _show_plan(self, planned: AnnotationPlan) -> None:

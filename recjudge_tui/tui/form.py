@@ -118,6 +118,8 @@ def field(option: Option, value: Any, offered: Sequence[tuple[str, str]] = ()) -
 def read(option: Option, text: str) -> Any:
     """The value of an option in what was typed or chosen; None for the default. Raises FieldError."""
     text = text.strip()
+    if option.required and not text:
+        raise FieldError(option.name, f"“{label_of(option)}” is empty", option.help)
     if option.type is bool:
         return option.default == (text in ("", choices_of(option)[0][0]))
     if option.type is tuple:
@@ -127,8 +129,6 @@ def read(option: Option, text: str) -> Any:
     if option.type is dict:
         return _sending(option, text) if option.as_json else _variables(option, text)
     if not text:
-        if option.required:
-            raise FieldError(option.name, f"“{label_of(option)}” is empty", f"{option.help}")
         return None
     if option.type in (int, float):
         return _number(option, text)

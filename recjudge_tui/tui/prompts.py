@@ -8,19 +8,19 @@ import shlex
 import shutil
 import tempfile
 import threading
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from rich.syntax import Syntax
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import DataTable, Input, Label, OptionList, Static
+from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
@@ -51,6 +51,7 @@ from recjudge_tui.tui.judge_picker import (
     local_judges,
     read_address,
 )
+from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FORM, BaseScreen, FilterBar, Host
 from recjudge_tui.tui.widgets import (
     LONGEST_PROMPT,
@@ -60,8 +61,6 @@ from recjudge_tui.tui.widgets import (
     KeyLine,
     Layout,
     Options,
-    SteadyTable,
-    TextPane,
     TopBar,
     case_number,
     fraction,
@@ -508,7 +507,6 @@ def _rest(more: int) -> Content:
 # ---- pane --------------------------------------------------------------------------------------------------------
 
 
-COLUMNS = (("prompt", 22), ("v", 3), ("protocol", 11), ("origin", 7), ("runs", 4))
 _LONGEST_CAUSE = 2_000
 _NEEDS = {
     "list": "a list of a user",
@@ -520,18 +518,6 @@ _IMPORT = {"explanation": "explanations"}
 
 def prompt_label(row: StoredRow) -> str:
     return f"{one_line(row['name'], 40)}@{row['version']}"
-
-
-def prompt_cells(row: StoredRow) -> list[Text]:
-    own = row["origin"] != "shipped"
-    return [
-        Text(one_line(row["name"], 22)),
-        Text(str(row["version"]), justify="right"),
-        Text(one_line(row["protocol"], 11)),
-        # shipped prompts cannot be lost; a user's own are marked by a word and bold text
-        Text("yours" if row["origin"] == "user" else one_line(row["origin"], 7), "bold" if own else "dim"),
-        Text(number(row["runs"]) if row["runs"] else glyphs().none, justify="right"),
-    ]
 
 
 def case_heading(shown: CasePreview) -> str:
@@ -581,41 +567,39 @@ def _error_layout(error: RecjudgeError) -> Layout:
     return lambda _: Content.assemble(*parts)
 
 
-# ---- table -------------------------------------------------------------------------------------------------------
+# ---- list --------------------------------------------------------------------------------------------------------
 
 
-class PromptTable(SteadyTable):
-    """The cursor stays on its version when the rows change."""
-
+class PromptList(RowList[StoredRow]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        # the table's own `enter`, shown in the footer
-        Binding("enter", "select_cursor", "read", key_display="enter", id="prompts.open")
+        # the list's own `enter`, shown in the footer
+        Binding("enter", "open", "read", key_display="enter", id="prompts.open")
     ]
 
     def __init__(self) -> None:
-        super().__init__(cursor_type="row", cell_padding=1)
-        self._shown: list[StoredRow] = []
-        for name, width in COLUMNS:
-            self.add_column(name, width=width, key=name)
+        self.rows: dict[int, StoredRow] = {}
+        columns: tuple[Column[StoredRow], ...] = (
+            Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
+            Column("v", lambda row, _: (str(row["version"]), ""), 3),
+            Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
+            # shipped prompts cannot be lost
+            Column("origin", _origin, 7),
+            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else glyphs().none, ""), 4, 4),
+        )
+        super().__init__(columns, lambda ids: [self.rows[each] for each in ids], lambda row: row["id"])
 
-    def fill(self, rows: Sequence[StoredRow], stand_on: tuple[str, int] | None = None) -> bool:
+    def fill(self, rows: Sequence[StoredRow], stand_on: tuple[str, int] | None) -> bool:
         """Replace the rows. Returns whether the cursor could be placed on the version `stand_on`, or else where it
         was."""
-        here = self.current
-        wanted = stand_on or (here and (here["name"], here["version"]))
-        self._shown = list(rows)
-        self.clear()
-        for row in rows:
-            self.add_row(*prompt_cells(row))
-        places = [place for place, row in enumerate(rows) if (row["name"], row["version"]) == wanted]
-        if places:
-            self.move_cursor(row=places[0], animate=False)
-        return bool(places)
+        self.rows = {row["id"]: row for row in rows}
+        wanted = next((row["id"] for row in rows if (row["name"], row["version"]) == stand_on), None)
+        before = wanted or self.cursor_id
+        self.show(array("q", self.rows), anchor=wanted)
+        return self.cursor_id == before
 
-    @property
-    def current(self) -> StoredRow | None:
-        """The row of the version under the cursor."""
-        return self._shown[self.cursor_row] if self.is_valid_row_index(self.cursor_row) else None
+
+def _origin(row: StoredRow, _: int) -> tuple[str, str]:
+    return ("yours", "") if row["origin"] == "user" else (row["origin"], "dim")
 
 
 # ---- picker ------------------------------------------------------------------------------------------------------
@@ -669,9 +653,8 @@ class PromptsScreen(EditingScreen):
     PromptsScreen.-wide #prompt { display: block; }
     PromptsScreen.-reading #prompts { display: none; }
     PromptsScreen.-reading #prompt { display: block; }
-    PromptsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
     PromptsScreen #no-prompts { display: none; padding: 1 2; }
-    PromptsScreen.-empty DataTable { display: none; }
+    PromptsScreen.-empty PromptList { display: none; }
     PromptsScreen.-empty #no-prompts { display: block; }
     .-ascii PromptsScreen #prompts, .-ascii PromptsScreen #prompt, .-ascii PromptsScreen #prompts:focus-within,
     .-ascii PromptsScreen #prompt:focus { border: ascii $primary; }
@@ -715,13 +698,13 @@ class PromptsScreen(EditingScreen):
         with Horizontal():
             with Vertical(id="prompts") as box:
                 box.border_title = Content("Prompts")
-                yield PromptTable()
+                yield PromptList()
                 yield Static(Content(_NOTHING_FOUND), id="no-prompts")
-            yield TextPane(id="prompt")
+            yield Reader(id="prompt")
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one(PromptTable).focus()
+        self.query_one(PromptList).focus()
         self._list()
 
     def on_resize(self) -> None:
@@ -744,7 +727,7 @@ class PromptsScreen(EditingScreen):
 
         words = self._wanted.casefold().split()
         shown = [row for row in self.rows if all(word in searched(row) for word in words)]
-        if self.query_one(PromptTable).fill(shown, self._select):
+        if self.query_one(PromptList).fill(shown, self._select):
             self._select = None
         self.set_class(bool(self.rows) and not shown, "-empty")
         of_all = "" if len(shown) == len(self.rows) else f" of {len(self.rows)}"
@@ -754,9 +737,9 @@ class PromptsScreen(EditingScreen):
     @property
     def current(self) -> StoredRow | None:
         """The row of the prompt under the cursor."""
-        return self.query_one(PromptTable).current
+        return self.query_one(PromptList).cursor_row
 
-    @on(DataTable.RowHighlighted)
+    @on(RowList.Moved)
     def _moved(self) -> None:
         self._against = None
         self._show()
@@ -765,7 +748,7 @@ class PromptsScreen(EditingScreen):
 
     def _show(self) -> None:
         """Read the content of the pane for the prompt under the cursor; does nothing while the pane is hidden."""
-        current, pane = self.current, self.query_one(TextPane)
+        current, pane = self.current, self.query_one(Reader)
         self.refresh_bindings()
         if current is None:
             pane.border_title = Content("prompt")
@@ -783,7 +766,7 @@ class PromptsScreen(EditingScreen):
     def _show_text(self, row: StoredRow, before: StoredRow | None, layout: Layout) -> None:
         if self.current is None or self.current["id"] != row["id"]:
             return
-        pane, self._seen = self.query_one(TextPane), False
+        pane, self._seen = self.query_one(Reader), False
         title, about = prompt_label(row), one_line(row["description"] or "", 60)
         if before is not None:
             title, about = f"{prompt_label(before)} to {title}", "diff"
@@ -812,7 +795,7 @@ class PromptsScreen(EditingScreen):
         self.case, self._seen, self._ahead = shown, True, 0
         if shown.case is not None:
             self._places[shown.kind] = shown.case["id"]
-        pane = self.query_one(TextPane)
+        pane = self.query_one(Reader)
         pane.border_title = Content(one_line(f"{prompt_label(current)} {case_heading(shown)}", 100))
         pane.border_subtitle = Content(self._case_hint(shown))
         pane.show(case_layout(shown), stay=stay)
@@ -832,19 +815,19 @@ class PromptsScreen(EditingScreen):
             hints.append(f"{number(low)} to {number(high)} tokens")
         return "  ".join(hints)
 
-    @on(DataTable.RowSelected)
+    @on(RowList.Opened)
     def _read(self) -> None:
         self._open_pane()
         self._show()
 
     def _open_pane(self) -> None:
         self.add_class("-reading")
-        self.query_one(TextPane).focus()
+        self.query_one(Reader).focus()
 
     def _turn_to(self, view: View) -> None:
         """Change the view of the pane, and open the pane if only the list is visible."""
         self.view = view
-        if not self.query_one(TextPane).display:
+        if not self.query_one(Reader).display:
             self._open_pane()
         self._show()
 
@@ -864,12 +847,11 @@ class PromptsScreen(EditingScreen):
         return super().check_action(action, parameters)
 
     def _shows_case(self) -> bool:
-        seen = self.view == "case" and self.query_one(TextPane).display
+        seen = self.view == "case" and self.query_one(Reader).display
         return seen and self.case is not None and self.case.case is not None
 
     def action_move(self, rows: int) -> None:
-        table = self.query_one(PromptTable)
-        table.move_cursor(row=table.cursor_row + rows, animate=False)
+        self.query_one(PromptList).action_move(rows)
 
     def action_case(self) -> None:
         self._turn_to("text" if self.view == "case" else "case")
@@ -957,12 +939,12 @@ class PromptsScreen(EditingScreen):
 
     @on(FilterBar.Closed)
     def _back_to_table(self) -> None:
-        self.query_one(PromptTable).focus()
+        self.query_one(PromptList).focus()
 
     def action_step_back(self) -> None:
         if self.has_class("-reading"):
             self.remove_class("-reading")
-            self.query_one(PromptTable).focus()
+            self.query_one(PromptList).focus()
             self.refresh_bindings()
         else:
             self.action_leave()
@@ -1111,7 +1093,7 @@ class PromptTryScreen(BaseScreen):
                 with Horizontal(classes="row"):
                     yield Label(Content(label))
                     yield Input(placeholder=hint, compact=True, select_on_focus=False, id=f"try-{name}")
-        yield TextPane(id="answer")
+        yield Reader(id="answer")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -1230,7 +1212,7 @@ class PromptTryScreen(BaseScreen):
         self.refresh_bindings()
         self.trial = trial
         self.query_one("#answer").border_title = Content("answer" if trial.parsed else "no answer")
-        pane = self.query_one(TextPane)
+        pane = self.query_one(Reader)
         whose = systems_of(self.shown) if self.shown is not None else ""
         pane.show(lambda _: trial_content(trial, whose, glyphs()))
         pane.focus()
@@ -1244,7 +1226,7 @@ class PromptTryScreen(BaseScreen):
         return True
 
     def _say(self, title: str, text: Content) -> None:
-        pane = self.query_one(TextPane)
+        pane = self.query_one(Reader)
         pane.border_title = Content(title)
         pane.show(lambda _: text)
 

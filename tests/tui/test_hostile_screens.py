@@ -113,7 +113,7 @@ WALKS = {
         _of("prompts"),
     ),
     "prompt_draft": Walk("escape", "DraftDialog", _draft),
-    "annotate": Walk("j n escape question_mark escape", "AnnotateScreen AnnotationForm", _of("annotate", LABELLED)),
+    "annotate": Walk("j n escape question_mark escape", "AnnotateScreen Form", _of("annotate", LABELLED)),
     "annotation": Walk(
         "1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")
     ),

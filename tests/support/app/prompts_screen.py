@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
-from textual.widgets import DataTable
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.prompts import PromptsScreen
+from recjudge_tui.tui.prompts import PromptList, PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import running, settle
 
@@ -27,8 +26,7 @@ async def prompts(
         pilot.app.push_screen(screen)
         await settle(pilot)
         if on:
-            names = [row["name"] for row in screen.rows]
-            screen.query_one(DataTable).move_cursor(row=names.index(on))
+            screen.query_one(PromptList).go_to(next(row["id"] for row in screen.rows if row["name"] == on))
             await settle(pilot)
         yield pilot, screen
 

@@ -8,8 +8,8 @@ from recjudge_tui.store.projects import LabelShare, ProjectPanel, create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.home import HomeGlance, HomeReader, HomeScreen
-from recjudge_tui.tui.projects import ProjectsScreen, ProjectTable, panel_content
+from recjudge_tui.tui.home import HomeGlance, HomeScreen
+from recjudge_tui.tui.projects import ProjectsScreen, panel_content
 from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists
@@ -82,7 +82,8 @@ async def test_sample_data_that_cannot_be_made_is_an_error(
 async def test_another_file_opens_in_an_app_of_its_own(
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, lent = tmp_path / "other.db", []
+    other = tmp_path / "other.db"
+    lent: list[list[str]] = []
     make_project(other)
     (tmp_path / "notes.txt").write_text("no database")
     async with running(project_db) as pilot:
@@ -288,35 +289,6 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await pilot.click(HomeGlance)
         await settle(pilot)
         assert isinstance(pilot.app.screen, HomeScreen)
-
-
-async def test_the_home_beside_the_list_names_no_keys(project_db: Path) -> None:
-    with connect(project_db) as db:
-        create_project(db, "empty")
-    async with running(project_db, size=(160, 50)) as pilot:
-        steps = [line.strip(" │") for line in shown(pilot).splitlines() if " 2 judge " in line]
-        assert [step.split()[-1] for step in steps] == ["them"]
-        await press(pilot, "enter")
-        steps = [line.rstrip() for line in shown(pilot).splitlines() if " 2 judge " in line]
-        assert [step.split()[-1] for step in steps] == ["n"]
-
-
-async def test_a_project_that_the_cursor_passes_is_not_read(
-    project_db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[int] = []
-    start = HomeReader.read
-    monkeypatch.setattr(HomeReader, "read", lambda reader, key: (read.append(key), start(reader, key)))
-    with connect(project_db) as db:
-        keys = [create_project(db, name) for name in ("a", "b", "c")]
-    async with running(project_db, size=(160, 50)) as pilot:
-        assert read == keys[:1]
-        table = pilot.app.screen.query_one(ProjectTable)
-        # both before a timer can fire
-        table.action_cursor_down()
-        table.action_cursor_down()
-        await settle(pilot)
-        assert read == [keys[0], keys[2]]
 
 
 async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:

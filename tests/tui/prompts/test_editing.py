@@ -10,18 +10,8 @@ import pytest
 from recjudge_tui.errors import UsageError
 from recjudge_tui.tui.prompts import DraftDialog, check_draft, editor_command, write_draft
 from tests.support.app.driving import press, shown
-from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts, versions
 from tests.support.app.pty import ended, terminal
-
-
-@pytest.fixture
-def project(project_db: Path) -> int:
-    """Lists by two systems for three users, and their pairs."""
-    found = import_lists(project_db)
-    judge(project_db, found)
-    return found
-
 
 # ---- editing
 

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
@@ -15,18 +13,8 @@ from recjudge_tui.tui.prompts import PromptPicker, PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, settle, shown, type_text
 from tests.support.app.hostile import ALL, harmless
-from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.app.prompts_screen import front, order, pane, prompts, second_version, title
-
-
-@pytest.fixture
-def project(project_db: Path) -> int:
-    """Lists by two systems for three users, and their pairs."""
-    found = import_lists(project_db)
-    judge(project_db, found)
-    return found
-
 
 # ---- list and text
 
@@ -250,50 +238,10 @@ async def test_hostile_names_and_texts(project_db: Path, size: tuple[int, int]) 
         )
     async with prompts(project_db, project, size=size) as (pilot, screen):
         for _ in range(3):
-            for key in (
-                "enter",
-                "c",
-                "right",
-                "o",
-                "G",
-                "d",
-                "escape",
-                "D",
-                "escape",
-                "T",
-                "escape",
-                "escape",
-                "j",
-            ):
+            for key in "enter c right o G d escape D escape T escape escape j".split():
                 await press(pilot, key)
                 harmless(shown(pilot), size[0])
             for _ in range(5):
                 if not isinstance(front(pilot), PromptsScreen):
                     await press(pilot, "escape")
             assert front(pilot) is screen
-
-
-def shown_hints(pilot: Pilot[Any]) -> list[str]:
-    return [active.binding.description for active in pilot.app.screen.active_bindings.values()
-            if active.binding.show and active.enabled and active.binding.id]  # fmt: skip
-
-
-async def test_keys_are_reported(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        assert len(shown_hints(pilot)) == 8
-        await press(pilot, "tab")
-        assert len(shown_hints(pilot)) <= 8
-        assert "← → case" in shown(pilot)
-        assert "o order" in shown(pilot)
-        await press(pilot, "question_mark")
-        for word in (
-            "next case",
-            "other order",
-            "diff with another prompt",
-            "case by its number",
-            "edit",
-            "try",
-        ):
-            pilot.app.screen.query_one("#keys-search", Input).value = word
-            await settle(pilot)
-            assert word in shown(pilot)

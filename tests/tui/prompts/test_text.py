@@ -15,12 +15,6 @@ from tests.support.hostile import HOSTILE
 FILE = (data_dir("prompts") / "arena-media.toml").read_text(encoding="utf-8")
 
 
-def styles(text: str, part: str) -> set[str]:
-    content = toml_content(text, 200)
-    at = content.plain.index(part)
-    return {str(span.style) for span in content.spans if span.start <= at < span.end}
-
-
 def test_every_shipped_file_is_shown_whole() -> None:
     for path in sorted(data_dir("prompts").glob("*.toml")):
         text = path.read_text(encoding="utf-8")
@@ -28,16 +22,6 @@ def test_every_shipped_file_is_shown_whole() -> None:
         gutter = len(str(len(lines))) + 1
         assert [line[gutter:].rstrip() for line in lines] == [line.rstrip() for line in text.splitlines()]
         assert [int(line[:gutter]) for line in lines] == list(range(1, len(lines) + 1))
-
-
-def test_kinds_of_words_look_different() -> None:
-    text = "name = \"x\" # why\nnumber = 3\n[table]\nuser = '''\nwords {{ user.age | join(\"; \") }} {% if x %}\n'''\n"
-    seen = [styles(text, part) for part in ("name", "# why", "3\n", "table", "words", "user.age", "if")]
-    assert seen[0] == {"bold $secondary"}
-    assert seen[1] == {"dim italic"}
-    assert seen[4] == set()
-    assert all("bold" in next(iter(found)) for found in (seen[3], seen[5], seen[6]))
-    assert len({frozenset(found) for found in seen}) == 7
 
 
 def test_a_narrow_pane_breaks_lines_beside_their_numbers() -> None:
@@ -78,18 +62,6 @@ def test_a_diff_is_told_by_sign_and_colour() -> None:
     content = diff_content(("--- a", "+++ b", "@@ -1 +1 @@", "-old", "+new", " same"), 60)
     assert content.plain.split("\n") == ["--- a", "+++ b", "@@ -1 +1 @@", "-old", "+new", " same"]
     assert {"$error", "$success", "$accent", "bold"} <= {str(span.style) for span in content.spans}
-
-
-def test_the_messages_stand_under_their_roles() -> None:
-    said = [
-        Message(role="system", content="Judge.\n# Form"),
-        Message(role="user", content="<list>\n1. Heat\n</list>"),
-    ]
-    lines = rendered_content(said, 80, UNICODE).plain.split("\n")
-    assert lines[0].startswith("─── system ───")
-    assert lines[1:4] == ["Judge.", "# Form", ""]
-    assert lines[4].startswith("─── user ───")
-    assert lines[5:8] == ["<list>", "1. Heat", "</list>"]
 
 
 def _trial(text: str) -> Trial:

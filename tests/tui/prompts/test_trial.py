@@ -11,19 +11,9 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.prompts import PromptTryScreen
 from tests.support.app.driving import press, shown, until
-from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, completion, serving
-
-
-@pytest.fixture
-def project(project_db: Path) -> int:
-    """Lists by two systems for three users, and their pairs."""
-    found = import_lists(project_db)
-    judge(project_db, found)
-    return found
-
 
 # ---- trying
 

@@ -13,15 +13,13 @@ from textual.widgets import DataTable, OptionList
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
-from recjudge_tui.reports.runs import run_differences, system_tallies
+from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
-    ActiveRun,
     FinishedCall,
-    VerdictCount,
     lease_owner,
     release_lease,
     run_progress,
@@ -73,17 +71,6 @@ async def open_monitor(pilot: Pilot[Any], run_id: int) -> MonitorScreen:
 
 def done(screen: MonitorScreen) -> int:
     return screen.view.watch.progress.done if screen.view else 0
-
-
-async def test_a_screen_that_is_closed_while_it_opens_is_no_fault(project_db: Path) -> None:
-    run_id = plan(project_db, import_lists(project_db, users=2), "http://127.0.0.1:9")
-    async with running(project_db) as pilot:
-        screen = MonitorScreen(run_id)
-        pilot.app.push_screen(screen)
-        screen._pruning = True
-        await until(pilot, lambda: not screen.is_running or screen.is_mounted)
-        assert pilot.app.fault is None
-        assert not screen.children
 
 
 async def test_pause_resume_and_stop(project_db: Path, openai_server: ServerProcess) -> None:
@@ -237,13 +224,6 @@ async def test_moving_in_the_list_stops_following_and_f_resumes_it(
         end(project_db, run_id)
 
 
-def test_the_tally_of_each_system() -> None:
-    counts = [VerdictCount("a", "b", "A", 1.0, 3), VerdictCount("a", "b", "B", -1.0, 1),
-              VerdictCount("a", "c", "Tie", 0.0, 2), VerdictCount("b", "c", "B", -1.0, 4)]  # fmt: skip
-    assert system_tallies(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
-    assert system_tallies([]) == ()
-
-
 async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
     project = import_lists(project_db)
     with connect(project_db) as db:
@@ -393,51 +373,25 @@ async def test_the_next_stage_is_shown_when_the_first_one_ends_before_ones_eyes(
         await see_both_stages(project_db, server)
 
 
-async def test_a_second_stage_too_short_to_be_seen_at_work_is_shown_when_it_ends(project_db: Path) -> None:
+@pytest.mark.parametrize("first_at_work", [True, False])
+async def test_a_second_stage_that_is_never_seen_at_work_is_shown_when_it_ends(
+    project_db: Path, first_at_work: bool
+) -> None:
     import_lists(project_db)
     code, _, err = ran("run", "saer", "-p", "shop", "--judge", "rules", "--db", project_db)
     assert code == 0, err
     with connect(project_db) as db:
         db.execute("UPDATE runs SET state = 'planned' WHERE id = 2")
-        owner = acquire(db, 1)
+        owner = acquire(db, 1) if first_at_work else ""
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, 1)
-            assert screen.run_status == "running"
-            release_lease(db, 1, owner, "done", 1.0)
-            await until(pilot, lambda: screen.run_status == "done")
-            assert "pairwise run 2 · planned" in shown(pilot)
+            if first_at_work:
+                assert screen.run_status == "running"
+                release_lease(db, 1, owner, "done", 1.0)
+            await until(pilot, lambda: screen.run_status == "done" and "run 2 · planned" in shown(pilot))
             db.execute("UPDATE runs SET state = 'done' WHERE id = 2")
             await until(pilot, lambda: "pairwise run 2 ✓ done" in shown(pilot))
             await until(pilot, lambda: screen._next is None)
-
-
-async def test_the_monitor_of_a_stage_that_is_over_shows_when_the_other_ends_unseen(project_db: Path) -> None:
-    import_lists(project_db)
-    code, _, err = ran("run", "saer", "-p", "shop", "--judge", "rules", "--db", project_db)
-    assert code == 0, err
-    with connect(project_db) as db:
-        db.execute("UPDATE runs SET state = 'planned' WHERE id = 2")
-        async with running(project_db) as pilot:
-            screen = await open_monitor(pilot, 1)
-            await until(pilot, lambda: "pairwise run 2 · planned" in shown(pilot))
-            assert screen.view is not None
-            assert not screen.view.active
-            assert not screen.view.other_active
-            db.execute("UPDATE runs SET state = 'done' WHERE id = 2")
-            await until(pilot, lambda: "pairwise run 2 ✓ done" in shown(pilot))
-            await until(pilot, lambda: screen._next is None)
-
-
-async def test_a_run_seen_at_work_while_the_monitor_is_being_made(project_db: Path) -> None:
-    run_id = judge(project_db, import_lists(project_db))
-    async with running(project_db) as pilot:
-        screen = MonitorScreen(run_id)
-        opened = pilot.app.push_screen(screen)
-        assert isinstance(pilot.app, RecjudgeApp)
-        pilot.app._show_active([ActiveRun(run_id, 1, 6, 3)])
-        await opened
-        await until(pilot, lambda: screen.view is not None)
-        assert pilot.app.screen is screen
 
 
 async def see_both_stages(project_db: Path, server: ServerProcess) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui import runs as run_pane
-from recjudge_tui.tui.runs import RunDetails, RunPane, RunTable, read_details
+from recjudge_tui.tui.runs import RunDetails, read_details
 from recjudge_tui.tui.screens import make_screen
 from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.lists import import_lists, judge
@@ -80,25 +80,3 @@ async def test_a_run_is_read_again_when_it_changes_and_only_then(
         await press(pilot, "enter", "q")
         await settle(pilot)
         assert read == [run, run, run]
-
-
-async def test_a_run_that_the_cursor_passes_is_not_read(
-    project_db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[int] = []
-    start = RunPane._read
-    monkeypatch.setattr(RunPane, "_read", lambda pane, run: (read.append(run.run_id), start(pane, run)))
-    project = make_project(project_db)
-    make_arena(project_db, project)
-    start_run(project_db, project)
-    end_run(project_db, 3)
-    async with running(project_db, size=WIDE) as pilot:
-        pilot.app.push_screen(make_screen("runs", project))
-        await settle(pilot)
-        table = pilot.app.screen.query_one(RunTable)
-        # both before a timer can fire
-        table.action_cursor_down()
-        table.action_cursor_down()
-        await settle(pilot)
-        assert read == [3, 1]
-        assert "Run 1 pairwise" in shown(pilot)
