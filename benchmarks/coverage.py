@@ -19,12 +19,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, bounded_row, command_parser, print_rows
+from recjudge_tui.reports.common.table import real
+from recjudge_tui.reports.why import Said, phrase_rows
 from recjudge_tui.stats.agreement import agreement_estimates, detection_estimates, label_scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.calibration import calibration_error
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, Interval
-from recjudge_tui.stats.hypotheses import mean_tests, sign_flip_test, user_means
+from recjudge_tui.stats.hypotheses import benjamini_hochberg, mean_tests, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import difference_of_means, mean_estimate, share_estimate
 from recjudge_tui.stats.planning import prediction_powered_mean
 from recjudge_tui.stats.ranking import (
@@ -229,11 +231,29 @@ def differences(rng: np.random.Generator, population: str, users: int) -> bool:
     return ends.ci_low is not None and ends.ci_high is not None and not ends.ci_low <= 0 <= ends.ci_high
 
 
+def words_of_two_sides(rng: np.random.Generator, population: str, users: int) -> bool:
+    """A phrase that is said to go with one side, of 60 words that every reason draws alike."""
+    drawn = sample(rng, population, users)
+    chances = 0.5 / np.arange(1, 61) ** 0.5
+    said = [
+        Said(
+            row,
+            int(user),
+            int(np.sign(won)),
+            {f"w{at}": 0 for at in np.flatnonzero(rng.random(60) < chances)},
+        )
+        for row, (user, won) in enumerate(zip(drawn.user, drawn.won, strict=True))
+    ]
+    rows = phrase_rows(said, ("a", "b"), ("a", "b"))
+    return any((p or 1.0) < ALPHA for p in benjamini_hochberg([real(row, "p") for row in rows]))
+
+
 CLAIMS: dict[str, Callable[[np.random.Generator, str, int], bool]] = {
     "two systems: one is better": two_systems,
     "three systems: neighbours differ": three_systems,
     "three systems: means of a metric differ": means_of_three,
     "two raters: one is stricter": differences,
+    "a phrase goes with one of two systems": words_of_two_sides,
 }
 CLAIM_USERS = (2, 5, 10, 20, 50)
 

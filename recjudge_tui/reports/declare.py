@@ -267,6 +267,27 @@ _DECLARED = (
         words="ranking rank win rate q bradley terry who wins",
     ),
     Report(
+        "why", "Show the words of a rater's reasons that go with either of two systems.", "why:why",
+        (
+            SYSTEMS, RATER.but(help="Whose reasons: a judge, or a person with notes. Default: the only one who gave any."),
+            PROTOCOL.but(help="Default: the one with reasons, pairs of lists first."),
+            ASPECT.but(help="Only the reasons about this aspect. Default: overall."),
+            own("against", str, "The words where the rater agrees with this one, and where it parts from it; “people”: all"
+                " of them together.", metavar="R"),
+            BY, OVER, *OCCASIONS,
+        ),
+        about="Name the two systems where there are more. Words and phrases of up to three words, each with the users"
+        " whose reasons use it and favour that side, and those whose reasons use it and favour the other. The log-odds"
+        " are those of Monroe, Colaresi and Quinn (2008), the test is Fisher's over users, corrected for all phrases"
+        " tried (Benjamini and Hochberg). Lists named by their place are mapped back to their systems; names of systems"
+        " and titles of items are left out. What the rater flags in the lists, and its other aspects, stand beside.",
+        examples=(
+            "why -p movies --systems new,old",
+            "why -p movies --systems new,old --rater qwen --against people",
+        ),
+        words="why reasons reasoning words themes explain because",
+    ),
+    Report(
         "robustness position", "Measure the effect of list order: consistency, both kinds of ties, the favoured set.",
         "robustness:position",
         (

@@ -101,6 +101,20 @@ def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None
     return out
 
 
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """P values adjusted for the false discovery rate (Benjamini and Hochberg 1995), in their order: the k-th smallest of m
+    becomes min over j >= k of min(1, m p_(j) / j). None (not tested) stays None and is not counted."""
+    at = [place for place, p in enumerate(p_values) if p is not None]
+    out: list[float | None] = [None] * len(p_values)
+    if at:
+        from scipy.stats import false_discovery_control
+
+        adjusted = false_discovery_control([p_values[place] for place in at])
+        for place, p in zip(at, adjusted, strict=True):
+            out[place] = float(p)
+    return out
+
+
 def holm_claims(shown: Callable[[float], Sequence[bool | None]], level: float) -> list[bool]:
     """Which of several claims, each based on an interval, can be made together (Holm 1979). `shown(confidence)` says
     for each claim whether its interval at that confidence shows it, None if there is no interval. Of m claims with an

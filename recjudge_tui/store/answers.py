@@ -103,6 +103,32 @@ def _of_newest_runs(columns: npt.NDArray[Any]) -> BoolArray:
     return newest_run
 
 
+class Reason(NamedTuple):
+    """Why a case got its value, in a judge's words or a person's note. `swapped`: system b was shown first."""
+
+    case_id: int
+    swapped: bool
+    value: float
+    text: str
+
+
+def reasons(db: Database, rater_id: int, question: Question, case_ids: Sequence[int]) -> list[Reason]:
+    """The reasons of a rater on these cases, by case; of several runs on a case, those of the newest."""
+    rows = db.tuples(
+        """WITH wanted AS (SELECT value AS id FROM json_each(?4)), said AS (
+             SELECT k.case_id, k.list_order = 'ba' AS swapped, a.value, a.reasoning AS text, ru.id AS run, k.id AS call
+             FROM runs ru JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND k.case_id IN wanted
+             UNION ALL SELECT case_id, 0, value, note, 0, 0 FROM verdicts
+             WHERE rater_id > 0 AND rater_id = ?1 AND protocol = ?2 AND aspect = ?3 AND run_id IS NULL AND state = 'ok'
+               AND case_id IN wanted)
+           SELECT case_id, swapped, value, text FROM said s WHERE trim(text) <> ''
+             AND run = (SELECT max(run) FROM said o WHERE o.case_id = s.case_id) ORDER BY case_id, swapped, call""",
+        (rater_id, question.protocol, question.aspect, json.dumps(case_ids)),
+    )
+    return [Reason(case, bool(swapped), value, text) for case, swapped, value, text in rows]
+
+
 class CallRows(NamedTuple):
     """What calls took, one row each; NaN if unknown, which an impossible stored number also is. A call answered from an
     earlier run is `cached` and has the original's tokens and cost."""

@@ -325,6 +325,18 @@ def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple
     return slate_tops(db, ItemViews(db, project_id), [slate_id], top_k)[slate_id]
 
 
+def case_titles(db: Database, project_id: int, case_ids: Sequence[int]) -> dict[int, list[str]]:
+    """case id -> the titles of the items in its lists, and of the item that it is about."""
+    rows = db.tuples(
+        """SELECT c.id, json_group_array(i.title) FROM json_each(?2) j JOIN cases c ON c.id = j.value
+           JOIN v_current_items i ON i.project_id = ?1 AND (i.item_id = c.item_id OR i.item_id IN (
+             SELECT item_id FROM slate_items WHERE slate_id IN (c.slate_a, c.slate_b)))
+           GROUP BY c.id""",
+        (project_id, json.dumps(sorted(set(case_ids)))),
+    )
+    return {case: json.loads(titles) for case, titles in rows}
+
+
 def slate_items(db: Database, slate_id: int) -> list[str]:
     """The ids of a slate's items, best first."""
     return db.column("SELECT item_id FROM slate_items WHERE slate_id = ? ORDER BY rank", (slate_id,))
