@@ -31,7 +31,7 @@ HERE = ("-p", PROJECT)
 # “runs work-group” prints the page of “run saer”
 APART = {"config keys", "config show", "reproduce", "runs work-group"}
 # their rows name nothing of the project, or they have none here
-NAMELESS = {"judge test", "flags", "robustness ablation", "robustness injected"}
+NAMELESS = {"judge test", "why", "flags", "robustness ablation", "robustness injected"}
 REFUSED = {"batch status": 2, "robustness adversarial": 1}
 
 # the words after the command
@@ -84,6 +84,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "methods": HERE,
     "passport": (*HERE, QWEN),
     "gate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--at-least", "percent=0"),
+    "why": (*HERE, "--rater", QWEN, "--protocol", "pairwise"),
     "doctor": HERE,
 }
 

@@ -70,6 +70,8 @@ REPORTS = (
     "rater list",
     "robustness ablation --raters anna,ben",
     "robustness position",
+    "why --rater good --protocol pairwise --systems {sys-als},{sys-pop}",
+    "why --rater good --protocol pointwise --systems {sys-als},{sys-pop}",
 )
 # not reports on verdicts, or reports of what is shown word for word, side by side or elsewhere
 OTHERS = {
