@@ -70,8 +70,6 @@ REPORTS = (
     "rater list",
     "robustness ablation --raters anna,ben",
     "robustness position",
-    "why --rater good --protocol pairwise --systems {sys-als},{sys-pop}",
-    "why --rater good --protocol pointwise --systems {sys-als},{sys-pop}",
 )
 # not reports on verdicts, or reports of what is shown word for word, side by side or elsewhere
 OTHERS = {
@@ -80,6 +78,7 @@ OTHERS = {
     "project list", "project show", "prompt list", "prompt try", "reproduce",
     "robustness adversarial", "robustness injected",
     "run", "runs failures", "runs list", "runs settings", "runs show", "runs work-group", "verdicts list", "verdicts log",
+    "why",
 }  # fmt: skip
 
 
