@@ -20,13 +20,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, bounded_row, command_parser, print_rows
 from recjudge_tui.reports.common.table import real
+from recjudge_tui.reports.slices import FEWEST_USERS
 from recjudge_tui.reports.why import Said, phrase_rows
 from recjudge_tui.stats.agreement import agreement_estimates, detection_estimates, label_scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.calibration import calibration_error
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, Interval
-from recjudge_tui.stats.hypotheses import benjamini_hochberg, mean_tests, sign_flip_test, user_means
+from recjudge_tui.stats.hypotheses import (
+    benjamini_hochberg,
+    difference_of_groups,
+    mean_tests,
+    sign_flip_test,
+    user_means,
+)
 from recjudge_tui.stats.intervals import difference_of_means, mean_estimate, share_estimate
 from recjudge_tui.stats.planning import prediction_powered_mean
 from recjudge_tui.stats.ranking import (
@@ -248,11 +255,25 @@ def words_of_two_sides(rng: np.random.Generator, population: str, users: int) ->
     return any((p or 1.0) < ALPHA for p in benjamini_hochberg([real(row, "p") for row in rows]))
 
 
+def slices_of_users(rng: np.random.Generator, population: str, users: int) -> bool:
+    """One of 20 slices, of a tenth to a half of the users, that differs from the rest."""
+    drawn = sample(rng, population, users)
+    of_user = user_means((1 + drawn.won) / 2, drawn.user)
+    shares = np.linspace(0.1, 0.5, 20)
+    tested = []
+    for share in shares:
+        here = rng.random(of_user.size) < share
+        if here.any() and not here.all():
+            tested.append(difference_of_groups(of_user[here], of_user[~here], FEWEST_USERS)[1])
+    return any((p or 1.0) < ALPHA for p in benjamini_hochberg(tested) if p is not None)
+
+
 CLAIMS: dict[str, Callable[[np.random.Generator, str, int], bool]] = {
     "two systems: one is better": two_systems,
     "three systems: neighbours differ": three_systems,
     "three systems: means of a metric differ": means_of_three,
     "two raters: one is stricter": differences,
+    "a slice differs from the rest": slices_of_users,
     "a phrase goes with one of two systems": words_of_two_sides,
 }
 CLAIM_USERS = (2, 5, 10, 20, 50)

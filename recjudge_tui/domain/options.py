@@ -97,7 +97,11 @@ OVER = Option(
     " first to bring.",
     choices=PERIODS, flag="--over",
 )  # fmt: skip
+WHERE = Option(
+    "where", str, "Only users whose attributes meet this, such as \"plan = 'pro' and events > 20\"; events are those that a"
+    " judge may be shown.", "", flag="--where", metavar="EXPR", label="users where", placeholder="all",
+)  # fmt: skip
 SEED = Option("seed", int, "The seed of what is drawn.", 0, flag="--seed")
 # the cases and lists that a report is about
 OCCASIONS = (CONTEXTS, SERVED_FROM, SERVED_TO)
-CASES = (SYSTEMS, BY, OVER, *OCCASIONS)
+CASES = (SYSTEMS, WHERE, BY, OVER, *OCCASIONS)

@@ -30,12 +30,19 @@ class Segment:
 
 @dataclass(frozen=True)
 class CaseSelection:
-    """The cases and lists of these occasions, with `systems` of these alone (pairs: of two of them) and, with a segment,
-    of one group."""
+    """The cases and lists of these occasions, with `systems` of these alone (pairs: of two of them), of these `users` (None:
+    all) and, with a segment, of one group."""
 
     occasions: OccasionFilter = EVERY_OCCASION
     segment: Segment | None = None
     systems: tuple[str, ...] = ()
+    users: frozenset[str] | None = None
+
+    def holds(self, user_id: str, context: str) -> bool:
+        """Whether what is of this user in this context is of these users and this group."""
+        if self.users is not None and user_id not in self.users:
+            return False
+        return self.segment is None or self.segment.holds(user_id, context)
 
     @property
     def groups(self) -> int:

@@ -191,7 +191,7 @@ def measured_slopes(
     raters = project_raters(db, project_id)
     others = [q for q in project_questions(db, project_id) if q.rater in truth]
     ratings = load_questions(db, project_id, [*questions, *others])
-    covariates = _covariates(db, project_id, ratings, k)
+    known = covariates(db, project_id, ratings, k)
     unordered = categories(db, project_id)
     slopes: list[Slope] = []
     for question in questions:
@@ -200,7 +200,7 @@ def measured_slopes(
         reason = NO_ORDER if (question.protocol, question.aspect) in unordered else ""
         for name in ("length",) if of_texts else COVARIATES:
             for beside in ([], alike) if alike else ([],):
-                slopes.append(_slope(ratings, question, beside, name, covariates[name], reason))
+                slopes.append(_slope(ratings, question, beside, name, known[name], reason))
     return slopes
 
 
@@ -241,7 +241,7 @@ def _slope(
     return Slope(question, name, figure, x[kept] / scale, y[kept], user[kept], sd, reason)
 
 
-def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapping[str, _Covariate]:
+def covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapping[str, _Covariate]:
     """Covariate -> its values for the cases of these ratings."""
     content = judged_content(db, project_id, ratings.cases.ids)
     judged = np.unique(np.concatenate([np.zeros(0, np.int64), *(v.row for v in ratings.verdicts.values())]))

@@ -26,6 +26,7 @@ from recjudge_tui.domain.options import (
     SEED,
     SYSTEMS,
     TRUTH,
+    WHERE,
     Option,
 )
 from recjudge_tui.domain.protocols import OVERALL, SAER
@@ -135,7 +136,7 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     systems = tuple(values["systems"] or ()) if SYSTEMS in declared.options else ()
     made = segmented(
         project, lambda cases: build(project, Options(values, cases)), by=by, over=over, occasions=occasions,
-        systems=systems, of_lists=declared.of_lists,
+        systems=systems, where=values.get("where") or "", of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(declared, made, values)
 
@@ -211,7 +212,11 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
 
     if not isinstance(made, Table):
         return made
-    grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {"by", "over"}
+    grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {
+        "by",
+        "over",
+        "where",
+    }
     plain = {
         name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped
     }
@@ -250,6 +255,8 @@ _DECLARED = (
             own("ties", str, "How bt counts a tie: by Davidson's model, or as half a win of each.", "davidson",
                 choices=("davidson", "half")),
             K.but(help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]", default=None),
+            own("slices", bool, "Where one of two systems does better or worse than elsewhere: by every attribute of users,"
+                " context, activity, and statistic of the lists."),
             *CASES,
         ),
         about="Ties include position ties (the two orders disagreed); failed verdicts are not part of n. A rank"
@@ -262,6 +269,7 @@ _DECLARED = (
             "leaderboard -p movies --protocol pointwise --raters rules,anna --format md",
             "leaderboard -p movies --protocol pairwise --crowd all --method bt",
             "leaderboard -p films --protocol explanation --table pairs",
+            "leaderboard -p movies --protocol pairwise --systems new,old --slices",
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
@@ -274,7 +282,7 @@ _DECLARED = (
             ASPECT.but(help="Only the reasons about this aspect. Default: overall."),
             own("against", str, "The words where the rater agrees with this one, and where it parts from it; “people”: all"
                 " of them together.", metavar="R"),
-            BY, OVER, *OCCASIONS,
+            WHERE, BY, OVER, *OCCASIONS,
         ),
         about="Name the two systems where there are more. Words and phrases of up to three words, each with the users"
         " whose reasons use it and favour that side, and those whose reasons use it and favour the other. The log-odds"
@@ -419,7 +427,7 @@ _DECLARED = (
                 " the annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data."),
             FINE, *CASES[:1],
             BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"),
-            OVER, *OCCASIONS,
+            OVER, WHERE, *OCCASIONS,
         ),
         about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same"
         " statistic between people. Intervals are over users.",
@@ -534,7 +542,7 @@ _DECLARED = (
             TRUTH.but(help="--agreement: compare everyone with this rater."),
             SYSTEMS,
             BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
-            OVER, *OCCASIONS,
+            OVER, WHERE, *OCCASIONS,
         ),
         about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each"
         " rank, with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two"

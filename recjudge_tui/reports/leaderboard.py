@@ -34,6 +34,7 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.metrics import JudgedLists
 from recjudge_tui.reports.sanity import Sanity, sanity
+from recjudge_tui.reports.slices import slices
 from recjudge_tui.reports.words import (
     about_base,
     briefly,
@@ -118,6 +119,8 @@ def methods_of(protocol: str) -> tuple[str, ...]:
 
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
+    if choose.slices:
+        return slices(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
     if method not in (*METHODS, *_ALONE):

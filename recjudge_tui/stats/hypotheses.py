@@ -24,7 +24,7 @@ from recjudge_tui.stats.arrays import (
 )
 from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.intervals import Bounds, mean_estimate
+from recjudge_tui.stats.intervals import Bounds, mean_estimate, t_quantile
 
 Pair = tuple[int, int]
 NO_COMMON_USER = "no user has a value for both"
@@ -192,6 +192,28 @@ def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> t
     codes, count = encode(rows_of(users, kept))
     net = np.bincount(codes, weights=np.sign(left - right), minlength=count)
     return int((net > 0).sum()), int((net < 0).sum())
+
+
+def difference_of_groups(
+    first: FloatArray, second: FloatArray, fewest: int = 2, level: float = LEVEL
+) -> tuple[Estimate, float | None]:
+    """The mean of one group of users minus that of another, one value each, with the interval and the two-sided p of the t
+    test for unequal variances, with the degrees of freedom of the smaller group, which is on the safe side of Welch's
+    (Moore and McCabe 1989, section 7.2). Without both, and with the reason, where a group has fewer than `fewest` users
+    or none differs within both."""
+    n = first.size + second.size
+    value = float(first.mean() - second.mean())
+    if min(first.size, second.size) < fewest:
+        return Estimate(value, None, None, n, note=f"fewer than {fewest} users on one side"), None
+    if first.min() == first.max() and second.min() == second.max():
+        return Estimate(value, None, None, n, note="no user differs within either group"), None
+    from scipy.special import stdtr
+
+    spread = np.array([side.var(ddof=1) / side.size for side in (first, second)])
+    freedom = min(first.size, second.size) - 1
+    error = math.sqrt(spread.sum())
+    half = float(t_quantile(freedom, level)) * error
+    return Estimate(value, value - half, value + half, n), 2 * float(stdtr(freedom, -abs(value) / error))
 
 
 def share_difference(

@@ -137,7 +137,7 @@ class SelectedCases(NamedTuple):
 
 
 def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> SelectedCases:
-    occasions, segment = chosen.occasions, chosen.segment
+    occasions = chosen.occasions
     within, parameters = occasion_condition(occasions._replace(start="", end=""), "c")
     timed, times = occasion_condition(occasions._replace(contexts=()), "c", name="time")
     of_systems, named = system_condition(chosen.systems, "c.system_a", "c.system_b")
@@ -153,10 +153,19 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
             ORDER BY c.id""",
         parameters | times | named | {"project": project_id},
     ):
-        here = segment is None or segment.holds(user_id, context)
-        if here and (not chosen.imported or brought.get(case_id) == wanted):
+        if chosen.holds(user_id, context) and (not chosen.imported or brought.get(case_id) == wanted):
             (ids if is_here else untimed).append(case_id)
     return SelectedCases(np.array(ids, dtype=np.int64), np.array(untimed, dtype=np.int64))
+
+
+def case_owners(db: Database, project_id: int, case_ids: Sequence[int]) -> list[tuple[str, str]]:
+    """The user and the context of each of these cases, which are in order."""
+    rows = db.tuples(
+        """SELECT user_id, context FROM cases NOT INDEXED
+           WHERE project_id = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id""",
+        (project_id, json.dumps(case_ids)),
+    )
+    return [(user, context) for user, context in rows]
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
@@ -170,7 +179,7 @@ def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSe
             WHERE t.project_id = :project AND t.served_at = '' AND {sql}""",
         parameters | {"project": project_id},
     )
-    return sum(chosen.segment is None or chosen.segment.holds(*row) for row in rows)
+    return sum(chosen.holds(*row) for row in rows)
 
 
 def untimed_note(count: int, what: Countable) -> str:

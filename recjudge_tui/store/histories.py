@@ -347,8 +347,9 @@ def lists_of(
         parameters | {"project": project_id, "system": system},
     )
     for slate, ranked in ranked_lists(cursor):
-        here = chosen.segment is None or chosen.segment.holds(ranked.user_id, ranked.context)
-        if here and (not chosen.imported or brought.get(slate) == import_period(chosen.imported)):
+        if chosen.holds(ranked.user_id, ranked.context) and (
+            not chosen.imported or brought.get(slate) == import_period(chosen.imported)
+        ):
             yield ranked
 
 

@@ -1,0 +1,216 @@
+"""Where one system does better against another than elsewhere: slices of users, contexts and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.biases import covariates
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.sanity import sanity
+from recjudge_tui.reports.words import about_base, briefly, sanity_warnings
+from recjudge_tui.shapes import Base, base
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA, TOP_K
+from recjudge_tui.stats.hypotheses import benjamini_hochberg, difference_of_groups, user_means
+from recjudge_tui.store.cases import case_owners
+from recjudge_tui.store.data import user_attributes, visible_event_counts
+from recjudge_tui.store.ratings import Question
+
+# users on either side of a difference
+FEWEST_USERS = 10
+_MOST_VALUES, _THIRDS = 10, ("lowest third", "middle third", "highest third")
+_SHOWN, _NAMED = 8, 2
+_COLUMNS = columns(
+    "rater aspect?", "slice|Slice", "of|Value", "here|Here|float|3", "elsewhere|Elsewhere|float|3",
+    "difference|Difference|float|3", *interval_columns(), "users?", "users_elsewhere|(Elsewhere)|int", "p",
+    "p_fdr|p (FDR)|float|4", "note",
+)  # fmt: skip
+_BRIEF = columns(
+    "rater|rater", "slice|slice", "of|value", "here|here|float|2", "elsewhere|elsewhere|float|2",
+    "difference|difference|float|2", "interval|95 % CI", "users|(users)|int", "p_fdr|p (FDR)|float|4",
+)  # fmt: skip
+_ABOUT = definitions(f"""\
+here, elsewhere: of pairs the win rate of the first system against the second (ties count half), of lists and texts judged\
+ alone its mean value less the second's; users count once each
+difference: t test and interval over users for unequal variances, with the smaller group's degrees of freedom (Moore and\
+ McCabe 1989), from {FEWEST_USERS} users on either side on; FDR: Benjamini and Hochberg over all slices tried, below\
+ {ALPHA:g} is a finding
+slices: attributes of users with their {_MOST_VALUES} commonest values, numbers in thirds; contexts; activity: events\
+ that a judge may be shown; length, popularity and homogeneity of the lists, in thirds over the cases""")
+
+
+class Slice(NamedTuple):
+    """Cases by index (cases,) that share a `value` of what is `named`."""
+
+    named: str
+    value: str
+    here: BoolArray
+
+
+def slices(project: Project, choose: Options) -> Table:
+    """One row per question and slice, the surest first. Raises UsageError where the two systems are not clear."""
+    chosen = base(project, choose.selection())
+    rows: list[Row] = []
+    worthless: dict[tuple[str, str], str] = {}
+    pair = ("", "")
+    tried = list(_slices(project, chosen)) if chosen.questions else []
+    for question in chosen.questions:
+        pair = _two_systems(chosen, question, choose.systems)
+        worthless[question.rater, question.aspect] = sanity(chosen, question).reason
+        if not worthless[question.rater, question.aspect]:
+            rows += _rows(chosen, question, pair, tried)
+    adjusted = benjamini_hochberg([row["p"] if isinstance(row["p"], float) else None for row in rows])
+    rows = [row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows.sort(key=lambda row: (row["p"] is None, row["p"] or 0.0, str(row["slice"]), str(row["of"])))
+    notes = [*sanity_warnings(worthless), *about_base(chosen), *_ABOUT]
+    title = f"Slices: {pair[0]} against {pair[1]}" if pair[0] else "Slices"
+    tested = [row for row in rows if row["p_fdr"] is not None]
+    found = [row for row in tested if real(row, "p_fdr") < ALPHA]
+    facts = {"tried": len(tested), "findings": len(found)}
+    table = Table(
+        title,
+        _COLUMNS,
+        tuple(rows),
+        tuple(notes),
+        {"systems": list(pair)},
+        facts,
+        _answer(pair, tested, found),
+    )
+    return briefly(table, _BRIEF, (found or tested or rows)[:_SHOWN], "float")
+
+
+def _two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
+    if len(named) == 2:
+        return named[0], named[1]
+    cases, row = chosen.ratings.cases, chosen.ratings.verdicts[question].row
+    judged = [cases.system_a[row], *([cases.system_b[row]] if compares_lists(question.protocol) else [])]
+    known = [cases.systems[at] for at in np.unique(np.concatenate(judged)).tolist()]
+    if named or len(known) != 2:
+        raise UsageError("name the two systems", f"Available: {', '.join(known)}.")
+    return known[0], known[1]
+
+
+def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
+    """Every slice of the cases that anybody judged, two or more of each name."""
+    cases = chosen.ratings.cases
+    size = cases.ids.size
+    judged = np.unique(np.concatenate([verdicts.row for verdicts in chosen.ratings.verdicts.values()]))
+    owners = case_owners(project.db, project.id, cases.ids[judged].tolist())
+    users, contexts = ([owner[at] for owner in owners] for at in (0, 1))
+    attributes = user_attributes(project.db, project.id)
+    for name in sorted({name for user in set(users) for name in attributes.get(user, {})}):
+        yield from _of_texts(
+            name, [attributes.get(user, {}).get(name, "").strip() for user in users], judged, cases.ids.size
+        )
+    yield from _of_texts(CONTEXT, contexts, judged, size)
+    events = visible_event_counts(project.db, project.id)
+    yield from _thirds(
+        ACTIVITY, np.array([float(events.get(user, 0)) for user in users]), judged, cases.ids.size
+    )
+    for name, (first, second) in covariates(project.db, project.id, chosen.ratings, TOP_K).items():
+        mean = np.where(cases.is_pair, (first + second) / 2, first)[judged]
+        yield from _thirds(name, mean, judged, size)
+
+
+def _of_texts(name: str, values: Sequence[str], judged: IntArray, size: int) -> Iterator[Slice]:
+    """By value, the commonest first; numbers of many values in thirds."""
+    counts: dict[str, int] = {}
+    for value in values:
+        if value:
+            counts[value] = counts.get(value, 0) + 1
+    if len(counts) > _MOST_VALUES and all(value.replace(".", "", 1).isdecimal() for value in counts):
+        yield from _thirds(
+            name, np.array([float(value) if value else np.nan for value in values]), judged, size
+        )
+        return
+    array = np.array(values)
+    for value in sorted(counts, key=lambda value: (-counts[value], value))[
+        : _MOST_VALUES if len(counts) > 1 else 0
+    ]:
+        yield Slice(name, one_line(value, 40), _mask(judged[array == value], size))
+
+
+def _thirds(name: str, values: FloatArray, judged: IntArray, size: int) -> Iterator[Slice]:
+    known = values[~np.isnan(values)]
+    if not known.size or known.min() == known.max():
+        return
+    low, high = np.quantile(known, (1 / 3, 2 / 3))
+    parts = (values <= low, (values > low) & (values <= high), values > high)
+    for third, part in zip(_THIRDS, parts, strict=True):
+        if part.any():
+            yield Slice(
+                name,
+                f"{third} ({np.nanmin(values[part]):.3g} to {np.nanmax(values[part]):.3g})",
+                _mask(judged[part], size),
+            )
+
+
+def _mask(rows: IntArray, size: int) -> BoolArray:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _rows(chosen: Base, question: Question, pair: tuple[str, str], tried: Sequence[Slice]) -> Iterator[Row]:
+    cases, verdicts = chosen.ratings.cases, chosen.ratings.verdicts[question]
+    at = {name: place for place, name in enumerate(cases.systems)}
+    first, second = (at.get(name, -1) for name in pair)
+    a, b = cases.system_a[verdicts.row], cases.system_b[verdicts.row]
+    known = ~np.isnan(verdicts.value)
+    if compares_lists(question.protocol):
+        kept = known & (((a == first) & (b == second)) | ((a == second) & (b == first)))
+        turn = np.where(a[kept] == first, 1.0, -1.0)
+        row, value = verdicts.row[kept], (1.0 + turn * np.sign(verdicts.value[kept])) / 2
+        sign = np.ones(row.size)
+    else:
+        kept = known & ((a == first) | (a == second))
+        row, value = verdicts.row[kept], verdicts.value[kept]
+        sign = np.where(a[kept] == first, 1.0, -1.0)
+    for part in tried:
+        here = part.here[row]
+        sides = [_users_values(value[on], sign[on], cases.user[row[on]]) for on in (here, ~here)]
+        if not sides[0].size or not sides[1].size:
+            continue
+        test, p = difference_of_groups(sides[0], sides[1], FEWEST_USERS)
+        yield {
+            "rater": question.rater, "aspect": question.aspect, "slice": part.named, "of": part.value,
+            "here": float(sides[0].mean()), "elsewhere": float(sides[1].mean()), "difference": test.value,
+            **interval_cells(test), "users": sides[0].size, "users_elsewhere": sides[1].size, "p": p, "note": test.note,
+        }  # fmt: skip
+
+
+def _users_values(value: FloatArray, sign: FloatArray, user: IntArray) -> FloatArray:
+    """Of each user the mean, or where both systems were judged alone the difference of the two means."""
+    if (sign > 0).all() and value.size and not (sign < 0).any():
+        return user_means(value, user)
+    both = np.intersect1d(user[sign > 0], user[sign < 0])
+    of = [
+        user_means(value[on], user[on])
+        for side in (1.0, -1.0)
+        if (on := (sign == side) & np.isin(user, both)).any()
+    ]
+    return of[0] - of[1] if len(of) == 2 else np.zeros(0)
+
+
+def _answer(pair: tuple[str, str], tested: Sequence[Row], found: Sequence[Row]) -> str:
+    if not tested:
+        return "" if not pair[0] else f"No slice has {FEWEST_USERS} users here and elsewhere."
+    if not found:
+        return f"{pair[0]} does as well against {pair[1]} everywhere, as far as {quantity(len(tested), 'slice')} can tell."
+    parts = [
+        f"where {row['slice']} is {row['of']} ({real(row, 'here'):.2f} against {real(row, 'elsewhere'):.2f})"
+        for row in found[:_NAMED]
+    ]
+    more = f"; {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    how = "better" if real(found[0], "difference") > 0 else "worse"
+    return f"{pair[0]} does {how} against {pair[1]} {' and '.join(parts)}{more}, of {quantity(len(tested), 'slice')} tried."

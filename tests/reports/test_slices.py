@@ -1,0 +1,122 @@
+"""Slices: where one system does better than elsewhere, and the users a report is about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.hypotheses import difference_of_groups
+from tests.support.verdicts import Project, give, import_target, list_case, new_project, pair_case, table
+
+USERS = 60
+
+
+def with_attributes(project: Project, attributes: dict[str, dict[str, str]]) -> None:
+    """Users with these attributes, as an import writes them."""
+    target = import_target(project)
+    with project.db.transaction():
+        project.db.execute_many(
+            "INSERT INTO users (project_id, user_id, import_id, attributes) VALUES (?, ?, ?, ?)",
+            [(project.id, user, target.import_id, json.dumps(values)) for user, values in attributes.items()],
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Half the users are on a free plan, where b wins; else a does. Ages say nothing."""
+    made = new_project(tmp_path / "r.db")
+    plans = {f"u{user:02}": "free" if user % 2 else "pro" for user in range(USERS)}
+    with_attributes(
+        made, {user: {"plan": plan, "age": str(20 + int(user[1:]) % 7)} for user, plan in plans.items()}
+    )
+    wins = {"free": (-1.0, -1.0, 0.0), "pro": (1.0, 1.0, 0.0)}
+    cases = {pair_case(made, user): (user, plan) for user, plan in plans.items()}
+    values = {case: wins[plan][int(user[1:]) // 2 % 3] for case, (user, plan) in cases.items()}
+    give(made, "anna", values, protocol_name="pairwise")
+    return made
+
+
+def test_a_planted_slice_is_found_and_no_other(project: Project) -> None:
+    found = table(project, "leaderboard", protocol="pairwise", slices=True)
+    first, second, *others = found.rows
+    assert [(row["slice"], row["of"]) for row in (first, second)] == [("plan", "free"), ("plan", "pro")]
+    assert first["here"] == pytest.approx(1 / 6)
+    assert first["elsewhere"] == pytest.approx(5 / 6)
+    assert first["difference"] == pytest.approx(-second["difference"])  # type: ignore[operator]
+    assert others
+    assert all(row["p_fdr"] is None or row["p_fdr"] > 0.05 for row in others)  # type: ignore[operator]
+    assert "plan is free (0.17 against 0.83)" in found.answer
+    # seen from the other system
+    turned = table(project, "leaderboard", protocol="pairwise", slices=True, systems=("b", "a"))
+    assert turned.rows[0]["here"] == pytest.approx(5 / 6)
+
+
+def test_lists_judged_alone_are_compared_within_users(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "r.db")
+    with_attributes(project, {f"u{user:02}": {"plan": "free" if user % 2 else "pro"} for user in range(40)})
+    cases = {
+        list_case(project, f"u{user:02}", system): (user, system) for user in range(40) for system in "ab"
+    }
+    good = {("a", 0): 2.0, ("a", 1): 1.0, ("b", 0): 1.0, ("b", 1): 1.0}
+    noise = {case: float(user % 4 == system.count("a")) for case, (user, system) in cases.items()}
+    values = {case: min(2.0, good[system, user % 2] + noise[case]) for case, (user, system) in cases.items()}
+    give(project, "anna", values)
+    (row,) = [
+        r for r in table(project, "leaderboard", protocol="pointwise", slices=True).rows if r["of"] == "pro"
+    ]
+    both = {user: [values[case] for case, (who, _) in cases.items() if who == user] for user in range(40)}
+    of = np.array([both[user][0] - both[user][1] for user in range(40)])
+    assert row["here"] == pytest.approx(of[0::2].mean())
+    assert row["elsewhere"] == pytest.approx(of[1::2].mean())
+
+
+def test_nothing_is_tested_on_few_users_or_without_two_systems(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "r.db")
+    with_attributes(project, {f"u{user}": {"plan": "ab"[user % 2]} for user in range(8)})
+    give(
+        project, "anna", {pair_case(project, f"u{user}"): 1.0 for user in range(8)}, protocol_name="pairwise"
+    )
+    found = table(project, "leaderboard", protocol="pairwise", slices=True)
+    assert {row["p"] for row in found.rows} == {None}
+    assert "fewer than 10 users" in str(found.rows[0]["note"])
+    give(project, "anna", {pair_case(project, "u0", "a", "c"): 1.0}, protocol_name="pairwise")
+    with pytest.raises(UsageError, match="name the two systems"):
+        table(project, "leaderboard", protocol="pairwise", slices=True)
+
+
+def test_only_users_who_meet_an_expression_count(project: Project) -> None:
+    def counted(where: str) -> tuple[object, object, object]:
+        (row, _) = table(project, "leaderboard", protocol="pairwise", where=where).rows
+        return row["system"], row["wins"], row["n"]
+
+    assert counted("") == ("a", 20, 60)
+    assert counted("plan = 'free'") == ("b", 20, 30)
+    assert counted("plan = 'free' and age < 22") == ("b", 7, 9)
+    shown = table(project, "leaderboard", protocol="pairwise", where="plan = 'free'")
+    assert "only 30 users where plan = 'free'" in shown.notes
+    assert shown.settings["where"] == "plan = 'free'"
+    with pytest.raises(UsageError, match="no user has an attribute “plam”") as unknown:
+        counted("plam = 'free'")
+    assert "age, events, plan" in str(unknown.value.cause)
+    with pytest.raises(UsageError, match="none of 60 users meets") as nobody:
+        counted("plan = 'gold'")
+    assert nobody.value.cause == "plan is free, pro."
+
+
+def test_the_groups_are_compared_as_scipy_does_with_the_smaller_groups_freedom() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(1, 2, 12), rng.normal(0, 1, 40)
+    estimate, p = difference_of_groups(first, second)
+    welch = ttest_ind(first, second, equal_var=False)
+    assert estimate.value is not None
+    assert estimate.ci_low is not None
+    assert estimate.value / ((estimate.value - estimate.ci_low) / 2.2009851601) == pytest.approx(
+        welch.statistic
+    )
+    assert p is not None
+    assert p >= welch.pvalue
