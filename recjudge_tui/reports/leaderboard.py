@@ -30,6 +30,7 @@ from recjudge_tui.reports.common.table import (
     real,
     seen_first,
 )
+from recjudge_tui.reports.controls import controlled
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.metrics import JudgedLists
@@ -119,8 +120,10 @@ def methods_of(protocol: str) -> tuple[str, ...]:
 
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
-    if choose.slices:
-        return slices(project, choose)
+    if choose.slices or choose.control:
+        if choose.slices and choose.control:
+            raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
+        return slices(project, choose) if choose.slices else controlled(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
     if method not in (*METHODS, *_ALONE):

@@ -11,7 +11,7 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.biases import covariates
+from recjudge_tui.reports.biases import COVARIATES, covariates
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
@@ -117,7 +117,9 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     yield from _thirds(
         ACTIVITY, np.array([float(events.get(user, 0)) for user in users]), judged, cases.ids.size
     )
-    for name, (first, second) in covariates(project.db, project.id, chosen.ratings, TOP_K).items():
+    measured = covariates(project.db, project.id, chosen.ratings, TOP_K)
+    for name in COVARIATES:
+        first, second = measured[name]
         mean = np.where(cases.is_pair, (first + second) / 2, first)[judged]
         yield from _thirds(name, mean, judged, size)
 
