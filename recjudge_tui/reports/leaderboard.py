@@ -14,7 +14,7 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
@@ -43,7 +43,6 @@ from recjudge_tui.reports.words import (
     no_pairs,
     no_verdicts,
     p_text,
-    short,
 )
 from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree

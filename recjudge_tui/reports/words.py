@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import question_of
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
@@ -135,11 +134,6 @@ def interval_text(row: Row, kind: str = "float", of: str = "ci") -> str:
 def p_text(p: float | None) -> str:
     """`p .25`, `p < .001`."""
     return "p –" if p is None else "p < .001" if p < 0.001 else f"p {f'{p:.2g}'.removeprefix('0')}"
-
-
-def short(value: float, decimals: int = 2) -> str:
-    """A coefficient without a leading zero: .06, -.12, 1.00."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, decimals) or 0:.{decimals}f}")
 
 
 def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False, ends: str = "ci") -> str:
