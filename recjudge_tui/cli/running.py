@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.runs.experiment import Experiment
     from recjudge_tui.runs.plan import Plan, RunRequest
     from recjudge_tui.runs.saer import SaerPlan, SaerRequest
     from recjudge_tui.store.database import Database
@@ -265,8 +266,8 @@ def run(
 
 # the 15 options that most runs need are left
 with_help_all(
-    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "human_price", "db", "fmt", "out",
-    "columns", "plain", "notes", "explain", "all",
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "human_price", "db", "fmt",
+    "out", "columns", "plain", "notes", "explain", "all",
 )  # fmt: skip
 
 
@@ -277,9 +278,7 @@ _BESIDE_FILE = {"project", "protocol", "db", "dry_run", "fmt", "out", "trust_hos
 def _run_experiment(project: Project, path: Path, mode: Mode) -> None:
     """Plan, resume and print the runs of a file. Exit 130 if one was stopped, 1 if nothing was judged by one."""
     from recjudge_tui.reports.experiment import experiment as table_of_runs
-    from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
-    from recjudge_tui.runs.experiment import plan_experiment, read_experiment, with_rest_of_budget
-    from recjudge_tui.runs.saer import is_finished, total_of
+    from recjudge_tui.runs.experiment import plan_experiment, read_experiment
 
     ctx = click.get_current_context()
     given = [
@@ -294,16 +293,26 @@ def _run_experiment(project: Project, path: Path, mode: Mode) -> None:
     experiment = read_experiment(project.db, project.id, path)
     with counting("planning", "cases") as advance:
         plans = plan_experiment(project.db, experiment, dry_run=mode.dry_run, progress=advance)
+    tell_plans(project.db, experiment, plans)
+    if not mode.dry_run:
+        runs, failed = work_through(project.db, experiment, plans)
+        put(table_of_runs(project, runs, experiment.truth), mode.fmt, mode.out)
+        if failed:
+            raise click.exceptions.Exit(1)
+
+
+def tell_plans(database: Database, experiment: Experiment, plans: Sequence[Plan]) -> None:
+    """Print what each run is, and what those that are new take together."""
+    from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
+    from recjudge_tui.runs.saer import is_finished, total_of
+
     for planned in plans:
         if planned.existing and planned.run_id is not None:
-            state = "done" if is_finished(project.db, planned.run_id) else "to be resumed"
-            narrate(
-                f"{planned.protocol}: run {planned.run_id} of {planned.rater}, {planned.prompt}, exists ({state})"
-            )
+            state = "done" if is_finished(database, planned.run_id) else "to be resumed"
+            said = f"run {planned.run_id} of {planned.rater}, {planned.prompt}, exists ({state})"
         else:
-            narrate(
-                f"{planned.protocol}: {estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt)[0]}"
-            )
+            said = estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt)[0]
+        narrate(f"{planned.protocol}: {said}")
     narrate_address(*(request.judge for request in experiment.requests))
     fresh = [planned.estimate for planned in plans if not planned.existing]
     if len(fresh) > 1:
@@ -311,27 +320,31 @@ def _run_experiment(project: Project, path: Path, mode: Mode) -> None:
         narrate(
             f"together: {whole.calls:,} calls · cost {cost_range(whole)} · time {duration(whole.seconds)}"
         )
-    if mode.dry_run:
-        return
+
+
+def work_through(database: Database, experiment: Experiment, plans: Sequence[Plan]) -> tuple[list[int], bool]:
+    """Work on the runs that are not finished, one after the other, within the budget for all; their ids, and whether one
+    could judge nothing. Exit 130 if one was stopped."""
+    from recjudge_tui.runs.experiment import with_rest_of_budget
+    from recjudge_tui.runs.saer import is_finished
+
     runs = [planned.run_id for planned in plans if planned.run_id is not None]
-    judged_nothing = False
+    failed = False
     for run_id in runs:
-        if is_finished(project.db, run_id):
+        if is_finished(database, run_id):
             continue
-        with_rest_of_budget(project.db, experiment, runs, run_id)
+        with_rest_of_budget(database, experiment, runs, run_id)
         try:
             again = "to go on, repeat the same command; answered calls are not repeated"
-            work_on(project.db, run_id, narrate, again)
+            work_on(database, run_id, narrate, again)
         except JudgeError as error:
             narrate(f"run {run_id} goes no further: {error.title}. {error.cause}".rstrip())
-            judged_nothing = True
+            failed = True
         except click.exceptions.Exit as ended:
             if ended.exit_code != 1:
                 raise
-            judged_nothing = True
-    put(table_of_runs(project, runs, experiment.truth), mode.fmt, mode.out)
-    if judged_nothing:
-        raise click.exceptions.Exit(1)
+            failed = True
+    return runs, failed
 
 
 def _save(path: Path, request: RunRequest) -> None:

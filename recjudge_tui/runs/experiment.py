@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +17,10 @@ from recjudge_tui.domain.protocols import offered, protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
 from recjudge_tui.domain.text import money
-from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.errors import RecjudgeError, RunError, UsageError
 from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, default_prompt
+from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, arms_of, default_prompt
 from recjudge_tui.runs.saer import existing_stage
 from recjudge_tui.runs.settings import AlreadyJudgedError, series_name, settings_for, stored_run
 from recjudge_tui.runs.start import change_settings, plan
@@ -151,6 +153,51 @@ def _option(path: Path, key: str, value: Any) -> tuple[RunOption, Any]:
     raise _wrong(path, key, "is no option of a run (recjudge run --help-all)")
 
 
+def paper_experiment(
+    db: Database, project_id: int, runs: Sequence[Mapping[str, Any]], judge: JudgeSpec, *, baseline: str = "",
+    sample: int | None = None, budget: float | None = None,
+) -> tuple[Experiment, list[str]]:  # fmt: skip
+    """The runs of a paper (`protocol`, `prompts` of an ablation, `options`, where a list is tried value by value), and why
+    some are left out: the project cannot feed them. Raises the reason where it can feed none."""
+    load_shipped(db)
+    requests: list[RunRequest] = []
+    left_out: list[str] = []
+    fault: RecjudgeError | None = None
+    for run in runs:
+        options = dict(run.get("options", {}))
+        options |= {"baseline": baseline} if "baseline" in options else {}
+        options |= {"sample": sample} if sample is not None else {}
+        several = [name for name, value in options.items() if isinstance(value, list)]
+        for values in product(*(options[name] for name in several)):
+            try:
+                settings = settings_for(
+                    run["protocol"],
+                    **{**options, **dict(zip(several, values, strict=True))},
+                    budget_usd=budget,
+                )
+                arms = arms_of(db, project_id, judge, tuple(run["prompts"])) if "prompts" in run else [None]
+                asked = [
+                    RunRequest(
+                        project_id, judge, settings, arm.rater if arm else "", arm.prompt if arm else ""
+                    )
+                    for arm in arms
+                ]
+                asked = [replace(one, prompt=one.prompt or _usual(db, project_id, settings)) for one in asked]
+                for one in asked:
+                    if _existing(db, one) is None:
+                        with suppress(AlreadyJudgedError):
+                            plan(db, [one], dry_run=True)
+            except RecjudgeError as error:
+                fault = error
+                how = f" ({', '.join(map(str, values))})" if values else ""
+                left_out.append(f"{run['protocol']}{how}: {error.title}. {error.cause}".rstrip())
+                continue
+            requests += asked
+    if not requests and fault is not None:
+        raise fault
+    return Experiment(tuple(requests), budget=budget), left_out
+
+
 def saved_experiment(request: RunRequest) -> str:
     """The file that asks for one run: TOML."""
     import tomlkit
@@ -201,9 +248,8 @@ def plan_experiment(
 
 def _existing(db: Database, request: RunRequest) -> Plan | None:
     series = request.judge, get_prompt(db, request.prompt)[0], request.settings
-    rater = find_rater(
-        db, request.project_id, series_name(db, request.project_id, request.judge.rater, *series)
-    )
+    name = request.rater or series_name(db, request.project_id, request.judge.rater, *series)
+    rater = find_rater(db, request.project_id, name)
     if rater is None:
         return None
     row = stored_run(db, request.project_id, rater, request.judge, request.prompt, request.settings)
