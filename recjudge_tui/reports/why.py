@@ -39,7 +39,7 @@ _SHOWN, _NAMED = 8, 3
 _COLUMNS = columns(
     "what|Word or phrase", "kind|(Kind)", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
     "reasons|(Reasons)|int", "reasons_against|(Against)|int", "said_of|(Said of)", "log_odds|(Log-odds)|float|2",
-    "z|z|float|1", "p", "p_fdr|p (FDR)|float|4", "example|Case",
+    "z|z|float|1", "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
 )  # fmt: skip
 _BRIEF = columns(
     "what|Word or phrase", "kind|Kind", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
@@ -84,7 +84,7 @@ def why(project: Project, choose: Options) -> Table:
     if not choose.against:
         rows += [*_flag_rows(project, choose, question, pair), *_aspect_rows(chosen, question, pair)]
     adjusted = benjamini_hochberg([real(row, "p") for row in rows])
-    rows = [row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = [row | question._asdict() | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
     rows.sort(
         key=lambda row: (row["goes_with"] != sides[0], real(row, "p"), -abs(cast(float, row.get("z") or 0)))
     )

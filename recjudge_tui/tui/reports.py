@@ -62,6 +62,8 @@ TABS = tuple(
 )
 # the figure about the same cells
 _FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
+# how the cases of a row of “why” are found
+_SAID = {"phrase": "text", "flag": "flag"}
 _MOST_ROWS = 1_000
 _AXIS = (12, 40)
 _EMPTY = """Nothing has been judged yet.
@@ -156,6 +158,8 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
         for key, name in (("label", "label"), ("flag", "issue"))
         if row.get(name)
     ]
+    if "goes_with" in row and row["kind"] in _SAID:
+        terms.append(Term(_SAID[str(row["kind"])], ":", str(row["what"])))
     if "rater_a" in row:
         terms.append(Term("why", ":", "disagree"))
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()
