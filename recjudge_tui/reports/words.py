@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from recjudge_tui.domain.protocols import question_of
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists, question_of
 from recjudge_tui.domain.text import quantity, short
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
@@ -173,6 +176,18 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
             who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
         notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
     return notes
+
+
+def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
+    """The two systems named, or the only two that the question is about. Raises UsageError where there are others."""
+    if len(named) == 2:
+        return named[0], named[1]
+    cases, row = chosen.ratings.cases, chosen.ratings.verdicts[question].row
+    judged = [cases.system_a[row], *([cases.system_b[row]] if compares_lists(question.protocol) else [])]
+    known = [cases.systems[at] for at in np.unique(np.concatenate(judged)).tolist()]
+    if named or len(known) != 2:
+        raise UsageError("name the two systems", f"Available: {', '.join(known)}.")
+    return known[0], known[1]
 
 
 # ---- what judges are tested for: answers and brief forms -------------------------------------------------------------
