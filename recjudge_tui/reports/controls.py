@@ -33,6 +33,7 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
 _NAMES = {
     "items": "number of items",
     "titles": "length of titles",
+    "popularity": "mean popularity",
     POSITION: "shown first",
     "homogeneity": "similarity",
 }

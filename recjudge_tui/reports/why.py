@@ -173,12 +173,9 @@ def read(text: str, names: Iterable[str]) -> dict[str, int]:
     """The phrases of a reason, each with the list that alone is named in its sentences: 1 the one shown first, -1 the
     second, else 0. `names` of items and systems are no phrases."""
     places, stop = _language()
-    spelled = {form for name in names for form in (name, _YEAR.sub("", name)) if len(form) > 2}
-    if spelled:
-        longest_first = sorted(map(re.escape, sorted(spelled)), key=len, reverse=True)
-        text = re.sub(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", _NAME, text, flags=re.IGNORECASE)
     for place, mark in zip(places, (_FIRST, _SECOND), strict=True):
         text = place.sub(mark, text)
+    text = _without(text.lower(), names)
     found: dict[str, set[int]] = {}
     for sentence in _SENTENCE.split(text):
         about = (_FIRST in sentence) - (_SECOND in sentence)
@@ -186,6 +183,19 @@ def read(text: str, names: Iterable[str]) -> dict[str, int]:
             for phrase in phrases(clause, stop):
                 found.setdefault(phrase, set()).add(about)
     return {phrase: about.pop() if len(about) == 1 else 0 for phrase, about in found.items()}
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    """A text in lower case with a mark in place of each name that stands there as a word, with or without its year."""
+    spelled = {form.lower() for name in names for form in (name, _YEAR.sub("", name)) if len(form) > 2}
+    for name in sorted(spelled, key=lambda name: (-len(name), name)):
+        at = text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
+                text = f"{text[:at]}{_NAME}{text[end:]}"
+            at = text.find(name, at + 1)
+    return text
 
 
 def _beside(chosen: Base, question: Question, other: str, said: Sequence[Said]) -> Iterator[Said]:
