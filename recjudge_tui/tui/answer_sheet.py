@@ -59,7 +59,6 @@ class AnswerSheet(Widget):
 
     DEFAULT_CSS = """
     AnswerSheet { height: auto; border: round $accent; padding: 0 1; border-subtitle-color: $warning; }
-    .-ascii AnswerSheet { border: ascii $primary; }
     """
 
     def __init__(self) -> None:
@@ -557,7 +556,6 @@ class JudgingScreen(BaseScreen):
     JudgingScreen.-huge #shown, JudgingScreen.-huge #guidelines { display: block; }
     JudgingScreen.-huge #guidelines { width: 62; }
     JudgingScreen.-huge.-guided #guidelines { display: none; }
-    .-ascii JudgingScreen #shown, .-ascii JudgingScreen #guidelines { border: ascii $primary; }
     """
     ANSWER_KEYS: ClassVar[list[BindingType]] = [
         *[

@@ -25,7 +25,6 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import note_kind
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
 from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import (
@@ -268,7 +267,7 @@ class ChangeList(RowList[Changed]):
             Column("people", self._people, 20, 8, rank=3),
             Column("toward", self._toward, 20, 6),
         )
-        super().__init__(columns, screen.read_rows, lambda row: row.case.case_id, id="changes")
+        super().__init__(columns, lambda row: row.case.case_id, screen.read_rows, id="changes")
 
     @property
     def _protocol(self) -> str:
@@ -351,7 +350,7 @@ class CompareScreen(OccasionScreen):
         self.project_id = project_id
         self.comparison: Comparison | None = None
         self._request = ComparisonRequest()
-        self._live = self._prompts = False
+        self._prompts = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
@@ -423,11 +422,8 @@ class CompareScreen(OccasionScreen):
         more = f" ({len(comparison.questions)} questions)" if len(comparison.questions) > 1 else ""
         return one_line(f"{asked.protocol} {asked.aspect}", 40) + more
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        ended, self._live = self._live and not live, live
-        if ended:
+    def runs_moved(self, *, live: bool) -> None:
+        if not live:
             self._compute(self._request)
 
     def _not_compared(self, error: RecjudgeError) -> None:

@@ -28,7 +28,7 @@ from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, with_next_par
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
-from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, host_of
+from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, Working
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
 from recjudge_tui.tui.widgets import (
     Glyphs,
@@ -148,7 +148,7 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
 _REASON = 28
 # what stands before the answer to each order
 _BRACKETS = re.compile(r"^\s*\[[^\]]*\]\s*")
-_STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
+_STYLES = {"marked": WARN, "failed": BAD}
 _RUNS = 4
 _SYSTEMS = 6
 # the fewest and the most cells of an axis
@@ -245,7 +245,7 @@ def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> B
 
 def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> Line:
     state = stored_state(run.state, look)
-    glyph, style = (state.glyph, _STYLES.get(state.style, PLAIN)) if state else ("?", PLAIN)
+    glyph, style = (state.glyph, _STYLES.get(state.kind, PLAIN)) if state else ("?", PLAIN)
     right = [Cell(ago(run.ended or run.created_at), DIM)]
     if active is not None or (run.calls and run.state != "done"):
         done, calls = (active.finished, active.calls) if active else (run.finished, run.calls)
@@ -780,7 +780,6 @@ class HomeScreen(ImportScreen):
         # the newest of each part
         self.seen = HomeState()
         self._change_count: tuple[int, int] | None = None
-        self._was_live = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id))
@@ -823,22 +822,16 @@ class HomeScreen(ImportScreen):
             active = [run for run in self.host.active if run.project_id == self.project_id]
             board.show(laid_out(*self.seen, active, size, glyphs()))
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if self._was_live and not live:
-            self.action_read_again()
-        elif live:
+    def runs_moved(self, *, live: bool) -> None:
+        if live:
             job = partial(newest_runs, project_id=self.project_id, limit=RUNS_NAMED)
             self.background.start("runs", job, self._show_runs)
-        self._was_live = live
+        else:
+            self.action_read_again()
 
     def _show_runs(self, runs: tuple[NewestRun, ...]) -> None:
         self.seen = self.seen._replace(home=replace(self.seen.home, runs=runs))
         self._show()
-
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
         self.action_read_again()
@@ -880,7 +873,7 @@ class HomeScreen(ImportScreen):
 _REST_S = 0.15
 
 
-class HomeGlance(HomeBoard, can_focus=False):
+class HomeGlance(Working, HomeBoard, can_focus=False):
     """A home to read, without a cursor. It is read when the cursor of the list has come to rest, and no longer once the
     cursor moves on. Keys of the home are not named, because other keys may work beside it.
     """
@@ -897,13 +890,8 @@ class HomeGlance(HomeBoard, can_focus=False):
         self._delay: Timer | None = None
 
     @cached_property
-    def _background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    @cached_property
     def _reader(self) -> HomeReader:
-        return HomeReader(self._background, self._take, self._show_error)
+        return HomeReader(self.background, self._take, self._show_error)
 
     @property
     def cursor(self) -> Figure | None:
@@ -927,7 +915,7 @@ class HomeGlance(HomeBoard, can_focus=False):
         self._asked = None
         if self._delay is not None:
             self._delay.stop()
-        self._background.stop()
+        self.background.stop()
 
     def _read_soon(self) -> None:
         if self.size.width and self._project_id is not None and self._asked != self._project_id:

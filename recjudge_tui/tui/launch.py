@@ -746,7 +746,6 @@ class AdvancedFields(Vertical):
 
     DEFAULT_CSS = """
     AdvancedFields { border: round $primary; border-title-color: $accent; overflow-y: auto; scrollbar-size-vertical: 1; }
-    .-ascii AdvancedFields { border: ascii $primary; }
     """
 
     def compose(self) -> ComposeResult:
@@ -879,7 +878,6 @@ class LaunchScreen(BaseScreen):
     LaunchScreen #start { background: $primary; color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
     LaunchScreen #start.-refused { background: $surface; color: $text-muted; }
-    .-ascii LaunchScreen #prompt { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "start", "start", id="launch.start"),

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.coordinate import Coordinate
 from textual.timer import Timer
-from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.occasions import occasion_text
@@ -49,21 +47,19 @@ from recjudge_tui.store.runs import (
     verdict_counts,
 )
 from recjudge_tui.tui.dialogs import Confirm, Notice
+from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
+    FILTER,
     IMPORT,
-    Background,
     BaseScreen,
-    ExportScreen,
-    FilterBar,
-    ImportScreen,
-    host_of,
+    ListScreen,
+    Working,
 )
 from recjudge_tui.tui.widgets import (
     Glyphs,
     KeyLine,
     Options,
-    SteadyTable,
     TextPane,
     TopBar,
     ago,
@@ -89,15 +85,15 @@ RunStatus = Literal[
 Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
-# status -> its glyph, the variable of its style, and its colour in a table
+# status -> its glyph, the variable of its style, and its kind in a list
 _LOOKS: dict[RunStatus, tuple[str, str, str]] = {
-    "running": ("running", "$success", "green"),
-    "pausing": ("paused", "$warning", "yellow"),
-    "paused": ("paused", "$warning", "yellow"),
-    "stopping": ("stopped", "$warning", "yellow"),
-    "stopped": ("stopped", "$warning", "yellow"),
-    "interrupted": ("marked", "$warning", "yellow"),
-    "failed": ("failed", "$error", "red"),
+    "running": ("running", "$success", "up"),
+    "pausing": ("paused", "$warning", "marked"),
+    "paused": ("paused", "$warning", "marked"),
+    "stopping": ("stopped", "$warning", "marked"),
+    "stopped": ("stopped", "$warning", "marked"),
+    "interrupted": ("marked", "$warning", "marked"),
+    "failed": ("failed", "$error", "failed"),
     "done": ("done", "", ""),
     "planned": ("empty", "", ""),
 }
@@ -555,7 +551,7 @@ class PaneRun(NamedTuple):
     differs: tuple[str, ...]
 
 
-class RunPane(TextPane):
+class RunPane(Working, TextPane):
     """Reads the run under the cursor once the cursor has come to rest; a run that the cursor leaves is read no further."""
 
     def __init__(self) -> None:
@@ -564,11 +560,6 @@ class RunPane(TextPane):
         self._reading: PaneRun | None = None
         self._shown: PaneRun | None = None
         self._delay: Timer | None = None
-
-    @cached_property
-    def _background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
 
     def show_run(self, run: PaneRun | None) -> None:
         left = self._run is not None and (run is None or run.run_id != self._run.run_id)
@@ -581,7 +572,7 @@ class RunPane(TextPane):
         self._reading = None
         if self._delay is not None:
             self._delay.stop()
-        self._background.stop()
+        self.background.stop()
 
     def _read_soon(self) -> None:
         if not self.size.width:
@@ -595,7 +586,7 @@ class RunPane(TextPane):
             self._delay = self.set_timer(_REST_S, partial(self._read, self._run))
 
     def _read(self, run: PaneRun) -> None:
-        self._background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
+        self.background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
 
     def _show_run(self, run: PaneRun, details: RunDetails) -> None:
         stay = self._shown is not None and self._shown.run_id == run.run_id
@@ -615,15 +606,7 @@ class RunPane(TextPane):
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-_COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
-# at 80 columns the judge's column shows the rater, and only the monitor shows the cost
-_WIDE_ONLY = ("rater", "cost")
 _WIDE_FROM = 100
-_EMPTY = """No runs yet.
-
-n  starts one: a judge reads the lists of this project and gives verdicts
-
-It works in the background, also after you close the app."""
 
 
 class ListedRun(NamedTuple):
@@ -634,58 +617,97 @@ class ListedRun(NamedTuple):
     own: tuple[str, ...] = ()
 
 
-class RunTable(SteadyTable):
-    """A table whose `enter` is shown in the footer."""
+class RunList(RowList[ListedRun]):
+    """Below 100 columns the judge's column names the rater, too, and only the monitor shows the cost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "watch", key_display="enter", id="runs.open")
+        Binding("enter", "open", "watch", key_display="enter", id="runs.open")
     ]
 
+    def __init__(self) -> None:
+        columns: tuple[Column[ListedRun], ...] = (
+            Column("run", lambda run, _: (str(run.row["id"]), ""), 9, right=True),
+            Column("state", _state, 20),
+            Column("protocol", lambda run, _: (run.row["protocol"], ""), 16),
+            Column(
+                "rater", lambda run, _: (_rater(run) if self._is_wide else "", "dim"), 60, 12, middle=True
+            ),
+            Column("judge", self._judge, 80, 12, middle=True),
+            Column("calls", lambda run, _: (number(run.row["calls"]), ""), 11, right=True),
+            Column(
+                "failed",
+                lambda run, _: (number(n := run.row["failed"]), "failed" if n else ""),
+                11,
+                right=True,
+            ),
+            Column("cost", lambda run, _: (_cost(run) if self._is_wide else "", ""), 10, right=True),
+            Column("when", lambda run, _: (ago(run.row["created_at"]), ""), 16, 8),
+        )
+        super().__init__(columns, lambda run: run.row["id"])
 
-class RunsScreen(ExportScreen, ImportScreen):
+    @property
+    def _is_wide(self) -> bool:
+        return self.app.size.width >= _WIDE_FROM
+
+    def _judge(self, run: ListedRun, _: int) -> tuple[str, str]:
+        rater, judge = _rater(run), run.row["judge"]
+        return (judge if self._is_wide or not rater else f"{rater} ({judge})"), ""
+
+    def on_resize(self) -> None:
+        self.measure()
+        super().on_resize()
+
+
+def _state(run: ListedRun, _: int) -> tuple[str, str]:
+    row, finished = run.row, run.row["done"] + run.row["failed"]
+    share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
+    return f"{status_text(run.status, glyphs())}{share}", _LOOKS[run.status][2]
+
+
+def _rater(run: ListedRun) -> str:
+    """Empty where it is the judge."""
+    return run.row["rater"] if run.row["rater"] != run.row["judge"] else ""
+
+
+def _cost(run: ListedRun) -> str:
+    return money(run.row["cost_usd"]) if run.row["cost_usd"] else ""
+
+
+class RunsScreen(ListScreen):
     CSS = """
-    RunsScreen #runs { width: 3fr; height: 1fr; border: round $primary; border-title-color: $accent; }
-    RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
-    RunsScreen #no-runs { display: none; padding: 1 2; }
+    RunsScreen #listed { width: 3fr; }
     RunsScreen RunPane { display: none; width: 2fr; border: round $primary; border-title-color: $accent; }
     RunsScreen RunPane:focus { border: round $accent; }
     RunsScreen.-huge RunPane { display: block; }
-    RunsScreen.-empty DataTable, RunsScreen.-empty FilterBar, RunsScreen.-empty RunPane { display: none; }
-    RunsScreen.-empty #no-runs { display: block; }
-    .-ascii RunsScreen #runs, .-ascii RunsScreen RunPane { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new run", id="runs.new"),
         Binding("V", "verdicts", "verdicts", id="runs.verdicts"),
         Binding("D", "delete", "delete", id="runs.delete"),
         Binding("e", "export", "export", id="runs.export"),
-        Binding("j", "move(1)", "next", show=False, id="runs.down"),
-        Binding("k", "move(-1)", "previous", show=False, id="runs.up"),
-        Binding("slash", "filter", "filter", key_display="/", id="runs.filter"),
+        FILTER,
         IMPORT,
         *COMMON,
     ]
+    LISTED = "Runs"
+    NOTHING = """No runs yet.
+
+n  starts one: a judge reads the lists of this project and gives verdicts
+
+It works in the background, also after you close the app."""
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self._runs: list[ListedRun] | None = None
-        self._wanted = ""
-        self._was_live = False
+        self.rows = RunList()
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
-        yield FilterBar(lambda text: tuple(text.split()), "part of a state, protocol, judge or rater")
+        yield self.words("part of a state, protocol, judge or rater")
         with Horizontal():
-            with Vertical(id="runs") as box:
-                box.border_title = Content("Runs")
-                yield RunTable(cursor_type="row", cell_padding=1)
-                yield Static(Content(_EMPTY), id="no-runs")
+            yield from self.listed()
             yield RunPane()
         yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one(DataTable).focus()
 
     def on_screen_resume(self) -> None:
         self._read()
@@ -694,110 +716,53 @@ class RunsScreen(ExportScreen, ImportScreen):
         super().on_screen_suspend()
         self.query_one(RunPane).stop_reading()
 
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
-
     def imported(self, project: str) -> None:
         self._read()
 
+    def runs_moved(self, *, live: bool) -> None:
+        self._read()
+
     def _read(self) -> None:
-        self.background.start("runs", partial(_list, project_id=self.project_id), self._show_runs)
+        self.background.start("runs", partial(_list, project_id=self.project_id), self.fill)
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if live or self._was_live:
-            self._read()
-        self._was_live = live
+    def searched(self, run: ListedRun) -> str:
+        row = run.row
+        return f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}"
 
-    def _show_runs(self, runs: list[ListedRun]) -> None:
-        self._runs = runs
-        self._show_rows()
-
-    def _show_rows(self) -> None:
-        table = self.query_one(RunTable)
-        runs, stood_on, look = self._runs or [], self._current(), glyphs()
-        words = self._wanted.casefold().split()
-        shown = [run for run in runs if all(word in _searched(run) for word in words)]
-        wide = self.size.width >= _WIDE_FROM
-        rows = [run_cells(run, look, wide=wide) for run in shown]
-        names = [
-            name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _is_informative(name, shown)
-        ]
-        # the scroll bar and the border take the rest
-        shorten_names(rows, names, self.query_one("#runs").outer_size.width - 3, look)
-        table.clear(columns=True)
-        table.add_columns(*[(name, name) for name in names])
-        for run, row in zip(shown, rows, strict=True):
-            table.add_row(*[row[name] for name in names], key=str(run.row["id"]))
-        keys = [run.row["id"] for run in shown]
-        if stood_on in keys:
-            table.move_cursor(row=keys.index(stood_on), animate=False)
-        self.set_class(not runs, "-empty")
-        of_all = "" if len(shown) == len(runs) else f" of {len(runs)}"
-        self.query_one("#runs").border_title = Content(f"Runs ({len(shown)}{of_all})")
+    def fill(self, every: Sequence[ListedRun], anchor: int | None = None) -> None:
+        super().fill(every, anchor)
         self._show_one()
-        self.refresh_bindings()
 
-    def _current(self) -> int | None:
-        table = self.query_one(RunTable)
-        if not table.is_valid_row_index(table.cursor_row):
-            return None
-        value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
-        return int(value) if value is not None else None
-
-    def on_resize(self) -> None:
-        if self._runs is not None:
-            self.call_after_refresh(self._show_rows)
-
-    @on(DataTable.RowHighlighted)
+    @on(RowList.Moved)
     def _show_one(self) -> None:
         """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
-        run_id, pane, look = self._current(), self.query_one(RunPane), glyphs()
-        run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
+        run, pane, look = self.rows.cursor_row, self.query_one(RunPane), glyphs()
         pane.show_run(None if run is None else _in_pane(run))
         own = f" {look.dot} ".join(run.own) if run is not None and not pane.display else ""
         text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
-        self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
+        self.query_one("#listed").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_one)
 
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
-        if action in ("verdicts", "delete", "export", "move", "filter"):
-            return bool(self._runs)
+        if action in ("verdicts", "delete", "export") and not self.every:
+            return False
         return super().check_action(action, parameters)
 
-    def action_move(self, rows: int) -> None:
-        table = self.query_one(RunTable)
-        table.move_cursor(row=table.cursor_row + rows, animate=False)
-
-    @on(DataTable.RowSelected)
+    @on(RowList.Opened)
     def _watch(self) -> None:
-        run_id = self._current()
-        if run_id is not None:
+        if (run_id := self.rows.cursor_id) is not None:
             self.open_screen("monitor", run_id)
 
     def action_new(self) -> None:
         self.open_screen("launch", self.project_id)
 
     def action_verdicts(self) -> None:
-        run_id = self._current()
-        if run_id is not None:
+        if (run_id := self.rows.cursor_id) is not None:
             self.open_screen("cases", self.project_id, filter_text=f"run:{run_id}")
-
-    def action_filter(self) -> None:
-        self.query_one(FilterBar).open()
-
-    @on(FilterBar.Applied)
-    def _filter(self, message: FilterBar.Applied) -> None:
-        self._wanted = message.text
-        self._show_rows()
-
-    @on(FilterBar.Closed)
-    def _back_to_table(self) -> None:
-        self.query_one(DataTable).focus()
 
     def action_export(self) -> None:
         from recjudge_tui.project import Project
@@ -806,8 +771,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))
 
     def action_delete(self) -> None:
-        run_id = self._current()
-        if run_id is None:
+        if (run_id := self.rows.cursor_id) is None:
             return
         text = f"Run {run_id} with its calls, answers and verdicts will be deleted for good."
         self.app.push_screen(
@@ -828,50 +792,6 @@ def _in_pane(run: ListedRun) -> PaneRun:
     row = run.row
     title = f"Run {row['id']} {row['protocol']} by {one_line(row['rater'], 40)}"
     return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
-
-
-def _is_informative(column: str, runs: Sequence[ListedRun]) -> bool:
-    """Whether a column is worth its space: the rater may be the judge in every row, and all runs may be free."""
-    if column == "rater":
-        return any(run.row["rater"] != run.row["judge"] for run in runs)
-    return column != "cost" or any(run.row["cost_usd"] for run in runs)
-
-
-def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, Text]:
-    """Column -> its cell."""
-    row, finished = run.row, run.row["done"] + run.row["failed"]
-    share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
-    cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
-    rater = one_line(row["rater"], 60) if row["rater"] != row["judge"] else ""
-    return {
-        "run": Text(str(row["id"]), justify="right"),
-        "state": Text(f"{status_text(run.status, look)}{share}", _LOOKS[run.status][2]),
-        "protocol": Text(row["protocol"]),
-        "judge": Text(one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 80)),
-        "rater": Text(rater, "dim"),
-        "calls": Text(number(row["calls"]), justify="right"),
-        "failed": Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
-        "cost": Text(cost, justify="right"),
-        "when": Text(ago(row["created_at"])),
-    }
-
-
-def shorten_names(rows: Sequence[dict[str, Text]], columns: Sequence[str], width: int, look: Glyphs) -> None:
-    """Shorten the names of judges and raters as far as a table of these columns, `width` cells wide, requires."""
-    cells = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in columns}
-    for name in ("rater", "judge"):
-        over = sum(cells.values()) + 2 * len(columns) - width
-        if name in cells and over > 0:
-            cells[name] = max(cells[name] - over, 12)
-            for row in rows:
-                row[name] = Text(middle(row[name].plain, cells[name], look), row[name].style)
-
-
-def _searched(run: ListedRun) -> str:
-    row = run.row
-    return (
-        f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}".casefold()
-    )
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
@@ -979,7 +899,6 @@ class MonitorScreen(BaseScreen):
                             scrollbar-size-vertical: 1; }
     MonitorScreen.-troubled #errors { display: block; }
     MonitorScreen.-wide #errors { max-height: 10; }
-    .-ascii MonitorScreen .pane, .-ascii MonitorScreen #latest:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pause", "pause", id="monitor.pause"),

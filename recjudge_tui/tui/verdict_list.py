@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -38,7 +38,7 @@ from recjudge_tui.store.verdicts import (
     verdicts_on,
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
-from recjudge_tui.tui.screens import Background, FilterBar, host_of
+from recjudge_tui.tui.screens import FilterBar, Working, host_of
 from recjudge_tui.tui.widgets import (
     UNICODE,
     Glyphs,
@@ -170,7 +170,7 @@ class Listing(NamedTuple):
     unknown: str = ""
 
 
-class VerdictList(RowList[VerdictRow]):
+class VerdictList(Working, RowList[VerdictRow]):
     """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
     how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
     this order. `total` counts all verdicts of the project; it is None until the first list is read."""
@@ -198,7 +198,7 @@ class VerdictList(RowList[VerdictRow]):
             Column("people", lambda row, _: (people_text(row, glyphs()), ""), 14, 6, rank=2),
             Column("why", lambda row, _: (why(row), mark(row, glyphs())[1] if why(row) else ""), 60, 14),
         )
-        super().__init__(columns, self._rows_of, lambda row: row.verdict_id, id="verdicts")
+        super().__init__(columns, lambda row: row.verdict_id, self._rows_of, id="verdicts")
         self.project_id, self.only, self._given = project_id, only, given
         self.sort = "id"
         self.chosen = VerdictFilter()
@@ -215,14 +215,6 @@ class VerdictList(RowList[VerdictRow]):
         self._to_last = self._live = False
         # the number of decisions that the queue left out when it was built
         self._decided_before: int | None = None
-
-    @cached_property
-    def background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    def on_unmount(self) -> None:
-        self.background.stop()
 
     # ---- its cells
 
@@ -339,7 +331,7 @@ class VerdictList(RowList[VerdictRow]):
 
     def queue_reason(self) -> str:
         """Why the verdict under the cursor is in the queue; empty in other orders."""
-        return Queue(self.ids, self._starts).reason(self.cursor) if self._starts and self.ids else ""
+        return Queue(array("q", ()), self._starts).reason(self.cursor) if self.ids else ""
 
     def reason_for_none(self) -> str:
         """The reason why nothing is listed, and the key that helps."""

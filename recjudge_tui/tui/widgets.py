@@ -99,11 +99,11 @@ def glyphs() -> Glyphs:
 
 
 class StateStyle(NamedTuple):
-    """`style` is a Rich colour, empty for none."""
+    """`kind` is one of RowList.KINDS, or empty."""
 
     glyph: str
     word: str
-    style: str
+    kind: str
 
     def text(self) -> str:
         return f"{self.glyph} {self.word}"
@@ -113,11 +113,11 @@ def stored_state(state: str, symbols: Glyphs) -> StateStyle | None:
     """The look of a state of a run that no process works on; None for an unknown state."""
     return {
         # no process works on it, otherwise it would be among the active ones
-        "running": StateStyle(symbols.paused, "interrupted", "yellow"),
+        "running": StateStyle(symbols.paused, "interrupted", "marked"),
         "done": StateStyle(symbols.done, "done", ""),
-        "paused": StateStyle(symbols.paused, "paused", "yellow"),
-        "stopped": StateStyle(symbols.stopped, "stopped", "yellow"),
-        "failed": StateStyle(symbols.failed, "failed", "red"),
+        "paused": StateStyle(symbols.paused, "paused", "marked"),
+        "stopped": StateStyle(symbols.stopped, "stopped", "marked"),
+        "failed": StateStyle(symbols.failed, "failed", "failed"),
         "planned": StateStyle(symbols.empty, "planned", ""),
     }.get(state)
 
