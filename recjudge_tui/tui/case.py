@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
-from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
-from textual.color import Color
 from textual.content import Content
-from textual.style import Style
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
 from recjudge_tui.domain.occasions import occasion_text
@@ -31,7 +27,6 @@ from recjudge_tui.tui.widgets import (
     LONGEST_TEXT,
     Glyphs,
     ago,
-    ascii_wanted,
     bar,
     case_number,
     fit,
@@ -582,86 +577,15 @@ def opinion_part(opinion: Opinion, symbols: Glyphs, *, short: bool = False) -> P
 # ---- images ------------------------------------------------------------------------------------------------------
 
 
-# cells of one image, and between two of them
-WIDTH = 18
-HEIGHT = 8
-_IMAGE_GAP = 2
-_HALF = "▀"
-
-Drawing = tuple[Content, ...]
-
-
-def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iterator[Content]:
-    """The images shown, each under the letter and rank and the title of its item; only the names if they cannot or
-    should not be drawn.
-    """
-    named = list(_image_named(case))
-    columns = max((width + _IMAGE_GAP) // (WIDTH + _IMAGE_GAP), 1)
-    drawings = [_drawing(item, case.images) if draw and not ascii_wanted() else () for _, item in named]
-    if not any(drawings):
-        for name, item in named:
-            yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))
-        return
-    for start in range(0, len(named), columns):
-        row = named[start : start + columns]
-        heads = [fit(f"{name} {one_line(item.title, WIDTH * 2)}", WIDTH, symbols) for name, item in row]
-        yield Content.styled((" " * _IMAGE_GAP).join(heads).rstrip(), "dim")
-        yield from _beside(drawings[start : start + columns])
-        yield Content("")
-
-
-def _image_named(case: CaseDetail) -> Iterator[tuple[str, ItemView]]:
-    """`A2` and its item, for each item with an image; the letter only where there are two lists."""
+def images(case: CaseDetail) -> Iterator[Content]:
+    """`A2 Heat` for each item whose image was shown; the letter only where there are two lists."""
     for letter, (_, slate) in zip("AB", case.slates, strict=False):
         for rank, item in enumerate(slate.items, 1):
             if item.image is not None:
-                yield f"{letter if len(case.slates) > 1 else ''}{rank}", item
+                name = f"{letter if len(case.slates) > 1 else ''}{rank}"
+                yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))
     if case.explanation is not None and case.explanation.item.image is not None:
-        yield "", case.explanation.item
-
-
-def _drawing(item: ItemView, contents: Mapping[str, bytes]) -> Drawing:
-    content = contents.get(item.image.digest) if item.image else None
-    return () if content is None else drawn(content)
-
-
-@lru_cache(maxsize=128)
-def drawn(content: bytes) -> Drawing:
-    """The lines of an image, at most WIDTH cells wide and HEIGHT high; none without the extra “images”."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        return ()
-    try:
-        with Image.open(BytesIO(content), formats=("JPEG",)) as picture:
-            picture.thumbnail((WIDTH, HEIGHT * 2))
-            pixels = picture.convert("RGB")
-    except OSError:  # the file of the database was changed by another program
-        return ()
-    columns, rows = pixels.size
-    data = pixels.tobytes()
-    colours: list[list[Color]] = [
-        [Color(*data[at : at + 3]) for at in range(row * columns * 3, (row + 1) * columns * 3, 3)]
-        for row in range(rows)
-    ]
-    below: list[list[Color]] = [*colours[1::2], []]
-    return tuple(map(_line, colours[::2], below))
-
-
-def _line(upper: Sequence[Color], lower: Sequence[Color]) -> Content:
-    cells = [
-        Content.styled(_HALF, Style(foreground=above, background=below) if below else Style(foreground=above))
-        for above, below in zip_longest(upper, lower)
-    ]
-    return Content("").join(cells)
-
-
-def _beside(drawings: Sequence[Drawing]) -> Iterator[Content]:
-    for lines in zip_longest(*drawings):
-        cells = [
-            Content.assemble(line or "", " " * (WIDTH - (line.cell_length if line else 0))) for line in lines
-        ]
-        yield Content(" " * _IMAGE_GAP).join(cells).rstrip()
+        yield Content(one_line(case.explanation.item.title, 200))
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -673,11 +597,8 @@ Line = Content | str
 Section = tuple[str, Iterable[Line]]
 
 
-def case_content(
-    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST_TEXT, *, draw: bool = True
-) -> Content:
-    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut; without `draw`
-    images are named."""
+def case_content(case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST_TEXT) -> Content:
+    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut."""
     beside = history_beside(case, width)
     person = [
         ("User" + _source(case), _user(case, symbols, longest, events=not beside)),
@@ -685,7 +606,7 @@ def case_content(
     ]
     shown: list[Section] = [(lists_title(case), lists(case, width, symbols) if case.slates else ())]
     if case.images:
-        shown.append(("Images shown", images(case, width, symbols, draw=draw)))
+        shown.append(("Images shown", images(case)))
     everybody = (raters_title(case), [*raters(case, width, symbols), _how(case, symbols)])
     # scores and aspects are the main content of such a verdict; single labels need little room
     early = case.kind == "explanation" or len(case.aspects) > 1

@@ -71,8 +71,7 @@ def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str
     ]
     more: list[Content] = []
     if kind == "items":
-        attributes, more = _item(db, project_id, row.key)
-        facts += attributes
+        facts += _item(db, project_id, row.key)
     elif kind == "lists":
         more = _positions(db, project_id, int(row.key))
     return one_line(row.cells[0], 60), Content("\n").join([*_aligned(facts), *more])
@@ -114,18 +113,14 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
     return Content.assemble((about, "dim"), "\n\n", text)
 
 
-def _item(db: Database, project_id: int, item_id: str) -> tuple[list[tuple[str, str]], list[Content]]:
-    """The other attributes of an item, and its image."""
-    from recjudge_tui.store.data import ItemViews, image_contents, item_images
-    from recjudge_tui.tui.case import drawn
+def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
+    """The other attributes of an item, and the size of its image."""
+    from recjudge_tui.store.data import ItemViews, item_images
 
     item = ItemViews(db, project_id).of([item_id])[item_id]
     attributes = [(name, str(value)) for name, value in item.attributes.items()]
     image = item_images(db, project_id, [item_id]).get(item_id)
-    if image is None:
-        return attributes, []
-    size = Content(f"image {image.width}×{image.height}")
-    return attributes, [size, *drawn(image_contents(db, [image.digest])[image.digest])]
+    return attributes if image is None else [*attributes, ("image", f"{image.width}×{image.height}")]
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------

@@ -423,10 +423,10 @@ def copy_text(screen: BaseScreen, text: str) -> None:
 
 
 def case_text(case: CaseDetail) -> str:
-    """The whole case; images are named, not drawn."""
+    """The whole case."""
     from recjudge_tui.tui.case import case_content, case_title
 
-    content = case_content(case, _WIDTH, glyphs(), longest=_LONGEST, draw=False)
+    content = case_content(case, _WIDTH, glyphs(), longest=_LONGEST)
     return f"{case_title(case, glyphs())}\n{content.plain}\n"
 
 

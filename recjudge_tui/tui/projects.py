@@ -12,23 +12,19 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import (
-    ProjectPanel,
     create_project,
     delete_project,
     project_names,
     project_overview,
-    project_panel,
 )
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
@@ -41,12 +37,10 @@ from recjudge_tui.tui.widgets import (
     KeyLine,
     TopBar,
     ago,
-    bar,
     glyphs,
     key_name,
     number,
     stored_state,
-    wrapped,
 )
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -55,66 +49,6 @@ from recjudge_tui.tui.widgets import (
 def _progress(active: ActiveRun, symbols: Glyphs) -> str:
     share = active.finished / active.calls if active.calls else 0.0
     return f"{symbols.running} {share:.0%}"
-
-
-def panel_content(
-    panel: ProjectPanel | None,
-    active: ActiveRun | None,
-    width: int,
-    symbols: Glyphs,
-) -> Content:
-    """Runs, judges and prompt; the shares of the labels; problems to look at. Never wider than `width`."""
-    if panel is None:
-        return Content.styled("counting", "dim")
-    lines = [_who(panel, symbols), _shares(panel, width, symbols), _marks(panel, symbols)]
-    if active is not None:
-        lines.append(
-            f"{symbols.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"
-        )
-    if not panel.protocol:
-        first = "" if panel.imports else "i to import lists and labels, "
-        lines = [f"No verdicts yet. Press {first}r to start a run."]
-    return Content("\n").join(Content(part) for line in lines if line for part in wrapped(line, width))
-
-
-def _who(panel: ProjectPanel, symbols: Glyphs) -> str:
-    parts = [f"runs {panel.runs}"]
-    if panel.judges:
-        parts.append("judges " + ", ".join(one_line(name, 24) for name in panel.judges[:6]))
-    if panel.prompt:
-        parts.append(f"prompt {one_line(panel.prompt, 40)}")
-    if panel.others:
-        parts.append("others " + ", ".join(one_line(name, 24) for name in panel.others[:4]))
-    return f" {symbols.dot} ".join(parts)
-
-
-def _shares(panel: ProjectPanel, width: int, symbols: Glyphs) -> str:
-    if not panel.shares:
-        return ""
-    shown = panel.shares[:5]
-    room = max((width - 16) // len(shown) - 14, 3)
-    # a label that is a number must not read as part of its share
-    names = [f"{one_line(s.label, 12)}{':' if s.label[-1:].isdigit() else ''}" for s in shown]
-    bars = [
-        f"{name} {s.share:.0%} {bar(s.share, room, symbols)}" for name, s in zip(names, shown, strict=True)
-    ]
-    aspect = "" if panel.aspect == OVERALL else f" {one_line(panel.aspect, 20)}"
-    return f"{one_line(panel.protocol, 12)}{aspect}  " + "  ".join(bars)
-
-
-def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
-    parts = []
-    if panel.disagreements:
-        parts.append(f"{quantity(panel.disagreements, 'case')} on which judges disagree")
-    if panel.flips:
-        parts.append(f"{quantity(panel.flips, 'flip')} when the order is swapped")
-    if panel.failed_calls:
-        share = panel.failed_calls / panel.finished_calls
-        parts.append(f"{quantity(panel.failed_calls, 'failed call')} ({share:.1%})")
-    if not parts:
-        judged = ["judges do not disagree with each other"] if len(panel.judges) > 1 else []
-        return ", ".join([*judged, *(["no flips", "no failed calls"] if panel.judges else [])])
-    return f"{symbols.marked} " + f" {symbols.dot} ".join(parts)
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -197,7 +131,6 @@ class ProjectsScreen(ListScreen):
         self.names: dict[int, str] = {}
         self.figures: dict[int, StoredRow] = {}
         self.active: dict[int, ActiveRun] = {}
-        self._panels: dict[int, ProjectPanel] = {}
         self._any_active = self._makes_demo = False
         self._seen: tuple[int, int] | None = None
 
@@ -206,9 +139,7 @@ class ProjectsScreen(ListScreen):
         yield self.words("part of a name")
         with Horizontal(id="projects-and-one"):
             yield from self.listed()
-            with Vertical(id="one-project"):
-                yield Static(id="project-panel")
-                yield HomeGlance()
+            yield HomeGlance()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -252,7 +183,7 @@ class ProjectsScreen(ListScreen):
 
     def fill(self, every: Sequence[int], anchor: int | None = None) -> None:
         super().fill(every, anchor)
-        self._show_panel()
+        self._show_home()
 
     @property
     def project_id(self) -> int | None:
@@ -262,9 +193,7 @@ class ProjectsScreen(ListScreen):
     def _show_overview(self, rows: list[StoredRow]) -> None:
         self.figures = {row["id"]: row for row in rows}
         self.names = {row["id"]: row["name"] for row in rows}
-        self._panels.clear()
         self._list()
-        self._ask_panel()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -278,37 +207,13 @@ class ProjectsScreen(ListScreen):
     # ---- the panel under the table
 
     @on(RowList.Moved)
-    def _highlighted(self) -> None:
-        self._show_panel()
-        self._ask_panel()
-
-    def _ask_panel(self) -> None:
+    def _show_home(self) -> None:
         key = self.project_id
-        if key is not None and key not in self._panels:
-            job = partial(project_panel, project_id=key)
-            self.background.start("panel", job, partial(self._keep_panel, key))
-
-    def _keep_panel(self, project_id: int, panel: ProjectPanel) -> None:
-        self._panels[project_id] = panel
-        self._show_panel()
-
-    def _show_panel(self) -> None:
-        panel, glance = self.query_one("#project-panel", Static), self.query_one(HomeGlance)
-        key = self.project_id
-        name = "" if key is None else self.names.get(key, "")
         active = None if key is None else self.active.get(key)
-        self.query_one("#one-project").border_title = Content(one_line(name, 60))
-        glance.show_home(key, () if active is None else (active,))
-        if key is None:
-            panel.update(Content.styled("no project matches", "dim") if self.names else Content(""))
-            return
-        # what the home beside the list says is not said twice
-        running = None if glance.display else active
-        width = max(panel.content_size.width, 40)
-        panel.update(panel_content(self._panels.get(key), running, width, glyphs()))
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._show_panel)
+        self.query_one(HomeGlance).border_title = Content(
+            one_line("" if key is None else self.names[key], 60)
+        )
+        self.query_one(HomeGlance).show_home(key, () if active is None else (active,))
 
     # ---- keys
 
