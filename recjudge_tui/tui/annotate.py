@@ -36,7 +36,7 @@ from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, ListScreen
-from recjudge_tui.tui.widgets import KeyLine, TopBar, bar, glyphs, number
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TopBar, bar, number
 
 if TYPE_CHECKING:
     from recjudge_tui.people.annotation import AnnotationPlan, Dispute, Queue, ShownCase
@@ -228,10 +228,10 @@ class AnnotationScreen(JudgingScreen):
         if self.show_case(view.shown, questions, view.own, title, locked=locked):
             of = view.assignment
             parts = (of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}")
-            self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
+            self.query_one(TopBar).show(right=f" {GLYPHS.dot} ".join(part for part in parts if part))
 
     def head(self, width: int) -> Content | None:
-        view, symbols = self.view, glyphs()
+        view = self.view
         if view is None:
             return None
         if view.task is None:
@@ -239,7 +239,7 @@ class AnnotationScreen(JudgingScreen):
         if not view.task.revealed or view.shown is None:
             return None
         own = ", ".join(_own_words(view, answer.aspect) for answer in view.own.answers) or "skipped"
-        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width, symbols)
+        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width)
         return Content("\n").join([revealed, Content("")])
 
     # ---- keys
@@ -346,7 +346,7 @@ class AdjudicateScreen(JudgingScreen):
         title = f"Case {queue.disputed - len(queue.left) + 1} of {queue.disputed}" if dispute else "Done"
         if self.show_case(dispute.shown if dispute else None, questions, CaseAnswers(()), title):
             self.query_one(TopBar).show(
-                right=f"{self.protocol} {glyphs().dot} {len(queue.left)} left of {queue.disputed}"
+                right=f"{self.protocol} {GLYPHS.dot} {len(queue.left)} left of {queue.disputed}"
             )
 
     def head(self, width: int) -> Content | None:
@@ -360,7 +360,7 @@ class AdjudicateScreen(JudgingScreen):
             return Content(
                 f"{previous}{outcome}\n\nWhere they agree, the consensus takes their verdict.\n\nq  leave"
             )
-        ballots = ballots_content(dispute.ballots, dispute.questions, width, glyphs())
+        ballots = ballots_content(dispute.ballots, dispute.questions, width)
         return Content.assemble((previous, "dim"), ballots)
 
     def leave_now(self) -> None:
@@ -390,8 +390,8 @@ class AssignmentList(RowList[Assignment]):
             Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
             Column("protocol", lambda each, _: (each.protocol, ""), 16),
             Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
-            Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12, glyphs()), ""), 12, 12),
-            Column("skipped", lambda each, _: (str(each.skipped or glyphs().none), ""), 9, right=True),
+            Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
+            Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
         )
         super().__init__(columns, lambda each: screen.every.index(each))
 

@@ -20,7 +20,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, host_of
-from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, glyphs, number
+from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -32,10 +32,10 @@ class DataList(RowList[DataRow]):
         Binding("enter", "open", "open", key_display="enter", id="data.open")
     ]
 
-    def __init__(self, project_id: int) -> None:
+    def __init__(self, project_id: int, kind: str) -> None:
         super().__init__((), lambda _: 0)
         self._project_id = project_id
-        self._kind, self._wanted = DATA_KINDS[0], ""
+        self.list_kind(kind, "", 0)
 
     def list_kind(self, kind: str, wanted: str, count: int) -> None:
         self._kind, self._wanted = kind, wanted
@@ -92,9 +92,7 @@ def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
     from recjudge_tui.tui.case import item_words
 
     items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
-    return [
-        Content.assemble((f"{at:>3} ", "dim"), item_words(item, glyphs())) for at, item in enumerate(items, 1)
-    ]
+    return [Content.assemble((f"{at:>3} ", "dim"), item_words(item)) for at, item in enumerate(items, 1)]
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
@@ -168,7 +166,7 @@ class DataScreen(ListScreen):
         super().__init__()
         self.project_id = project_id
         self.kind = kind
-        self.rows = DataList(project_id)
+        self.rows = DataList(project_id, kind)
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:

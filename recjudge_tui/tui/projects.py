@@ -33,22 +33,22 @@ from recjudge_tui.tui.home import HomeGlance
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
 from recjudge_tui.tui.widgets import (
-    Glyphs,
+    GLYPHS,
+    RUN_LOOKS,
     KeyLine,
     TopBar,
     ago,
-    glyphs,
+    at_rest,
     key_name,
     number,
-    stored_state,
 )
 
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-def _progress(active: ActiveRun, symbols: Glyphs) -> str:
+def _progress(active: ActiveRun) -> str:
     share = active.finished / active.calls if active.calls else 0.0
-    return f"{symbols.running} {share:.0%}"
+    return f"{GLYPHS.running} {share:.0%}"
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -85,8 +85,8 @@ class ProjectList(RowList[int]):
 
     def _count(self, name: str, key: int, _: int) -> tuple[str, str]:
         if (figures := self._on.figures.get(key)) is None:
-            return glyphs().dot, "dim"
-        mark = f"{glyphs().marked} " if name == "flagged" and figures[name] else ""
+            return GLYPHS.dot, "dim"
+        mark = f"{GLYPHS.marked} " if name == "flagged" and figures[name] else ""
         return f"{mark}{number(figures[name])}", ""
 
     def _last_run(self, key: int, _: int) -> tuple[str, str]:
@@ -94,14 +94,15 @@ class ProjectList(RowList[int]):
         return (ago(figures["last_run"]) if figures is not None else ""), ""
 
     def _state(self, key: int, _: int) -> tuple[str, str]:
-        figures, symbols = self._on.figures.get(key), glyphs()
+        figures = self._on.figures.get(key)
         if (active := self._on.active.get(key)) is not None:
-            return _progress(active, symbols), "up"
+            return _progress(active), "up"
         if figures is None:
             return "", ""
-        if (state := stored_state(figures["state"], symbols)) is not None:
-            return state.text(), state.kind
-        return f"{symbols.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim"
+        if figures["state"] is not None:
+            glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))
+            return f"{glyph} {at_rest(figures['state'])}", kind
+        return f"{GLYPHS.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim"
 
 
 class ProjectsScreen(ListScreen):
@@ -351,4 +352,4 @@ def _make_demo(db: Database) -> None:
 
 def _short_path(path: str) -> str:
     parts = path.split("/")
-    return path if len(path) <= 36 else "/".join([glyphs().cut, *parts[-2:]])
+    return path if len(path) <= 36 else "/".join([GLYPHS.cut, *parts[-2:]])

@@ -53,17 +53,16 @@ from recjudge_tui.tui.judge_picker import (
 from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FORM, BaseScreen, Host, ListScreen
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_PROMPT,
     LONGEST_TEXT,
     DialogHint,
-    Glyphs,
     KeyLine,
     Layout,
     Options,
     TopBar,
     case_number,
     fraction,
-    glyphs,
     move_cursor,
     number,
     score,
@@ -241,12 +240,12 @@ class DraftDialog(Dialog[str | None]):
         self.draft = draft
 
     def compose(self) -> ComposeResult:
-        draft, symbols = self.draft, glyphs()
+        draft = self.draft
         with Vertical(classes="dialog error") as box:
             box.border_title = Content(_TITLES.get(draft.state, "Prompt"))
             with VerticalScroll(classes="dialog-text"):
                 for problem in draft.problems[:40]:
-                    yield Static(plain(f"{symbols.failed} {problem}"))
+                    yield Static(plain(f"{GLYPHS.failed} {problem}"))
                 more = len(draft.problems) - 40
                 if more > 0:
                     yield Static(Content(f"and {more} more"))
@@ -395,12 +394,12 @@ def toml_content(text: str, width: int) -> Content:
     return Content("\n").join([*numbered, *([_rest(more)] if more else [])])
 
 
-def rendered_content(messages: Sequence[Message], width: int, symbols: Glyphs) -> Content:
+def rendered_content(messages: Sequence[Message], width: int) -> Content:
     """The messages of a request, each under its role, with data tags and headings highlighted."""
     parts: list[Content] = []
     left = LONGEST_PROMPT
     for message in messages:
-        head = f"{symbols.rule * 3} {message.role} {symbols.rule * 3} {_HEADS.get(message.role, '')}"
+        head = f"{GLYPHS.rule * 3} {message.role} {GLYPHS.rule * 3} {_HEADS.get(message.role, '')}"
         parts.append(Content.styled(head.rstrip(), "bold $accent"))
         shown, more = _cut(safe_text(message.content).expandtabs(4), max(left, 0))
         left -= len(shown)
@@ -524,7 +523,7 @@ def case_heading(shown: CasePreview) -> str:
     case = shown.case
     if case is None:
         return ""
-    dot = f" {glyphs().dot} "
+    dot = f" {GLYPHS.dot} "
     parts = [f"case {case_number(case['id'])}", f"user {one_line(case['user_id'], 20)}"]
     occasion = occasion_text(Occasion(case["context"], case["served_at"]))
     parts += [occasion] if occasion else []
@@ -548,7 +547,7 @@ def case_layout(shown: CasePreview) -> Layout:
     """The text of a case, or why there is none."""
     request = shown.request
     if request is not None:
-        return lambda width: rendered_content(request.messages, width, glyphs())
+        return lambda width: rendered_content(request.messages, width)
     if shown.error is not None:
         return _error_layout(shown.error)
     what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
@@ -560,7 +559,7 @@ q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
 
 
 def _error_layout(error: RecjudgeError) -> Layout:
-    parts = [(f"{glyphs().failed} {safe_text(error.title)}", "bold $error")]
+    parts = [(f"{GLYPHS.failed} {safe_text(error.title)}", "bold $error")]
     parts += [(f"\n\n{safe_text(error.cause[:_LONGEST_CAUSE])}", "")] if error.cause else []
     parts += [(f"\n\n{safe_text(error.next_step)}", "$accent")] if error.next_step else []
     return lambda _: Content.assemble(*parts)
@@ -582,7 +581,7 @@ class PromptList(RowList[StoredRow]):
             Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
             # shipped prompts cannot be lost
             Column("origin", _origin, 7),
-            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else glyphs().none, ""), 4, 4),
+            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
         )
         super().__init__(columns, lambda row: row["id"])
 
@@ -920,35 +919,33 @@ class PromptsScreen(ListScreen, EditingScreen):
 # ---- trial -------------------------------------------------------------------------------------------------------
 
 
-def trial_content(trial: Trial, whose: str, symbols: Glyphs) -> Content:
+def trial_content(trial: Trial, whose: str) -> Content:
     """Answers and flags, or the error; then tokens, cost and time; then the raw reply. `whose` says who A and B are."""
     lines = [Content.styled(whose, "dim")] if whose and trial.parsed else []
-    lines += [*_outcome(trial, symbols), Content(""), *_took(trial, symbols)]
+    lines += [*_outcome(trial), Content(""), *_took(trial)]
     if trial.reply is not None:
-        lines += _reply_lines(trial.reply, symbols)
+        lines += _reply_lines(trial.reply)
     return Content("\n").join(lines)
 
 
-def _outcome(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
+def _outcome(trial: Trial) -> Iterator[Content]:
     if trial.parsed is None:
-        yield Content.styled(f"{symbols.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
+        yield Content.styled(f"{GLYPHS.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
         yield Content(safe_text(trial.error[:LONGEST_TEXT]).expandtabs(4))
         return
     for answer in trial.parsed.answers:
         label = one_line(answer.label, 60)
-        figure = score(answer.value, symbols)
+        figure = score(answer.value)
         value = "" if label == figure else f" ({figure})"
-        sure = (
-            "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, symbols.none)}"
-        )
+        sure = "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, GLYPHS.none)}"
         yield Content.assemble(
-            f"{symbols.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
+            f"{GLYPHS.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
         )  # fmt: skip
         if answer.reasoning:
             yield Content(f"  {safe_text(answer.reasoning[:LONGEST_TEXT]).expandtabs(4)}")
     for flag in trial.parsed.flags:
         yield Content.assemble(
-            (f"{symbols.marked} {one_line(flag.issue, 60)}", "bold $warning"),
+            (f"{GLYPHS.marked} {one_line(flag.issue, 60)}", "bold $warning"),
             f"  {_titled(trial, flag)}: {one_line(flag.reason, 400)}",
         )
 
@@ -962,14 +959,14 @@ def _titled(trial: Trial, flag: Flag) -> str:
     return one_line(flag.item_id, 60)
 
 
-def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
+def _took(trial: Trial) -> Iterator[Content]:
     reply = trial.reply
     model = f" ({one_line(reply.model, 40)})" if reply is not None and reply.model else ""
     kind = f", {KINDS[trial.rater_kind]}" if trial.rater_kind in KINDS else ""
     rows = [("judge", f"{one_line(trial.judge, 60)}{model}{kind}")]
     if reply is not None and trial.rater_kind not in KINDS:
         usage = reply.usage
-        counted = [symbols.none if count is None else number(count) for count in (usage.input, usage.output)]
+        counted = [GLYPHS.none if count is None else number(count) for count in (usage.input, usage.output)]
         rows.append(("tokens", f"{counted[0]} in, {counted[1]} out"))
         rows.append(("cost", "unknown" if trial.cost_usd is None else money(trial.cost_usd)))
     attempts = f"{number(trial.attempts)} {'attempt' if trial.attempts == 1 else 'attempts'}"
@@ -982,11 +979,11 @@ def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
     yield Content.styled("This was a trial: nothing is stored and no verdict is counted.", "dim")
 
 
-def _reply_lines(reply: Reply, symbols: Glyphs) -> Iterator[Content]:
+def _reply_lines(reply: Reply) -> Iterator[Content]:
     for name, text in (("thinking", reply.thinking), ("reply", reply.text)):
         if text or name == "reply":
             yield Content("")
-            yield Content.styled(f"{symbols.rule * 3} {name}", "bold $accent")
+            yield Content.styled(f"{GLYPHS.rule * 3} {name}", "bold $accent")
             yield Content(safe_text(text[:LONGEST_TEXT]).expandtabs(4) or "(empty)")
             if len(text) > LONGEST_TEXT:
                 yield Content.styled(f"({number(len(text) - LONGEST_TEXT)} more characters)", "dim")
@@ -1169,7 +1166,7 @@ class PromptTryScreen(BaseScreen):
         self.query_one("#answer").border_title = Content("answer" if trial.parsed else "no answer")
         pane = self.query_one(Reader)
         whose = systems_of(self.shown) if self.shown is not None else ""
-        pane.show(lambda _: trial_content(trial, whose, glyphs()))
+        pane.show(lambda _: trial_content(trial, whose))
         pane.focus()
 
     def _give_up(self) -> bool:

@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.dialogs import AskLine
-from recjudge_tui.tui.widgets import TextPane, fit, glyphs, middle
+from recjudge_tui.tui.widgets import TextPane, fit, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -77,8 +77,8 @@ class Column(Generic[Row]):
         text, room = one_line(text, _UNCUT), width - gap
         if self.right and cell_len(text) < room:
             text = " " * (room - cell_len(text)) + text
-        text = middle(text, room, glyphs()) if self.middle else fit(text, room, glyphs())
-        return fit(text, width, glyphs())
+        text = middle(text, room) if self.middle else fit(text, room)
+        return fit(text, width)
 
 
 def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int) -> dict[str, int]:
@@ -253,7 +253,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         """The needs of the columns of these rows: `name` as much as the widest cell takes, `name<` no less than this."""
         needs = {}
         for column in self.columns:
-            widest = max((cell_len(column.cell(row, _UNCUT)[0]) for row in rows), default=0)
+            widest = max((cell_len(one_line(column.cell(row, _UNCUT)[0], _UNCUT)) for row in rows), default=0)
             needs[column.name] = max(widest, cell_len(self.heading(column))) if widest or not rows else 0
         return needs
 

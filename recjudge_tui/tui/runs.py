@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, cast
 
 from rich.cells import cell_len, set_cell_size
 from textual import on
@@ -57,15 +57,16 @@ from recjudge_tui.tui.screens import (
     Working,
 )
 from recjudge_tui.tui.widgets import (
-    Glyphs,
+    GLYPHS,
+    RUN_LOOKS,
     KeyLine,
     Options,
     TextPane,
     TopBar,
     ago,
+    at_rest,
     case_number,
     fit,
-    glyphs,
     middle,
     move_cursor,
     number,
@@ -85,18 +86,7 @@ RunStatus = Literal[
 Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
-# status -> its glyph, the variable of its style, and its kind in a list
-_LOOKS: dict[RunStatus, tuple[str, str, str]] = {
-    "running": ("running", "$success", "up"),
-    "pausing": ("paused", "$warning", "marked"),
-    "paused": ("paused", "$warning", "marked"),
-    "stopping": ("stopped", "$warning", "marked"),
-    "stopped": ("stopped", "$warning", "marked"),
-    "interrupted": ("marked", "$warning", "marked"),
-    "failed": ("failed", "$error", "failed"),
-    "done": ("done", "", ""),
-    "planned": ("empty", "", ""),
-}
+_STYLES = {"up": "$success", "marked": "$warning", "failed": "$error", "": ""}
 _LONGEST_ERROR = 2000
 _THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
 _STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
@@ -106,18 +96,18 @@ def status_of(state: RunState, wanted: Wanted, *, active: bool) -> RunStatus:
     """The status of a run; one stored as running while no process works on it was interrupted."""
     if active:
         return _STATUS_WHILE_ACTIVE[wanted]
-    return "interrupted" if state == "running" else state
+    return cast("RunStatus", at_rest(state))
 
 
-def status_text(status: RunStatus, look: Glyphs) -> str:
-    return f"{getattr(look, _LOOKS[status][0])} {status}"
+def status_text(status: RunStatus) -> str:
+    return f"{RUN_LOOKS[status][0]} {status}"
 
 
-def status_content(status: RunStatus, look: Glyphs) -> Content:
-    return Content.styled(status_text(status, look), f"bold {_LOOKS[status][1]}")
+def status_content(status: RunStatus) -> Content:
+    return Content.styled(status_text(status), f"bold {_STYLES[RUN_LOOKS[status][1]]}")
 
 
-def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
+def other_content(watch: RunWatch, *, active: bool) -> Content:
     """The other stage in a line: `pairwise  run 2 ▶ running 3/12 25%   press n to see it`; empty where there is none."""
     other = watch.other
     if other is None:
@@ -127,7 +117,7 @@ def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
     return Content.assemble(
         (f"{other.protocol} ", "dim"),
         f"run {other.run_id} ",
-        status_content(status, look),
+        status_content(status),
         f"  {number(other.finished)}/{number(other.calls)}{share}   ",
         ("press n to see it", "dim"),
     )
@@ -149,8 +139,8 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
-    settings, dot = watch.settings, f" {look.dot} "
+def setup_facts(watch: RunWatch) -> list[Fact]:
+    settings, dot = watch.settings, f" {GLYPHS.dot} "
     judge = [one_line(watch.judge.spec, 60)]
     if watch.rater != watch.judge.spec:
         judge.append(f"as {one_line(watch.rater, 40)}")
@@ -184,9 +174,9 @@ def cases_chosen(settings: RunSettings) -> str:
     return "all" if settings.limit is None else f"first {number(settings.limit)}"
 
 
-def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
-    settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
-    how = [at_once(watch, look)]
+def estimate_facts(watch: RunWatch) -> list[Fact]:
+    settings, progress, dot = watch.settings, watch.progress, f" {GLYPHS.dot} "
+    how = [at_once(watch)]
     if compares_lists(settings.protocol):
         how.append("swap" if settings.swap else "no swap")
     if progress.cached:
@@ -197,7 +187,7 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
     facts = [
         ("plan", calls),
-        ("tokens", tokens_expected(watch.estimate, look)),
+        ("tokens", tokens_expected(watch.estimate)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
     ]
     facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
@@ -209,20 +199,20 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     return facts
 
 
-def at_once(watch: RunWatch, look: Glyphs) -> str:
+def at_once(watch: RunWatch) -> str:
     """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
     now, wanted = watch.concurrency, watch.wanted_concurrency
     if wanted is None or wanted == now:
         return f"{now} at once" if now else "concurrency auto"
-    return f"{now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted} at once"
+    return f"{now or 'auto'} → {wanted} at once"
 
 
-def tokens_expected(estimate: Estimate, look: Glyphs) -> str:
+def tokens_expected(estimate: Estimate) -> str:
     if not estimate.tokens_out:
         return "none"
     low, high = short_count(estimate.tokens_in_low), short_count(estimate.tokens_in_high)
     span = low if low == high else f"{low} to {high}"
-    return f"~{span} in {look.dot} ~{short_count(estimate.tokens_out)} out"
+    return f"~{span} in {GLYPHS.dot} ~{short_count(estimate.tokens_out)} out"
 
 
 def short_count(value: int) -> str:
@@ -234,53 +224,53 @@ def short_count(value: int) -> str:
     return str(value)
 
 
-def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
+def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
     """The bar, the counts, the pace or the reason for waiting, and the tally of each system if the run compares lists."""
     progress = watch.progress
     finished = progress.done + progress.failed
     share = finished / progress.calls if progress.calls else 1.0
     tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
-    waits = waiting_text(watch, look) if active else ""
+    waits = waiting_text(watch) if active else ""
     if active and progress.outstanding and not waits:
         left = eta_s(watch)
-        tail += f"  eta {_short_time(left) if left is not None else look.none}"
-    bar = _bar(watch, max(width - 6 - cell_len(tail), 8), look)
-    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width, look)
-    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), pace]
+        tail += f"  eta {_short_time(left) if left is not None else GLYPHS.none}"
+    bar = _bar(watch, max(width - 6 - cell_len(tail), 8))
+    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width)
+    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch), pace]
     if compares_lists(watch.settings.protocol):
-        lines.append(standings_line(watch, width, look))
+        lines.append(standings_line(watch, width))
     return Content("\n").join(lines)
 
 
-def _bar(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def _bar(watch: RunWatch, width: int) -> Content:
     """Cached, newly answered and failed calls."""
-    progress, calls, plain = watch.progress, max(watch.progress.calls, 1), look.bar.isascii()
+    progress, calls = watch.progress, max(watch.progress.calls, 1)
     parts = [
-        (progress.cached / calls, "=" if plain else "▓", "$accent"),
-        ((progress.done - progress.cached) / calls, look.bar, "$success"),
-        (progress.failed / calls, "x" if plain else "▒", "$error"),
+        (progress.cached / calls, "▓", "$accent"),
+        ((progress.done - progress.cached) / calls, GLYPHS.bar, "$success"),
+        (progress.failed / calls, "▒", "$error"),
     ]
-    return stacked(parts, width, look)
+    return stacked(parts, width)
 
 
-def waiting_text(watch: RunWatch, look: Glyphs) -> str:
+def waiting_text(watch: RunWatch) -> str:
     """`waiting: no connection to :9100, 4 calls, next try in 12 s`; empty while the server is reached."""
     if watch.state != "running" or not watch.retry_why:
         return ""
     why = one_line(_THIS_MACHINE.sub(r"\1", watch.retry_why), 100)
     left = seconds_until(watch.retry_at)
     due = f"next try in {left:.0f} s" if left >= 1 else "trying again"
-    return f"{look.paused} waiting: {why}, {due}"
+    return f"{GLYPHS.paused} waiting: {why}, {due}"
 
 
-def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def standings_line(watch: RunWatch, width: int) -> Content:
     """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
 
     Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
     parts: list[str] = []
     flips = (
-        f"   {look.marked if watch.marked.flips else look.dot} {flipped}"
+        f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}"
         if (flipped := _flips(watch))
         else ""
     )
@@ -292,7 +282,7 @@ def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
         if room < 0 and parts:
             break
         parts.append(text)
-    stand = f" {look.dot} ".join(parts) or "no verdict yet"
+    stand = f" {GLYPHS.dot} ".join(parts) or "no verdict yet"
     return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if watch.marked.flips else "dim"))
 
 
@@ -304,17 +294,17 @@ def _flips(watch: RunWatch) -> str:
     return f"{marked.flips / marked.both_orders:.0%} of {number(marked.both_orders)} flip with the order"
 
 
-def _counts(watch: RunWatch, look: Glyphs) -> Content:
+def _counts(watch: RunWatch) -> Content:
     progress, gap = watch.progress, "   "
-    failed = f"{look.failed} {number(progress.failed)} failed"
-    parts: list[str | tuple[str, str]] = [f"{look.done} {number(progress.done)} done"]
+    failed = f"{GLYPHS.failed} {number(progress.failed)} failed"
+    parts: list[str | tuple[str, str]] = [f"{GLYPHS.done} {number(progress.done)} done"]
     parts += [gap, (failed, "$error" if progress.failed else "")]
     if progress.cached:
         parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
     if reused := reused_words(progress):
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
-    parts += [gap, (f"{look.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
+    parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
     if watch.trouble.retried:
         parts += [gap, f"{number(watch.trouble.retried)} retried"]
     kinds = ", ".join(
@@ -325,33 +315,33 @@ def _counts(watch: RunWatch, look: Glyphs) -> Content:
     return Content.assemble(*parts)
 
 
-def _pace(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def _pace(watch: RunWatch, width: int) -> Content:
     pace = watch.pace
     if pace.rate is None:
         return Content.styled("rate/s  no two calls finished yet", "dim")
-    drawn = spark(pace.rates, max(width - 40, 8), look)
-    p95 = look.none if pace.p95_s is None else _short_time(pace.p95_s)
+    drawn = spark(pace.rates, max(width - 40, 8))
+    p95 = GLYPHS.none if pace.p95_s is None else _short_time(pace.p95_s)
     bucket = f"   each bar {_short_time(pace.width_s)}"
     return Content.assemble(
         ("rate/s ", "dim"), (drawn, "$accent"), f" {pace.rate:.1f}/s   p95 {p95}", (bucket, "dim")
     )
 
 
-def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
+def call_line(call: FinishedCall, width: int) -> Content:
     """`✓ 0004410 A|B B  2.1 s  u17  als | cooc` for an answer, `✗ 0004372  timeout: …` for a failure."""
     shown = ""
     if call.order:
         shown = " A|B" if call.order == "ab" else " B|A"
     if call.error_kind:
-        head = f"{look.failed} {case_number(call.case_id)}{shown} "
-        tries = f" {look.dot} {call.attempts} attempts" if call.attempts > 1 else ""
+        head = f"{GLYPHS.failed} {case_number(call.case_id)}{shown} "
+        tries = f" {GLYPHS.dot} {call.attempts} attempts" if call.attempts > 1 else ""
         text = f"{call.error_kind.replace('_', ' ')}: {one_line(call.error, 300)}"
         return Content.assemble(
             (head, "$error"), one_line(text, max(width - cell_len(head) - cell_len(tries), 8)), (tries, "dim")
         )
     systems = " | ".join(name for name in (call.system_a, call.system_b) if name)
     took = "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
-    flags = f"{look.marked} {call.flags} flagged" if call.flags else ""
+    flags = f"{GLYPHS.marked} {call.flags} flagged" if call.flags else ""
     answer = _answer(call)
     # several answers use the space of the flags, which only calls about one aspect have
     several = len(answer) > 8 and not flags
@@ -359,7 +349,7 @@ def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
     who = "  ".join(part for part in about if part)
     room = max(width - 49, 8)
     return Content.assemble(
-        (f"{look.done} ", "$success"),
+        (f"{GLYPHS.done} ", "$success"),
         f"{case_number(call.case_id)}{shown:5}",
         (_cell(answer, 22 if several else 9), "bold"),
         (_cell(took, 8), "dim"),
@@ -419,35 +409,33 @@ def read_details(db: Database, run_id: int) -> RunDetails:
     return run_watch(db, run_id, newest=20), verdict_counts(db, run_id)
 
 
-def details_content(
-    details: RunDetails, status: RunStatus, differs: Sequence[str], width: int, look: Glyphs
-) -> Content:
+def details_content(details: RunDetails, status: RunStatus, differs: Sequence[str], width: int) -> Content:
     watch = details[0]
-    setup = [*setup_facts(watch, look), *estimate_facts(watch, look)]
+    setup = [*setup_facts(watch), *estimate_facts(watch)]
     if differs:
-        setup.append(("differs", f" {look.dot} ".join(differs)))
+        setup.append(("differs", f" {GLYPHS.dot} ".join(differs)))
     parts = [
         ("Setup", facts_content(setup, width)),
-        ("Calls and verdicts", _calls(watch, status, width, look)),
-        *_verdicts(details, width, look),
-        *_errors(watch, status, width, look),
+        ("Calls and verdicts", _calls(watch, status, width)),
+        *_verdicts(details, width),
+        *_errors(watch, status, width),
     ]
     lines: list[Content] = []
     for title, text in parts:
-        lines += [*([Content("")] if lines else []), title_rule(title, width, look), text]
+        lines += [*([Content("")] if lines else []), title_rule(title, width), text]
     return Content("\n").join(lines)
 
 
-def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Content:
+def _calls(watch: RunWatch, status: RunStatus, width: int) -> Content:
     progress, active = watch.progress, status in ("running", "pausing", "stopping")
     finished = progress.done + progress.failed
     done = (
         f"  {number(finished)} of {quantity(progress.calls, 'call')}  {clock(worked_s(watch, active=active))}"
     )
-    lines = [Content.assemble(status_content(status, look), (done, "dim"))]
+    lines = [Content.assemble(status_content(status), (done, "dim"))]
     if finished < progress.calls or progress.failed:
-        lines.append(_bar(watch, width, look))
-    if active and (waits := waiting_text(watch, look)):
+        lines.append(_bar(watch, width))
+    if active and (waits := waiting_text(watch)):
         lines.append(Content.styled(waits, "bold $warning"))
     facts: list[Fact] = [("failed", number(progress.failed))] if progress.failed else []
     if progress.cached:
@@ -461,7 +449,7 @@ def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Cont
     return Content("\n").join([*lines, facts_content(facts, width)])
 
 
-def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+def _verdicts(details: RunDetails, width: int) -> list[tuple[str, Content]]:
     """A line for each system: wins, ties and losses, or how often it got each label."""
     watch, counts = details
     labels = protocol_facts(watch.settings.protocol).labels
@@ -482,7 +470,7 @@ def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, 
     room = min(longest, max(width - sum(cells), 8))
     lines = [Content.styled(" " * room + "".join(map(str.rjust, heads, cells)), "dim")]
     for system, figures in rows[:_SYSTEMS]:
-        name = fit(middle(one_line(system, 80), room, look), room, look)
+        name = fit(middle(one_line(system, 80), room), room)
         lines.append(Content(name + "".join(map(str.rjust, map(number, figures), cells))))
     if len(rows) > _SYSTEMS:
         lines.append(Content.styled(f"{number(len(rows) - _SYSTEMS)} more systems", "dim"))
@@ -503,24 +491,24 @@ def _by_label(counts: Sequence[VerdictCount], values: Sequence[float]) -> list[t
     return [(system, tuple(tallies[system][value] for value in values)) for system in order]
 
 
-def _errors(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+def _errors(watch: RunWatch, status: RunStatus, width: int) -> list[tuple[str, Content]]:
     lines = []
     if status == "failed" and watch.error:
         lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
     for kind, count in watch.trouble.kinds:
-        lines += [Content.styled(kind_title(kind, count, look), "bold $error"),
+        lines += [Content.styled(kind_title(kind, count), "bold $error"),
                   Content(one_line(_first_error(watch, kind), 3 * width))]  # fmt: skip
     return [("Errors", Content("\n").join(lines))] if lines else []
 
 
-def kind_title(kind: str, count: int, look: Glyphs) -> str:
+def kind_title(kind: str, count: int) -> str:
     """`5 × bad body`."""
-    return f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}"
+    return f"{number(count)} {GLYPHS.times} {one_line(kind, 30).replace('_', ' ')}"
 
 
-def kind_line(watch: RunWatch, kind: str, count: int, look: Glyphs) -> Content:
+def kind_line(watch: RunWatch, kind: str, count: int) -> Content:
     """`5 × bad body   The answer of … is not JSON`."""
-    title = kind_title(kind, count, look)
+    title = kind_title(kind, count)
     return Content.assemble((title, "bold $error"), f"   {one_line(_first_error(watch, kind), 200)}")
 
 
@@ -528,11 +516,11 @@ def _first_error(watch: RunWatch, kind: str) -> str:
     return next((call.error for call in watch.failed if call.error_kind == kind), "")
 
 
-def kind_text(watch: RunWatch, kind: str, look: Glyphs) -> str:
+def kind_text(watch: RunWatch, kind: str) -> str:
     """The errors of one kind in full, each once, and the newest calls that have them."""
     calls = [call for call in watch.failed if call.error_kind == kind]
     texts = [text[:_LONGEST_ERROR] for text in dict.fromkeys(call.error for call in calls)]
-    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90, look).plain for call in calls[:20])])
+    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90).plain for call in calls[:20])])
 
 
 # ---- run pane ----------------------------------------------------------------------------------------------------
@@ -592,7 +580,7 @@ class RunPane(Working, TextPane):
         stay = self._shown is not None and self._shown.run_id == run.run_id
         self._shown, self._reading = run, None
         self.border_title = Content(run.title)
-        self.show(lambda width: details_content(details, run.status, run.differs, width, glyphs()), stay=stay)
+        self.show(lambda width: details_content(details, run.status, run.differs, width), stay=stay)
         # it may have changed while it was read
         self._read_soon()
 
@@ -661,7 +649,7 @@ class RunList(RowList[ListedRun]):
 def _state(run: ListedRun, _: int) -> tuple[str, str]:
     row, finished = run.row, run.row["done"] + run.row["failed"]
     share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
-    return f"{status_text(run.status, glyphs())}{share}", _LOOKS[run.status][2]
+    return f"{status_text(run.status)}{share}", RUN_LOOKS[run.status][1]
 
 
 def _rater(run: ListedRun) -> str:
@@ -736,9 +724,9 @@ It works in the background, also after you close the app."""
     @on(RowList.Moved)
     def _show_one(self) -> None:
         """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
-        run, pane, look = self.rows.cursor_row, self.query_one(RunPane), glyphs()
+        run, pane = self.rows.cursor_row, self.query_one(RunPane)
         pane.show_run(None if run is None else _in_pane(run))
-        own = f" {look.dot} ".join(run.own) if run is not None and not pane.display else ""
+        own = f" {GLYPHS.dot} ".join(run.own) if run is not None and not pane.display else ""
         text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
         self.query_one("#listed").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
 
@@ -1010,23 +998,23 @@ class MonitorScreen(BaseScreen):
     # ---- showing
 
     def _show(self) -> None:
-        view, status, look = self.view, self.run_status, glyphs()
+        view, status = self.view, self.run_status
         if view is None or status is None:
             return
         watch = view.watch
         worked = clock(worked_s(watch, active=view.active))
-        state = status_content(status, look)
+        state = status_content(status)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
             right=f"{state.plain}  {worked}",
         )
-        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch, look)))
-        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch, look)))
+        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch)))
+        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch)))
         progress = self.query_one("#progress")
         progress.border_title = Content.assemble("Progress ", state)
         width = max(progress.content_size.width, 40)
-        lines = progress_content(watch, width, look, active=view.active)
-        other = other_content(watch, look, active=view.other_active)
+        lines = progress_content(watch, width, active=view.active)
+        other = other_content(watch, active=view.other_active)
         shown = [lines, other] if watch.other is not None else [lines]
         self.query_one("#progress-text", Static).update(Content("\n").join(shown))
         self._show_latest(watch)
@@ -1034,19 +1022,19 @@ class MonitorScreen(BaseScreen):
         self.refresh_bindings()
 
     def _show_latest(self, watch: RunWatch) -> None:
-        rows, look = self.query_one("#latest-list", OptionList), glyphs()
+        rows = self.query_one("#latest-list", OptionList)
         newest = tuple(call.id for call in watch.done)
         fresh = sum(1 for key in newest if key not in self._shown)
         waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
         key = "f " if self.view is not None and self.view.active else ""
-        title = f"Latest verdicts {look.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
+        title = f"Latest verdicts {GLYPHS.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
         self.query_one("#latest").border_title = Content(title)
         if newest == self._shown or (self._shown and not self.follow):
             return
         width = max(rows.content_size.width, 40)
         self._shown, self._cases = newest, tuple(call.case_id for call in watch.done)
         rows.clear_options()
-        rows.add_options([Option(call_line(call, width, look)) for call in watch.done])
+        rows.add_options([Option(call_line(call, width)) for call in watch.done])
         if newest:
             with self.prevent(OptionList.OptionHighlighted):
                 rows.highlighted = 0
@@ -1075,16 +1063,14 @@ class MonitorScreen(BaseScreen):
         if watch.trouble.kinds != self._kinds:
             self._kinds, at = watch.trouble.kinds, rows.highlighted
             rows.clear_options()
-            rows.add_options([Option(kind_line(watch, *kind, glyphs())) for kind in self._kinds])
+            rows.add_options([Option(kind_line(watch, *kind)) for kind in self._kinds])
             rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None
 
     @on(OptionList.OptionSelected, "#error-kinds")
     def _open_kind(self, event: OptionList.OptionSelected) -> None:
         if self.view is not None:
-            (kind, count), look = self._kinds[event.option_index], glyphs()
-            self.app.push_screen(
-                Notice(kind_title(kind, count, look), kind_text(self.view.watch, kind, look))
-            )
+            (kind, count) = self._kinds[event.option_index]
+            self.app.push_screen(Notice(kind_title(kind, count), kind_text(self.view.watch, kind)))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._redraw)

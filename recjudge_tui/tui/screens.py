@@ -41,12 +41,12 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     FittedScreen,
     Suggestion,
     TopBar,
     Values,
     clickable,
-    glyphs,
     number,
     suggestions,
     word_start,
@@ -1104,7 +1104,7 @@ class TabbedScreen(OccasionScreen):
             )
             for name, title in list(zip(names, titles, strict=True))[first:last]
         ]
-        more = [Content.styled(glyphs().cut, "dim")]
+        more = [Content.styled(GLYPHS.cut, "dim")]
         line = [*(more if first else []), *shown, *(more if last < len(names) else [])]
         self.query_one("#tabs", Static).update(Content("  ").join(line))
 

@@ -29,7 +29,6 @@ from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import Notice
 from recjudge_tui.tui.runs import MonitorScreen, call_line
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
 from tests.support.runs import plan_run, ran, wait_until_wishes_are_read
@@ -441,7 +440,7 @@ def concurrency(path: Path, run_id: int) -> int:
 )
 def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
     call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
-    words = call_line(call, 78, UNICODE).plain.split()
+    words = call_line(call, 78).plain.split()
     assert words[: 2 + len(said.split())] == ["✓", "0000007", *said.split()]
     at_home = call._replace(occasion=Occasion("home", "2024-05-01T12:00:00+00:00"))
-    assert call_line(at_home, 90, UNICODE).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
+    assert call_line(at_home, 90).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
