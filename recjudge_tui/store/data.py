@@ -550,6 +550,15 @@ def users_where(db: Database, project_id: int, text: str) -> frozenset[str]:
     if unknown := [name for name in where.names if name not in known]:
         available = ", ".join(one_line(name, 40) for name in sorted(known))
         raise UsageError(f"no user has an attribute “{one_line(unknown[0], 60)}”", f"Available: {available}.")
+    if both := [
+        name
+        for name in where.names
+        if name in (EVENTS, USER, PART) and any(name in a for a in attributes.values())
+    ]:
+        raise UsageError(
+            f"“{both[0]}” is an attribute of these users, and recjudge's own word too",
+            "Rename it in the data, or leave it out.",
+        )
     users = events.keys() | attributes.keys()
     of: dict[str, dict[str, str | int]] = {
         user: {EVENTS: events.get(user, 0), USER: user, PART: part_of(user), **attributes.get(user, {})}
