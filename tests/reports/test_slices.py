@@ -102,7 +102,7 @@ def test_only_users_who_meet_an_expression_count(project: Project) -> None:
     assert shown.settings["where"] == "plan = 'free'"
     with pytest.raises(UsageError, match="no user has an attribute “plam”") as unknown:
         counted("plam = 'free'")
-    assert "age, events, plan" in str(unknown.value.cause)
+    assert "age, events, part, plan, user" in str(unknown.value.cause)
     with pytest.raises(UsageError, match="none of 60 users meets") as nobody:
         counted("plan = 'gold'")
     assert nobody.value.cause == "plan is free, pro."
