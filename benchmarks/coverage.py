@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.rows import Row, bounded_row, command_parser, print_rows
 from recjudge_tui.reports.common.table import real
 from recjudge_tui.reports.slices import FEWEST_USERS
-from recjudge_tui.reports.why import Said, phrase_rows
+from recjudge_tui.reports.why import Argument, phrase_rows
 from recjudge_tui.stats.agreement import agreement_estimates, detection_estimates, label_scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.calibration import calibration_error
@@ -244,8 +244,8 @@ def words_of_two_sides(rng: np.random.Generator, population: str, users: int) ->
     """A phrase that is said to go with one side, of 60 words that every reason draws alike."""
     drawn = sample(rng, population, users)
     chances = 0.5 / np.arange(1, 61) ** 0.5
-    said = [
-        Said(
+    arguments = [
+        Argument(
             row,
             int(user),
             int(np.sign(won)),
@@ -253,7 +253,7 @@ def words_of_two_sides(rng: np.random.Generator, population: str, users: int) ->
         )
         for row, (user, won) in enumerate(zip(drawn.user, drawn.won, strict=True))
     ]
-    rows = phrase_rows(said, ("a", "b"), ("a", "b"))
+    rows = phrase_rows(arguments, ("a", "b"), ("a", "b"))
     return any((p or 1.0) < ALPHA for p in benjamini_hochberg([real(row, "p") for row in rows]))
 
 

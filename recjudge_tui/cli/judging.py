@@ -294,7 +294,7 @@ def prompt_tune(
     """
     from recjudge_tui.cli.running import tell_plans, work_through
     from recjudge_tui.domain.where import TEACH, TEST
-    from recjudge_tui.prompting.tuning import candidates, compared, experiment_of, lesson, stored
+    from recjudge_tui.prompting.tuning import candidates, compared, experiment_of, keep_best, lesson
     from recjudge_tui.reports.experiment import tuned
     from recjudge_tui.runs.experiment import plan_experiment
     from recjudge_tui.store.prompts import load_shipped
@@ -318,9 +318,9 @@ def prompt_tune(
     plans = plan_experiment(project.db, rest, dry_run=False)
     tell_plans(project.db, rest, plans)
     work_through(project.db, rest, plans)
-    found = compared(taught, plans, [len(taught.prompt.examples), *(examples for _, examples in tried)])
-    new, version = stored(taught, found)
-    return tuned(project, found, taught.truth, f"{new}@{version}")
+    trials = compared(taught, plans, [len(taught.prompt.examples), *(examples for _, examples in tried)])
+    new, version = keep_best(taught, trials)
+    return tuned(project, trials, taught.truth, f"{new}@{version}")
 
 
 @prompt.command("delete")

@@ -15,7 +15,7 @@ from typing import Any
 from recjudge_tui.errors import UsageError
 
 # what every user has: the number of events that a judge may be shown, the id, and the part that a prompt may learn from
-EVENTS, USER, PART = "events", "user", "part"
+EVENTS, USER, PART = OWN_WORDS = ("events", "user", "part")
 TEACH, TEST = "teach", "test"
 Values = Mapping[str, str | int]
 # a user's values -> true, false, or None where an attribute is missing
@@ -65,38 +65,39 @@ class Where:
         return tokens
 
     def _wrong(self, expected: str) -> UsageError:
-        here = f"“{self._tokens[self._at][1]}”" if self._at < len(self._tokens) else "its end"
+        here = f"“{self._token[1]}”" if any(self._token) else "its end"
         return UsageError(f"{here} stands in “{self.text}” where {expected} is expected", _FORM)
+
+    @property
+    def _token(self) -> tuple[str, str]:
+        """The kind and the text of the next token, empty at the end."""
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
 
     def _next(self, *words: str) -> bool:
         """Whether the next token is one of these keywords or signs; it is then passed."""
-        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        kind, text = self._token
         if kind not in ("word", "op") or text.lower() not in words:
             return False
         self._at += 1
         return True
 
     def _either(self) -> Test:
-        parts = [self._both()]
-        while self._next("or"):
-            parts.append(self._both())
-
-        def any_of(values: Values) -> bool | None:
-            known = [part(values) for part in parts]
-            return True if True in known else None if None in known else False
-
-        return parts[0] if len(parts) == 1 else any_of
+        return self._joined("or", self._both, True)
 
     def _both(self) -> Test:
-        parts = [self._single()]
-        while self._next("and"):
-            parts.append(self._single())
+        return self._joined("and", self._single, False)
 
-        def all_of(values: Values) -> bool | None:
-            known = [part(values) for part in parts]
-            return False if False in known else None if None in known else True
+    def _joined(self, word: str, part: Callable[[], Test], decides: bool) -> Test:
+        """Parts with `word` between them: one that is `decides` decides, else one that is not known leaves it unknown."""
+        parts = [part()]
+        while self._next(word):
+            parts.append(part())
 
-        return parts[0] if len(parts) == 1 else all_of
+        def test(values: Values) -> bool | None:
+            known = [of(values) for of in parts]
+            return decides if decides in known else None if None in known else not decides
+
+        return parts[0] if len(parts) == 1 else test
 
     def _single(self) -> Test:
         self._depth += 1
@@ -115,7 +116,7 @@ class Where:
         return test
 
     def _comparison(self) -> Test:
-        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        kind, text = self._token
         if kind not in ("word", "name"):
             raise self._wrong("an attribute")
         name = text[1:-1] if kind == "name" else text
@@ -131,8 +132,8 @@ class Where:
                 return any(_compared(values[name], "=", value) for value in wanted) != negated
 
             return among
-        kind, sign = self._tokens[self._at] if self._at < len(self._tokens) and not negated else ("", "")
-        if sign not in _COMPARED:
+        _, sign = self._token
+        if negated or sign not in _COMPARED:
             raise self._wrong("a comparison")
         self._at += 1
         value = self._literal()
@@ -149,7 +150,7 @@ class Where:
         return values
 
     def _literal(self) -> str | float:
-        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        kind, text = self._token
         if kind not in ("text", "number", "word"):
             raise self._wrong("a text or a number")
         self._at += 1

@@ -3,7 +3,8 @@ a test over users shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.prompting.drafts import case_example, with_examples
 from recjudge_tui.reports.common.scales import statistic_of
-from recjudge_tui.reports.experiment import Tried
+from recjudge_tui.reports.experiment import PromptTrial
 from recjudge_tui.runs.experiment import Experiment
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
@@ -29,12 +30,11 @@ from recjudge_tui.stats.agreement import RatedPair, agreement_change, agreement_
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import holm, sign_flip_test, user_means
-from recjudge_tui.store.answers import Reason, reasons
+from recjudge_tui.store.answers import reasons
 from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import user_attributes
 from recjudge_tui.store.prompts import get_prompt, own_name, store_prompt
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.ratings import Question
 from recjudge_tui.store.runs import run_row
 
 FEWEST_USERS = 10
@@ -104,24 +104,16 @@ def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
     }
     owners = case_owners(project.db, project.id, sorted(labels))
     user = {case: owner[0] for case, owner in zip(sorted(labels), owners, strict=True)}
-    notes = {
-        said.case_id: said.text
-        for said in _notes(project, chosen.rater(question).id, question, sorted(labels))
-    }
-    found = Lesson(
-        project, prompt, version, question.rater, aspect, dict(sorted(labels.items())), user, notes
-    )
+    given = reasons(project.db, chosen.rater(question).id, question, sorted(labels))
+    notes = {reason.case_id: reason.text for reason in given}
+    out = Lesson(project, prompt, version, question.rater, aspect, dict(sorted(labels.items())), user, notes)
     for part in (TEACH, TEST):
-        if (count := len(found.users(part))) < FEWEST_USERS:
+        if (count := len(out.users(part))) < FEWEST_USERS:
             raise UsageError(
                 f"{question.rater} has labelled {quantity(count, 'user')} of the part that is to {part}",
                 f"Each half of the users needs {FEWEST_USERS}.", "Label cases of more users.",
             )  # fmt: skip
-    return found
-
-
-def _notes(project: Project, rater_id: int, question: Question, cases: list[int]) -> list[Reason]:
-    return reasons(project.db, rater_id, question, cases)
+    return out
 
 
 def experiment_of(
@@ -168,16 +160,16 @@ def _example(taught: Lesson, case: int) -> Example:
 def _values(taught: Lesson, rater: str, cases: Sequence[int]) -> dict[int, float]:
     chosen = base(taught.project, Selection(taught.prompt.protocol, taught.aspect, (rater,)), newest=False)
     wanted = set(cases)
-    found: dict[int, float] = {}
+    values: dict[int, float] = {}
     for verdicts in chosen.ratings.verdicts.values():
         ids = chosen.ratings.cases.ids[verdicts.row].tolist()
-        found |= {
+        values |= {
             case: value for case, value in zip(ids, verdicts.value.tolist(), strict=True) if case in wanted
         }
-    return {case: value for case, value in found.items() if value == value}
+    return {case: value for case, value in values.items() if not math.isnan(value)}
 
 
-def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> list[Tried]:
+def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> list[PromptTrial]:
     """The prompt as it was, then each candidate beside it, on the cases of the testing users that both answered. A change is
     tested by sign flips of the users' mean changes in distance from the label, Holm over the candidates."""
     cases = taught.cases(TEST)
@@ -191,12 +183,12 @@ def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> 
     given = [_array(_values(taught, plan.rater, cases), cases) for plan in plans]
     tests = [None, *(_test(given[0], after, truth, user) for after in given[1:])]
     adjusted = [None, *holm(tests[1:])]
-    out: list[Tried] = []
+    out: list[PromptTrial] = []
     for plan, count, values, p, p_holm in zip(plans, examples, given, tests, adjusted, strict=True):
         assert plan.run_id is not None
         pair = RatedPair(values, truth, user)
         own = agreement_estimates(values, truth, user, labels, (stat,), mirrored=of_pairs)[stat]
-        tried = Tried(
+        trial = PromptTrial(
             run_row(taught.project.db, plan.run_id)["prompt"], plan.rater, count, plan.run_id, stat, own
         )
         if out:
@@ -204,8 +196,8 @@ def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> 
             change = agreement_change(pair, before, labels, stat, mirrored=of_pairs).change
             nearer = np.nanmean(np.abs(given[0] - truth) - np.abs(values - truth))
             word = UNSHOWN if p_holm is None or p_holm >= ALPHA else BETTER if nearer > 0 else WORSE
-            tried = tried._replace(change=change, p=p, p_holm=p_holm, word=word)
-        out.append(tried)
+            trial = trial._replace(change=change, p=p, p_holm=p_holm, word=word)
+        out.append(trial)
     return out
 
 
@@ -219,17 +211,15 @@ def _test(before: FloatArray, after: FloatArray, truth: FloatArray, user: IntArr
     return sign_flip_test(user_means(nearer[known], user[known])) if known.any() else None
 
 
-def stored(
-    taught: Lesson, tried: Sequence[Tried], name_of: Callable[[str], str] = own_name
-) -> tuple[str, int]:
+def keep_best(taught: Lesson, trials: Sequence[PromptTrial]) -> tuple[str, int]:
     """Store the candidate with the highest agreement as the next version of one's own prompt; its description says what
     the test said. Returns its name and version."""
-    best = max(tried[1:], key=lambda one: one.rank)
+    best = max(trials[1:], key=lambda trial: trial.rank)
     _, _, prompt = get_prompt(taught.project.db, best.prompt)
     teach, test = (quantity(len(taught.users(part)), "user") for part in (TEACH, TEST))
-    said = (
+    description = (
         f"{taught.name} with {best.examples} examples: {best.word} on {test} who taught nothing; taught by {teach},"
         f" labels of {taught.truth}"
     )
-    own = prompt.model_copy(update={"name": name_of(taught.prompt.name), "description": said})
+    own = prompt.model_copy(update={"name": own_name(taught.prompt.name), "description": description})
     return store_prompt(taught.project.db, own)

@@ -26,7 +26,7 @@ from recjudge_tui.stats.ranking import controlled_ratings
 from recjudge_tui.store.ratings import Question
 
 POSITION = "position"
-# control -> its covariates: what is measured of each list, and what one more point of it is
+# control -> its covariates, what is measured of each list
 CONTROLS: Mapping[str, tuple[str, ...]] = {
     "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
 }  # fmt: skip
@@ -73,9 +73,9 @@ def controlled(project: Project, choose: Options) -> Table:
     for question in chosen.questions:
         worthless[question.rater, question.aspect] = sanity(chosen, question).reason
         if not worthless[question.rater, question.aspect]:
-            found, said = _rows(chosen, question, named, measured)
-            rows += found
-            notes += [Note(f"{question.rater}, {question.aspect}: {said}")] if said else []
+            more, note = _rows(chosen, question, named, measured)
+            rows += more
+            notes += [Note(f"{question.rater}, {question.aspect}: {note}")] if note else []
     every = [
         *sanity_warnings(worthless),
         *([] if rows else [no_pairs(chosen)]),
@@ -118,15 +118,14 @@ def _rows(
             x.append(place)
             continue
         first, second = (side[row] for side in measured[name])
-        spread = (
-            float(np.nanstd(np.concatenate([first, second]))) if not np.isnan([first, second]).all() else 0.0
-        )
+        both = np.concatenate([first, second])
+        spread = float(np.std(both[~np.isnan(both)])) if not np.isnan(both).all() else 0.0
         x.append((first - second) / spread if spread > 0 else first - second)
     given = np.stack(x, axis=1)
     unknown = np.isnan(given).any(axis=1)
     a, b, user = cases.system_a[row], cases.system_b[row], cases.user[row]
     kept = ~unknown & ~np.isnan(outcome)
-    found = controlled_ratings(a, b, outcome, user, given, len(cases.systems))
+    fitted = controlled_ratings(a, b, outcome, user, given, len(cases.systems))
     plain = controlled_ratings(
         a[kept], b[kept], outcome[kept], user[kept], given[kept, :0], len(cases.systems)
     )
@@ -134,21 +133,22 @@ def _rows(
     shared: Row = {"rater": question.rater, "aspect": question.aspect, "n": count, "users": users}
     met = [at for at in range(len(cases.systems)) if ((a == at) | (b == at)).any()]
     met.sort(
-        key=lambda at: (np.isnan(found.ratings[at]), -np.nan_to_num(found.ratings[at]), cases.systems[at])
+        key=lambda at: (np.isnan(fitted.ratings[at]), -np.nan_to_num(fitted.ratings[at]), cases.systems[at])
     )
     leads = [
-        None if np.isnan(found.ratings[[x, y]]).any() else found.difference_p(x, y) for x, y in pairwise(met)
+        None if np.isnan(fitted.ratings[[x, y]]).any() else fitted.difference_p(x, y)
+        for x, y in pairwise(met)
     ]
     rows: list[Row] = []
     for at, p, p_holm in zip(met, [*leads, None], [*holm(leads), None], strict=True):
-        cells = _cells(SYSTEM, cases.systems[at], found.ratings[at], found.intervals[at], found.notes[at])
+        cells = _cells(SYSTEM, cases.systems[at], fitted.ratings[at], fitted.intervals[at], fitted.notes[at])
         without = none_if_nan(float(plain.ratings[at]))
         rows.append(shared | cells | {"without": without, "p": p, "p_holm": p_holm})
-    for at, (name, p) in enumerate(zip(named, holm(found.p), strict=True)):
-        cells = _cells(CONTROL, _NAMES.get(name, name), found.effects[at], found.effect_intervals[at], "")
-        rows.append(shared | cells | {"p": found.p[at], "p_holm": p})
-    said = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
-    return rows, said if unknown.any() else ""
+    for at, (name, p) in enumerate(zip(named, holm(fitted.p), strict=True)):
+        cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at], "")
+        rows.append(shared | cells | {"p": fitted.p[at], "p_holm": p})
+    note = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
+    return rows, note if unknown.any() else ""
 
 
 def _cells(kind: str, what: str, value: float, ends: Interval, note: str) -> Row:

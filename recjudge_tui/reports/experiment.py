@@ -112,7 +112,7 @@ agreement with the labels on the users who test, who taught nothing; change: the
 p: sign flips of the users' mean changes in distance from the label, Holm's correction over the candidates""")
 
 
-class Tried(NamedTuple):
+class PromptTrial(NamedTuple):
     """A prompt on the users who test it. `change` to the prompt as it was, None for that itself; `word`: whether it is
     better, worse, or not shown to be better."""
 
@@ -133,22 +133,22 @@ class Tried(NamedTuple):
         return -2.0 if self.agreement.value is None else self.agreement.value, -self.examples
 
 
-def tuned(project: Project, tried: Sequence[Tried], truth: str, stored: str) -> Table:
+def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: str) -> Table:
     """The prompt as it was, then the candidates beside it; `stored`: the name of the one that was kept."""
     rows: list[Row] = []
-    for one in tried:
-        progress, change = run_progress(project.db, one.run), one.change or undefined("-")
+    for trial in trials:
+        progress, change = run_progress(project.db, trial.run), trial.change or undefined("-")
         cost = None if progress.cost_usd is None or not progress.done else progress.cost_usd / progress.done
         rows.append({
-            "prompt": one.prompt, "rater": one.rater, "examples": one.examples, "stat": one.stat,
-            "value": one.agreement.value, **interval_cells(one.agreement), "change": change.value,
-            "change_low": change.ci_low, "change_high": change.ci_high, "p": one.p, "p_holm": one.p_holm,
-            "word": one.word, "cost": cost,
-            "note": one.agreement.note,
+            "prompt": trial.prompt, "rater": trial.rater, "examples": trial.examples, "stat": trial.stat,
+            "value": trial.agreement.value, **interval_cells(trial.agreement), "change": change.value,
+            "change_low": change.ci_low, "change_high": change.ci_high, "p": trial.p, "p_holm": trial.p_holm,
+            "word": trial.word, "cost": cost,
+            "note": trial.agreement.note,
         })  # fmt: skip
-    best = max(tried[1:], key=lambda one: one.rank)
+    best = max(trials[1:], key=lambda trial: trial.rank)
     answer = f"{stored} is {best.word}: agreement with {truth} {figure_text({'value': best.agreement.value}, 'value')}"
-    answer += f", {tried[0].prompt} {figure_text({'value': tried[0].agreement.value}, 'value')}."
+    answer += f", {trials[0].prompt} {figure_text({'value': trials[0].agreement.value}, 'value')}."
     table = Table(
         "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
     )

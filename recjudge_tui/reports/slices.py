@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -49,9 +50,9 @@ slices: attributes of users with their {_MOST_VALUES} commonest values, numbers 
 
 
 class Slice(NamedTuple):
-    """Cases by index (cases,) that share a `value` of what is `named`."""
+    """Cases by index (cases,) that share a `value` of what has this `name`."""
 
-    named: str
+    name: str
     value: str
     here: BoolArray
 
@@ -97,14 +98,12 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     users, contexts = ([owner[at] for owner in owners] for at in (0, 1))
     attributes = user_attributes(project.db, project.id)
     for name in sorted({name for user in set(users) for name in attributes.get(user, {})}):
-        yield from _of_texts(
-            name, [attributes.get(user, {}).get(name, "").strip() for user in users], judged, cases.ids.size
-        )
+        values = [attributes.get(user, {}).get(name, "").strip() for user in users]
+        yield from _of_texts(name, values, judged, size)
     yield from _of_texts(CONTEXT, contexts, judged, size)
     events = visible_event_counts(project.db, project.id)
-    yield from _thirds(
-        ACTIVITY, np.array([float(events.get(user, 0)) for user in users]), judged, cases.ids.size
-    )
+    activity = np.array([float(events.get(user, 0)) for user in users])
+    yield from _thirds(ACTIVITY, activity, judged, size)
     measured = covariates(project.db, project.id, chosen.ratings, TOP_K)
     for name in COVARIATES:
         first, second = measured[name]
@@ -114,19 +113,15 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
 
 def _of_texts(name: str, values: Sequence[str], judged: IntArray, size: int) -> Iterator[Slice]:
     """By value, the commonest first; numbers of many values in thirds."""
-    counts: dict[str, int] = {}
-    for value in values:
-        if value:
-            counts[value] = counts.get(value, 0) + 1
+    counts = Counter(value for value in values if value)
     if len(counts) > _MOST_VALUES and all(value.replace(".", "", 1).isdecimal() for value in counts):
-        yield from _thirds(
-            name, np.array([float(value) if value else np.nan for value in values]), judged, size
-        )
+        numbers = np.array([float(value) if value else np.nan for value in values])
+        yield from _thirds(name, numbers, judged, size)
+        return
+    if len(counts) < 2:
         return
     array = np.array(values)
-    for value in sorted(counts, key=lambda value: (-counts[value], value))[
-        : _MOST_VALUES if len(counts) > 1 else 0
-    ]:
+    for value in sorted(counts, key=lambda value: (-counts[value], value))[:_MOST_VALUES]:
         yield Slice(name, one_line(value, 40), _mask(judged[array == value], size))
 
 
@@ -138,11 +133,8 @@ def _thirds(name: str, values: FloatArray, judged: IntArray, size: int) -> Itera
     parts = (values <= low, (values > low) & (values <= high), values > high)
     for third, part in zip(_THIRDS, parts, strict=True):
         if part.any():
-            yield Slice(
-                name,
-                f"{third} ({np.nanmin(values[part]):.3g} to {np.nanmax(values[part]):.3g})",
-                _mask(judged[part], size),
-            )
+            span = f"{values[part].min():.3g} to {values[part].max():.3g}"
+            yield Slice(name, f"{third} ({span})", _mask(judged[part], size))
 
 
 def _mask(rows: IntArray, size: int) -> BoolArray:
@@ -173,7 +165,7 @@ def _rows(chosen: Base, question: Question, pair: tuple[str, str], tried: Sequen
             continue
         test, p = difference_of_groups(sides[0], sides[1], FEWEST_USERS)
         yield {
-            "rater": question.rater, "aspect": question.aspect, "slice": part.named, "of": part.value,
+            "rater": question.rater, "aspect": question.aspect, "slice": part.name, "of": part.value,
             "here": float(sides[0].mean()), "elsewhere": float(sides[1].mean()), "difference": test.value,
             **interval_cells(test), "users": sides[0].size, "users_elsewhere": sides[1].size, "p": p, "note": test.note,
         }  # fmt: skip
@@ -181,7 +173,7 @@ def _rows(chosen: Base, question: Question, pair: tuple[str, str], tried: Sequen
 
 def _users_values(value: FloatArray, sign: FloatArray, user: IntArray) -> FloatArray:
     """Of each user the mean, or where both systems were judged alone the difference of the two means."""
-    if (sign > 0).all() and value.size and not (sign < 0).any():
+    if value.size and (sign > 0).all():
         return user_means(value, user)
     both = np.intersect1d(user[sign > 0], user[sign < 0])
     of = [

@@ -56,7 +56,7 @@ titles of items, names of systems and places of lists are no phrases""")
 
 
 @dataclass(frozen=True)
-class Said:
+class Argument:
     """One reason about a case (its index) of a user. `side`: 1 speaks for the first side, -1 for the second, 0 for neither.
     `phrases`: each with the system that alone is named in its sentences, 1 or -1, else 0."""
 
@@ -72,13 +72,13 @@ def why(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection(aspect=None))
     question, given = _question(chosen, choose)
     pair = two_systems(chosen, question, choose.systems)
-    said = list(_said(chosen, question, pair, given))
+    arguments = list(_arguments(chosen, question, pair, given))
     sides = pair
     if choose.against:
         sides = (f"agreeing with {choose.against}", f"parting from {choose.against}")
-        said = list(_beside(chosen, question, choose.against, said))
+        arguments = list(_beside(chosen, question, choose.against, arguments))
     alone = not choose.against and not compares_lists(question.protocol)
-    rows = list(phrase_rows(said, pair, sides, alone=alone))
+    rows = list(phrase_rows(arguments, pair, sides, alone=alone))
     for row in rows:
         row["example"] = str(chosen.ratings.cases.ids[whole(row, "example")])
     if not choose.against:
@@ -88,7 +88,7 @@ def why(project: Project, choose: Options) -> Table:
     rows.sort(
         key=lambda row: (row["goes_with"] != sides[0], real(row, "p"), -abs(cast(float, row.get("z") or 0)))
     )
-    return _table(chosen, question, sides, said, rows)
+    return _table(chosen, question, sides, arguments, rows)
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def _given(chosen: Base, question: Question) -> list[Reason]:
     return reasons(chosen.project.db, rater.id, question, ids.tolist())
 
 
-# ---- what is said ----------------------------------------------------------------------------------------------------
+# ---- what the reasons say --------------------------------------------------------------------------------------------
 
 _FIRST, _SECOND, _NAME = "\x01", "\x02", "\x03"
 _SENTENCE = re.compile(r"[.!?;]+(?=\s|$)|[\n。！？；]+")
@@ -152,7 +152,9 @@ def _language() -> tuple[list[re.Pattern[str]], frozenset[str]]:
     return places, frozenset(data["stop"].split())
 
 
-def _said(chosen: Base, question: Question, pair: tuple[str, str], given: Sequence[Reason]) -> Iterator[Said]:
+def _arguments(
+    chosen: Base, question: Question, pair: tuple[str, str], given: Sequence[Reason]
+) -> Iterator[Argument]:
     """The reasons about the two systems, seen from the first."""
     cases, of_pairs = chosen.ratings.cases, compares_lists(question.protocol)
     titles = case_titles(chosen.project.db, chosen.project.id, [reason.case_id for reason in given])
@@ -166,7 +168,7 @@ def _said(chosen: Base, question: Question, pair: tuple[str, str], given: Sequen
         found = read(reason.text, (*titles.get(reason.case_id, ()), *cases.systems))
         about = {phrase: shown * place if of_pairs else turn for phrase, place in found.items()}
         side = turn * int(np.sign(reason.value)) if of_pairs else turn
-        yield Said(case, int(cases.user[case]), side, about)
+        yield Argument(case, int(cases.user[case]), side, about)
 
 
 def read(text: str, names: Iterable[str]) -> dict[str, int]:
@@ -198,7 +200,9 @@ def _without(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _beside(chosen: Base, question: Question, other: str, said: Sequence[Said]) -> Iterator[Said]:
+def _beside(
+    chosen: Base, question: Question, other: str, arguments: Sequence[Argument]
+) -> Iterator[Argument]:
     """The reasons on cases that another rater (as `people`, all of them together) judged too: 1 where it judged alike."""
     raters, cases = chosen.ratings.raters, chosen.ratings.cases
     named = [other] if other in raters else []
@@ -216,7 +220,7 @@ def _beside(chosen: Base, question: Question, other: str, said: Sequence[Said]) 
         np.add.at(count, known, 1)
     of_pairs = compares_lists(question.protocol)
     mean = np.sign(total) if of_pairs else total / np.maximum(count, 1)
-    for reason in said:
+    for reason in arguments:
         if count[reason.case] and not np.isnan(own[reason.case]) and reason.side:
             mine = np.sign(own[reason.case]) if of_pairs else own[reason.case]
             yield replace(reason, side=1 if mine == mean[reason.case] else -1)
@@ -226,26 +230,26 @@ def _beside(chosen: Base, question: Question, other: str, said: Sequence[Said]) 
 
 
 def phrase_rows(
-    said: Sequence[Said], pair: tuple[str, str], sides: tuple[str, str], *, alone: bool = False
+    arguments: Sequence[Argument], pair: tuple[str, str], sides: tuple[str, str], *, alone: bool = False
 ) -> Iterator[Row]:
     """The phrases that tell the two sides apart, with the index of a case each. `alone`: of lists and texts judged alone a
     user has reasons on both sides, and only what is said of one of the two counts."""
-    kept = telling([one.phrases for one in said if one.side], FEWEST_USERS)
+    kept = telling([argument.phrases for argument in arguments if argument.side], FEWEST_USERS)
     place = {phrase: at for at, phrase in enumerate(kept)}
     # rows: for the first side, for neither, for the second
     with_phrase: IntArray = np.zeros((3, len(kept)), dtype=np.int64)
     about: IntArray = np.zeros((3, len(kept)), dtype=np.int64)
     example: IntArray = np.full((3, len(kept)), np.iinfo(np.int64).max)
     of_user: dict[int, list[tuple[int, list[int]]]] = {}
-    for one in said:
-        here = [place[phrase] for phrase in one.phrases if phrase in place]
-        with_phrase[1 - one.side, here] += 1
-        example[1 - one.side, here] = np.minimum(example[1 - one.side, here], one.case)
-        for phrase, named in one.phrases.items():
+    for argument in arguments:
+        here = [place[phrase] for phrase in argument.phrases if phrase in place]
+        with_phrase[1 - argument.side, here] += 1
+        example[1 - argument.side, here] = np.minimum(example[1 - argument.side, here], argument.case)
+        for phrase, named in argument.phrases.items():
             if phrase in place:
                 about[1 - named, place[phrase]] += 1
-        if one.side:
-            of_user.setdefault(one.user, []).append((one.side, here))
+        if argument.side:
+            of_user.setdefault(argument.user, []).append((argument.side, here))
     users, sizes = np.zeros((2, len(kept)), dtype=np.int64), [0, 0]
     for mine in of_user.values():
         net = np.sign(sum(side for side, _ in mine))
@@ -331,7 +335,11 @@ def _counted(
 
 
 def _table(
-    chosen: Base, question: Question, sides: tuple[str, str], said: Sequence[Said], rows: Sequence[Row]
+    chosen: Base,
+    question: Question,
+    sides: tuple[str, str],
+    arguments: Sequence[Argument],
+    rows: Sequence[Row],
 ) -> Table:
     sane = sanity(chosen, question)
     found = [] if sane.worthless else [row for row in rows if real(row, "p_fdr") < ALPHA]
@@ -340,15 +348,17 @@ def _table(
         mine = [row for row in found or rows if row["goes_with"] == side]
         shown += mine[: _SHOWN if found else _NAMED]
     notes = [Note(line, "warning") for line in sane.lines]
-    if ties := sum(not one.side for one in said):
+    if ties := sum(not argument.side for argument in arguments):
         notes.append(
-            Note(f"{quantity(ties, 'reason')} of {len(said):,} favour neither: they count in the prior only")
+            Note(
+                f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
+            )
         )
     if len(shown) < len(found):
         notes.append(Note(f"{len(shown)} of {len(found)} findings are shown"))
     notes += [*about_base(chosen), *_ABOUT]
     settings = {"rater": question.rater, "protocol": question.protocol, "aspect": question.aspect}
-    title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(said)}
+    title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(arguments)}
     table = Table(
         title,
         _COLUMNS,
@@ -356,22 +366,26 @@ def _table(
         tuple(notes),
         settings,
         facts,
-        _answer(question, sides, said, found, sane),
+        _answer(question, sides, arguments, found, sane),
     )
     return briefly(table, _BRIEF, shown)
 
 
 def _answer(
-    question: Question, sides: tuple[str, str], said: Sequence[Said], found: Sequence[Row], sane: Sanity
+    question: Question,
+    sides: tuple[str, str],
+    arguments: Sequence[Argument],
+    found: Sequence[Row],
+    sane: Sanity,
 ) -> str:
-    counts = [sum(one.side == side for one in said) for side in (1, -1)]
-    users = len({one.user for one in said if one.side})
+    counts = [sum(argument.side == side for argument in arguments) for side in (1, -1)]
+    users = len({argument.user for argument in arguments if argument.side})
     if sane.worthless:
         return f"{question.rater}'s reasons explain nothing: {sane.reason}."
     if not all(counts):
         side = sides[0] if counts[0] else sides[1]
         if not any(counts):
-            return f"None of {quantity(len(said), 'reason')} favours either side."
+            return f"None of {quantity(len(arguments), 'reason')} favours either side."
         return f"All {sum(counts):,} reasons of {quantity(users, 'user')} go with {side}: there is nothing to compare."
     parts = []
     for side in sides:

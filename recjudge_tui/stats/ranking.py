@@ -724,7 +724,7 @@ def rank_ranges(
 
 
 @dataclass(frozen=True)
-class Controlled:
+class ControlledRatings:
     """A Bradley-Terry model with covariates. `ratings` (systems,) with the covariates at 0, NaN if there is none, with the
     reason in `notes`; `effects` (k,) in points of the rating, NaN for a covariate that never differs. `intervals` of the
     ratings and `effect_intervals`, and the two-sided p of each effect, None where it cannot be tested. `covariance`
@@ -753,7 +753,7 @@ class Controlled:
 
 def controlled_ratings(
     first: IntArray, second: IntArray, outcomes: FloatArray, users: Ids, covariates: FloatArray, systems: int
-) -> Controlled:
+) -> ControlledRatings:
     """Ratings of systems with covariates x (n, k) of each battle, each the first list's value less the second's: log odds
     of the first winning = (r_first - r_second) / SCALE + x b, a tie as half a win of each (style control, Chiang et al.
     2024; Bradley and Terry 1952). Fitted by Newton's method; sandwich over users with the information of the other users
@@ -770,7 +770,7 @@ def controlled_ratings(
     ratings, effects = np.full(systems, np.nan), np.full(k, np.nan)
     intervals = [Interval(None, None, note or NO_VERDICTS) for note in connected.notes]
     covariance = np.full((systems, systems), np.nan)
-    out = Controlled(ratings, connected.notes, intervals, effects, [none] * k, [None] * k, covariance)
+    out = ControlledRatings(ratings, connected.notes, intervals, effects, [none] * k, [None] * k, covariance)
     among = np.isin(first, rated) & np.isin(second, rated)
     if not among.any():
         return out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.domain.where import EVENTS, PART, USER, Where, part_of
+from recjudge_tui.domain.where import EVENTS, OWN_WORDS, PART, USER, Where, part_of
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.cases import occasion_condition
 from recjudge_tui.store.database import Database, read_cell
@@ -546,14 +546,12 @@ def users_where(db: Database, project_id: int, text: str) -> frozenset[str]:
     UsageError for one that cannot be read or names an unknown attribute, and where nobody meets it."""
     where = Where(text)
     events, attributes = visible_event_counts(db, project_id), user_attributes(db, project_id)
-    known = {EVENTS, USER, PART, *(name for of in attributes.values() for name in of)}
+    known = {*OWN_WORDS, *(name for of in attributes.values() for name in of)}
     if unknown := [name for name in where.names if name not in known]:
         available = ", ".join(one_line(name, 40) for name in sorted(known))
         raise UsageError(f"no user has an attribute “{one_line(unknown[0], 60)}”", f"Available: {available}.")
     if both := [
-        name
-        for name in where.names
-        if name in (EVENTS, USER, PART) and any(name in a for a in attributes.values())
+        name for name in where.names if name in OWN_WORDS and any(name in a for a in attributes.values())
     ]:
         raise UsageError(
             f"“{both[0]}” is an attribute of these users, and recjudge's own word too",

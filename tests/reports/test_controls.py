@@ -14,7 +14,7 @@ from recjudge_tui.stats.ranking import (
     ENTANGLED,
     SCALE,
     SEPARATED,
-    Controlled,
+    ControlledRatings,
     bradley_terry,
     controlled_ratings,
     user_counts,
@@ -56,7 +56,7 @@ def test_the_ratings_and_effects_maximise_the_likelihood() -> None:
 def test_intervals_are_those_of_leaving_users_out() -> None:
     first, second, outcome, user, x = drawn(2)
     found = controlled_ratings(first, second, outcome, user, x, 3)
-    without: list[Controlled] = []
+    without: list[ControlledRatings] = []
     for one in range(USERS):
         on = user != one
         without.append(controlled_ratings(first[on], second[on], outcome[on], user[on], x[on], 3))
