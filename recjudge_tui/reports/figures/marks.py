@@ -277,7 +277,8 @@ class Figure:
                 shown = f"{cell:,}" if isinstance(cell, int) else name_text(cell, 200)
             said += f", {column.label} {shown}"
         notes = (
-            one_line(own.get("note") or "", 300) or "undefined" * (own[self.value] is None) for own in rows
+            one_line(own.get("note") or "", 300) or ("undefined" if own[self.value] is None else "")
+            for own in rows
         )
         note = next(filter(None, notes), "")
         return (*parts, f"{said}; {note}" if note else said)
