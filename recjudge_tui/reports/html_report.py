@@ -124,10 +124,8 @@ def first_page(page: Page) -> Part:
     if home.agreement is None or home.agreement.value is None:
         gaps.append("nobody has checked the judge: no person judged its cases")
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
-    texts = [
-        (f"Case {one.row.case_id}: {one.row.user_id}", case_page(project.db, one.row.case_id, 100))
-        for one in first
-    ]
+    cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
+    texts = [(title, case_page(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
 
 
@@ -203,9 +201,7 @@ def pictures(page: Page) -> Part:
     from recjudge_tui.reports.figures.declared import FIGURES, figure
     from recjudge_tui.reports.figures.files import draw_picture
 
-    wanted = [
-        (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
-    ]
+    wanted = ((name, p) for name in FIGURES for p in (page.protocols if name == "leaderboard" else ("",)))
     drawn, left_out = [], []
     for name, protocol in wanted:
         try:
@@ -226,9 +222,8 @@ def prompts(page: Page) -> Part:
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
-    return Part(
-        () if used else ("no run used a prompt",), texts=[(name, prompt_text(db, name)) for name in used]
-    )
+    texts = [(name, prompt_text(db, name)) for name in used]
+    return Part(() if used else ("no run used a prompt",), texts=texts)
 
 
 _OF_RUNS = (("runs settings", None), ("rater list", None))
@@ -287,10 +282,9 @@ def project_report(
             if progress is not None:
                 progress(done, len(wanted))
             parts[name] = _made(page, SECTIONS[name])
-    caveats = [
-        line for part in parts.values() for line in part.lead if line.startswith((_NOT_MADE, NO_PICTURES))
-    ]
-    return TableText(_written(project.name, parts), tuple(caveats))
+    said = (line for part in parts.values() for line in part.lead)
+    caveats = tuple(line for line in said if line.startswith((_NOT_MADE, NO_PICTURES)))
+    return TableText(_written(project.name, parts), caveats)
 
 
 def _made(page: Page, section: Section) -> Part:
@@ -307,8 +301,7 @@ def _made(page: Page, section: Section) -> Part:
 def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterator[Table]:
     """The tables with rows, or with a note that says why there are none."""
     for name, choose in reports:
-        wanted = [{}] if choose is None else [choose(protocol) for protocol in page.protocols]
-        for options in wanted:
+        for options in [{}] if choose is None else map(choose, page.protocols):
             if options is not None:
                 table = page.report(name, **options)
                 if table.rows or table.notes or table.answer:
