@@ -7,13 +7,20 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView, undated_text
+from recjudge_tui.domain.material import (
+    ExplanationView,
+    ItemView,
+    ShownEvent,
+    SlateView,
+    UserView,
+    undated_text,
+)
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Note, Row, Table, columns
+from recjudge_tui.reports.common.table import Note, Row, Screen, Table, columns
 from recjudge_tui.steps import Step
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.cases import case_row
@@ -103,15 +110,12 @@ def written_profile(reply: str) -> str:
 
 def case_page(db: Database, case_id: int, width: int | None = None) -> str:
     """The page as plain text, `width` cells wide (the terminal's by default). Raises NotFoundError."""
-    from rich.console import Console
     from rich.text import Text
 
-    case = read_case(db, case_id)
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width or max(60, shutil.get_terminal_size((100, 24)).columns), force_terminal=False,
-        color_system=None, highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
+    from recjudge_tui.reports.common.writers.plain import plain_console
+
+    case, out = read_case(db, case_id), io.StringIO()
+    console = plain_console(out, Screen(width or max(60, shutil.get_terminal_size((100, 24)).columns)))
     lines = [f"{case.heading}\n", *user_lines(case.user, case.row["served_at"])]
     if case.profile:
         lines.append(f"Profile (written by the model)\n{safe_text(case.profile)}\n")
@@ -132,14 +136,14 @@ def user_lines(user: UserView, served_at: str) -> Iterator[str]:
     yield "User" + (f": {', '.join(facts)}" if facts else "")
     if undated := undated_text(user, served_at):
         yield f"  {undated}"
-    for name, events in (
-        ("history", user.history),
-        ("searches", user.searches),
-        ("clicks", user.clicks),
-        ("other events", user.others),
-    ):
-        for event in events[:_EVENTS]:
-            yield f"  {_event(event)}"
+    parts = {
+        "history": user.history,
+        "searches": user.searches,
+        "clicks": user.clicks,
+        "other events": user.others,
+    }
+    for name, events in parts.items():
+        yield from (f"  {_event(event)}" for event in events[:_EVENTS])
         if len(events) > _EVENTS:
             yield f"  and {len(events) - _EVENTS} more in {name}"
     for preference in user.preferences:
@@ -163,17 +167,15 @@ def _side_by_side(case: Case) -> Grid:
     for place, (system, _) in enumerate(case.slates):
         side = f"{'AB'[place]} = " if len(case.slates) > 1 else ""
         grid.add_column(Text(f"{side}{one_line(system)}"), overflow="fold", ratio=1)
-    longest = max(len(slate.items) for _, slate in case.slates)
-    for rank in range(longest):
-        cells = [_item(case, slate, rank) for _, slate in case.slates]
-        grid.add_row(str(rank + 1), *(Text(cell) for cell in cells))
+    for rank in range(max(len(slate.items) for _, slate in case.slates)):
+        cells = [
+            _item(case, slate.items[rank]) if rank < len(slate.items) else "" for _, slate in case.slates
+        ]
+        grid.add_row(str(rank + 1), *map(Text, cells))
     return grid
 
 
-def _item(case: Case, slate: SlateView, rank: int) -> str:
-    if rank >= len(slate.items):
-        return ""
-    item = slate.items[rank]
+def _item(case: Case, item: ItemView) -> str:
     about = ", ".join(one_line(part) for part in (item.brand, item.category) if part)
     title = one_line(item.title) + (f" ({about})" if about else "")
     return "\n".join([title, *(f"▲ {one_line(mark)}" for mark in case.marks(item.item_id))])
@@ -233,28 +235,22 @@ def case_report(db: Database, case_id: int) -> Page:
     if case.profile:
         lead.append(f"Profile (written by the model): {safe_text(case.profile)}")
     if case.explanation is not None:
-        lead.append(
-            f"Explanation of {one_line(case.explanation.item.title)}: {safe_text(case.explanation.text)}"
-        )
-    items = tuple(_item_rows(case))
-    answers = tuple(_answer_rows(case.details))
+        title = one_line(case.explanation.item.title)
+        lead.append(f"Explanation of {title}: {safe_text(case.explanation.text)}")
     several = len(case.slates) > 1
+    items: tuple[Row, ...] = tuple(
+        {
+            "system": system, "side": "AB"[place] if several else "", "rank": rank, "title": item.title,
+            "brand": item.brand, "category": item.category, "flags": "; ".join(case.marks(item.item_id)),
+        }
+        for place, (system, slate) in enumerate(case.slates)
+        for rank, item in enumerate(slate.items, 1)
+    )  # fmt: skip
+    answers = tuple(_answer_rows(case.details))
     tables = [Table("Lists" if several else "List", _ITEMS, items)] if case.slates else []
     tables.append(_verdicts(case))
     tables += [Table("Answers", _SAID, answers)] if answers else []
     return Page(case.heading, tuple(lead), tuple(tables), {"case_id": case_id})
-
-
-def _item_rows(case: Case) -> Iterator[Row]:
-    for place, (system, slate) in enumerate(case.slates):
-        for rank, item in enumerate(slate.items, 1):
-            yield {
-                "system": system,
-                "side": "AB"[place] if len(case.slates) > 1 else "",
-                "rank": rank,
-                **{name: getattr(item, name) for name in ("title", "brand", "category")},
-                "flags": "; ".join(case.marks(item.item_id)),
-            }
 
 
 def _verdicts(case: Case) -> Table:
@@ -266,7 +262,12 @@ def _verdicts(case: Case) -> Table:
             "flips": "yes" if detail.flipped else "",
             "failed": "yes" if detail.failed else "",
             "run_id": "" if detail.run_id is None else str(detail.run_id),
-            "why": "; ".join(_done(detail)),
+            # what readers did and has not been undone
+            "why": "; ".join(
+                " ".join(filter(None, (entry.reader, entry.action, entry.label, entry.text)))
+                for entry in detail.triage
+                if entry.active
+            ),
         }
         for detail in case.details
     )
@@ -276,27 +277,16 @@ def _verdicts(case: Case) -> Table:
     return Table("Verdicts", _VERDICTS, rows, tuple(notes))
 
 
-def _done(detail: CaseDetail) -> Iterator[str]:
-    """The readers' actions that have not been undone."""
-    for entry in detail.triage:
-        if entry.active:
-            yield " ".join(part for part in (entry.reader, entry.action, entry.label, entry.text) if part)
-
-
 def _answer_rows(details: Sequence[CaseDetail]) -> Iterator[Row]:
     """Each answer once; a call about several aspects has one answer for each."""
     printed: set[tuple[int, str, str]] = set()
     for detail in details:
         for answer in detail.answers:
             key = (answer.call, detail.aspect, answer.reasoning)
-            if key in printed:
-                continue
-            printed.add(key)
-            yield {
-                "rater": detail.rater,
-                "aspect": answer.aspect or detail.aspect,
-                "set_one": answer.set_one,
-                "label": "" if answer.failed else answer.label,
-                "reasoning": answer.reasoning,
-                "error": f"{answer.error_kind}: {answer.error}" if answer.failed else "",
-            }
+            if key not in printed:
+                printed.add(key)
+                yield {
+                    "rater": detail.rater, "aspect": answer.aspect or detail.aspect, "set_one": answer.set_one,
+                    "label": "" if answer.failed else answer.label, "reasoning": answer.reasoning,
+                    "error": f"{answer.error_kind}: {answer.error}" if answer.failed else "",
+                }  # fmt: skip

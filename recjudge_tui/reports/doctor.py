@@ -60,6 +60,10 @@ class Check(NamedTuple):
     next_step: str | Step = ""
 
 
+def _failed(what: str, error: RecjudgeError, state: State = "problem") -> Check:
+    return Check(what, state, f"{error.title}. {error.cause}", error.next_step or error.step or "")
+
+
 class Surroundings(NamedTuple):
     """The inputs of the checks that are given by the caller. `size` is (columns, lines), None without a terminal; `mounts`
     is None if the system does not list them."""
@@ -113,7 +117,7 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
             tls_context()
         yield Check("certificates", "ok", str(certificates()))
     except JudgeError as error:
-        yield Check("certificates", "problem", f"{error.title}: {error.cause}", error.next_step)
+        yield _failed("certificates", error)
     forms = {name: provider.form for provider in built_in() for name in provider.key_variables}
     of_runs = looked.key_names if isinstance(looked, FileReport) else ()
     for name in dict.fromkeys([*forms, *of_runs]):
@@ -128,8 +132,8 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
         left = f"its process is gone; {run.outstanding} calls are left"
         told = f"{run.rater} in {run.project} was active, but {left}"
         yield Check(f"run {run.id}", "warning", told, Step("resume", {"run": str(run.id)}))
-    if (fault := around.prices_fault) is not None:
-        yield Check("prices", "problem", f"{fault.title}. {fault.cause}", fault.next_step)
+    if around.prices_fault is not None:
+        yield _failed("prices", around.prices_fault)
     elif around.prices.exists():
         yield Check("prices", "ok", str(around.prices))
     else:
@@ -146,14 +150,12 @@ def _plugins() -> Iterator[Check]:
                 load_plugin(point)
                 yield Check(f"{what} {point.name}", "ok", f"from the package {package_of(point)}")
             except UsageError as error:
-                told = f"{error.title}: {error.cause}"
-                yield Check(f"{what} {point.name}", "warning", told, error.next_step)
+                yield _failed(f"{what} {point.name}", error, "warning")
 
 
 def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
     if isinstance(looked, StoreError):
-        step = looked.next_step or looked.step or ""
-        return Check("database", "problem", f"{looked.title}. {looked.cause}", step)
+        return _failed("database", looked)
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another file."
         if looked is None or looked.faults:
@@ -170,11 +172,19 @@ def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
 
 def _terminal(environment: Mapping[str, str], encoding: str, size: tuple[int, int] | None) -> Check:
     """The capabilities of the terminal for the app."""
-    term = environment.get("TERM", "")
-    facts = [encoding or "no encoding", _colours(environment, term)]
-    facts += [f"{size[0]}x{size[1]}"] if size else ["not a terminal"]
-    facts += ["in tmux"] if environment.get("TMUX") else []
-    facts += ["over SSH"] if environment.get("SSH_CONNECTION") else []
+    term, within = environment.get("TERM", ""), environment.get("TMUX")
+    if environment.get("NO_COLOR"):
+        colours = "no colours (NO_COLOR)"
+    elif environment.get("COLORTERM") in ("truecolor", "24bit"):
+        colours = "24-bit colours"
+    elif "256" in term:
+        colours = "256 colours"
+    else:
+        colours = "no colours" if term in ("", "dumb", "unknown") else "few colours"
+    facts = [encoding or "no encoding", colours, f"{size[0]}x{size[1]}" if size else "not a terminal"]
+    facts += [
+        text for name, text in (("TMUX", "in tmux"), ("SSH_CONNECTION", "over SSH")) if environment.get(name)
+    ]
     state: State = "warning"
     if encoding.lower().replace("-", "") != "utf8":
         cure = "Set a UTF-8 locale: export LANG=C.UTF-8"
@@ -183,19 +193,8 @@ def _terminal(environment: Mapping[str, str], encoding: str, size: tuple[int, in
     elif size and (size[0] < _LEAST_SCREEN[0] or size[1] < _LEAST_SCREEN[1]):
         cure = "The app is made for 80x24 and more."
     else:
-        state = "ok"
-        cure = "To copy through tmux: tmux set -g set-clipboard on" if environment.get("TMUX") else ""
+        state, cure = "ok", "To copy through tmux: tmux set -g set-clipboard on" if within else ""
     return Check("terminal", state, ", ".join(facts), cure)
-
-
-def _colours(environment: Mapping[str, str], term: str) -> str:
-    if environment.get("NO_COLOR"):
-        return "no colours (NO_COLOR)"
-    if environment.get("COLORTERM") in ("truecolor", "24bit"):
-        return "24-bit colours"
-    if "256" in term:
-        return "256 colours"
-    return "no colours" if term in ("", "dumb", "unknown") else "few colours"
 
 
 def _proxy(environment: Mapping[str, str]) -> Check:
@@ -221,7 +220,7 @@ def _key(name: str, form: str) -> Check:
     try:
         found = is_usable(name)
     except JudgeError as error:
-        return Check(f"key {name}", "problem", f"{error.title}. {error.cause}", error.next_step)
+        return _failed(f"key {name}", error)
     if not found:
         use = f"Set it to use {form}." if form else "Set it to resume the runs that name it."
         return Check(f"key {name}", "ok", "not set", use)
@@ -240,18 +239,13 @@ def server_checks() -> list[Check]:
     """Ollama at `OLLAMA_HOST` or its default address, the servers named by other variables, and those that answer at the
     usual ports of this machine; all are asked at once."""
     named = os.environ.get("OPENAI_BASE_URL", "").rstrip("/")
-    return [
-        *asyncio.run(_ask_all()),
-        *(
-            Check(
-                f"server of {server.name}",
-                "ok",
-                f"{server.place} answers at {server.base_urls[0]}: {quantity(len(server.judges), 'model')}",
-            )
-            for server in local_servers(timeout_s=WITHIN_S)
-            if server.base_urls and server.base_urls[0].rstrip("/") not in (named, f"{named}/v1")
-        ),
-    ]
+    found = asyncio.run(_ask_all())
+    for server in local_servers(timeout_s=WITHIN_S):
+        if server.base_urls and server.base_urls[0].rstrip("/") not in (named, f"{named}/v1"):
+            models = quantity(len(server.judges), "model")
+            told = f"{server.place} answers at {server.base_urls[0]}: {models}"
+            found.append(Check(f"server of {server.name}", "ok", told))
+    return found
 
 
 async def _ask_all() -> list[Check]:
@@ -259,12 +253,9 @@ async def _ask_all() -> list[Check]:
         "OPENAI_BASE_URL": lambda given: f"{openai.api_root(given)}/models",
         "ANTHROPIC_BASE_URL": lambda given: f"{anthropic.api_root(given)}/v1/models",
     }
-    asked = [
-        _models(variable, url, address)
-        for variable, address in lists.items()
-        if (url := os.environ.get(variable))
-    ]
-    return list(await asyncio.gather(_ollama(bool(os.environ.get("OLLAMA_HOST"))), *asked))
+    given = ((variable, os.environ.get(variable), address) for variable, address in lists.items())
+    asked = (_models(variable, url, address) for variable, url, address in given if url)
+    return await asyncio.gather(_ollama(bool(os.environ.get("OLLAMA_HOST"))), *asked)
 
 
 async def _ollama(wanted: bool) -> Check:
@@ -276,7 +267,7 @@ async def _ollama(wanted: bool) -> Check:
         return Check(what, "warning", f"OLLAMA_HOST: {error.title}", error.next_step)
     except JudgeError as error:
         if wanted:
-            return Check(what, "warning", f"{error.title}. {error.cause}", error.next_step)
+            return _failed(what, error, "warning")
         return Check(what, "ok", f"none at {url}; only “ollama:” needs one", "Start it with: ollama serve")
     except CallError as error:
         return Check(what, "warning" if wanted else "ok", error.title, "Check whether the server is busy.")

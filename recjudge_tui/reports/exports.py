@@ -8,7 +8,7 @@ alone. ranx reads `{query: {document: score}}`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -38,7 +38,6 @@ from recjudge_tui.store import exports as stored
 from recjudge_tui.store.cases import Countable, check_contexts, untimed_count, untimed_note
 from recjudge_tui.store.data import check_judgeable, current_slates
 from recjudge_tui.store.data import systems as systems_with_lists
-from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows
 from recjudge_tui.store.histories import held_out
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.verdicts import EXPORTED, exported_rows
@@ -49,12 +48,14 @@ LISTS = "lists"
 RANKINGS = (LISTS, "qrels")
 # what belongs to no occasion
 WITHOUT_OCCASION = ("images",)
-_TABLES = {
+_TABLES: dict[str, tuple[Sequence[str], Callable[..., Iterable[Sequence[Any]]]]] = {
     "calls": (stored.CALL_COLUMNS, stored.call_rows),
     "flags": (stored.FLAG_COLUMNS, stored.flag_rows),
     "cases": (stored.CASE_COLUMNS, stored.case_rows),
-    "labels": (LABEL_COLUMNS, label_rows),
+    "labels": (stored.LABEL_COLUMNS, stored.label_rows),
     "qrels": (stored.QREL_COLUMNS, stored.qrel_rows),
+    LISTS: (stored.LIST_COLUMNS, stored.list_rows),
+    "images": (stored.IMAGE_COLUMNS, stored.image_rows),
 }
 # endings of tables for people, which are built in memory
 _FOR_PEOPLE = {".md": "md", ".tex": "latex", ".html": "html", ".txt": "plain"}
@@ -105,12 +106,9 @@ def export(
         return _write_run(project, chosen[0], fmt, target, occasions)
     if what == "verdicts":
         return write_verdicts(project, filter_text, fmt, target, occasions)
-    if what == LISTS:
-        return write_rows(stored.LIST_COLUMNS, stored.list_rows(db, key, chosen, occasions), fmt, target)
-    if what == "images":
-        return write_rows(stored.IMAGE_COLUMNS, stored.image_rows(db, key), fmt, target)
     columns, rows_of = _TABLES[what]
-    return write_rows(columns, rows_of(db, key, occasions), fmt, target)
+    asked = (chosen, occasions) if what == LISTS else () if what in WITHOUT_OCCASION else (occasions,)
+    return write_rows(columns, rows_of(db, key, *asked), fmt, target)
 
 
 def left_out(
@@ -142,8 +140,7 @@ def write_verdicts(
     """
     if ids is None:
         ids = _matching(project, filter_text, occasions)
-    seen: set[str] = set()
-    at = EXPORTED.index("rater")
+    seen, at = set[str](), EXPORTED.index("rater")
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for row in exported_rows(project.db, ids):
@@ -221,19 +218,14 @@ def _write_run(
 
     name = "_".join(system.split()) or "run"
     rows = _write(queries(), fmt, target, "{query} Q0 {document} {rank} {value!r} {name}", name)
-    notes = []
-    if on_occasions:
-        notes.append(
-            f"{quantity(on_occasions, 'query is', 'queries are')} named user|context|served_at;"
-            " an import takes the whole name for the user."
-        )
-    if replaced:
-        notes.append(
-            f"{replaced:,} lists have no scores that decrease with the rank: their scores were replaced by n, n-1, ..., 1."
-        )
-    if fmt == "trec" and name != system:
-        notes.append(f"the run is named {name}, because a name in a TREC file has no spaces.")
-    return ExportCounts(rows, notes=tuple(notes))
+    named = quantity(on_occasions, "query is", "queries are")
+    notes = {
+        f"{named} named user|context|served_at; an import takes the whole name for the user.": on_occasions,
+        f"{replaced:,} lists have no scores that decrease with the rank: their scores were replaced by n, n-1, ..., 1.":
+        replaced,
+        f"the run is named {name}, because a name in a TREC file has no spaces.": fmt == "trec" and name != system,
+    }  # fmt: skip
+    return ExportCounts(rows, notes=tuple(note for note, holds in notes.items() if holds))
 
 
 def _write_qrels(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -27,7 +27,6 @@ from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.shapes import (
     Matched,
     Meeting,
-    Met,
     Source,
     check_sides,
     grouped,
@@ -82,18 +81,47 @@ class Bound(NamedTuple):
         return value is not None and (value >= self.x - 1e-9 if self.least else value <= self.x + 1e-9)
 
 
-@dataclass(frozen=True)
 class Gate:
-    """What the checks need: the rater's questions, its meetings with the truth, and its verdicts beside an earlier run's."""
+    """What the checks need: the rater's questions (`mine`), its meetings with the truth (`met`), and its verdicts beside an
+    earlier run's by question (`compared`)."""
 
-    project: Project
-    choose: Options
-    bounds: tuple[Bound, ...]
-    later: Source
-    earlier: Source | None
-    met: Met
-    mine: list[Question]
-    compared: dict[Question, Matched]
+    def __init__(self, project: Project, choose: Options, bounds: tuple[Bound, ...]) -> None:
+        self.project, self.choose, self.bounds = project, choose, bounds
+        self.later = later = source(project, choose.rater)
+        self.earlier = earlier = None if choose.against is None else source(project, choose.against)
+        if choose.truth is not None and choose.truth in (later.rater, earlier and earlier.rater):
+            raise UsageError(f"{choose.truth} cannot be its own truth")
+        if earlier is not None:
+            check_sides(later, earlier)
+        selection = choose.selection(raters=(later.rater,))
+        met = meet(project, selection, choose.truth)
+        check_systems(project.db, project.id, choose.systems)
+        questions = project_questions(project.db, project.id)
+        # without a truth every rater meets every other
+        found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]
+        within = under_protocol(questions, project_raters(project.db, project.id), choose.protocol)
+        mine = [q for q in within if later.answers(q) and choose.aspect in (None, q.aspect)]
+        asked = list(dict.fromkeys([*mine, *(meeting.a for meeting in found)]))
+        before = [question._replace(rater=earlier.rater) for question in asked] if earlier else []
+        wanted = [*asked, *(meeting.b for meeting in found), *(q for q in before if q in questions)]
+        ratings = verdicts_of(project, wanted, selection)
+        own = {question: later.verdicts(project, ratings, question) for question in asked}
+        self.mine = [question for question in mine if own[question].row.size]
+        if not self.mine:
+            raise NotFoundError(f"{later.name} has judged none of this", "Name another protocol or rater.")
+        ratings = replace(ratings, verdicts=ratings.verdicts | own)
+        self.met = replace(met, ratings=ratings, meetings=tuple(m for m in found if own[m.a].row.size))
+        self.compared: dict[Question, Matched] = {}
+        for question in asked if earlier else ():
+            assert earlier is not None
+            if (match := matched_sides(project, ratings, later, earlier, question)) is not None:
+                self.compared[question] = match
+        if later == earlier and not self.compared:
+            raise UsageError(
+                f"{later.name} cannot be compared with itself: it judged no earlier lists and has no earlier run",
+                "Earlier lists are those that an import replaced, of the same user, system, context and time.",
+                "Judge new lists with the same rater, or name another rater or run.",
+            )
 
     @cached_property
     def newest(self) -> dict[Question, Verdicts]:
@@ -113,22 +141,6 @@ class Gate:
         # without a common question the row of qwk says so
         first = (usual or ["qwk"])[:1] if self.choose.truth else []
         return [*first, *([_WINS] if self.choose.systems else []), _FAILURES]
-
-    def reference(self, name: str) -> str | None:
-        truth: str | None = self.choose.truth
-        return truth if name in STATISTICS else " over ".join(self.choose.systems) if name == _WINS else None
-
-    def asked(self, name: str) -> list[tuple[Question, Meeting | None]]:
-        """The questions that a figure is about."""
-        if name in STATISTICS:
-            return [(meeting.a, meeting) for meeting in self.met.meetings]
-        return [(question, None) for question in self.mine]
-
-    def nothing(self, name: str) -> str:
-        """Why there is no such figure."""
-        if name in STATISTICS:
-            return f"no question that both {self.choose.rater} and {self.choose.truth} answered"
-        return f"{self.choose.rater} has not compared {' and '.join(self.choose.systems)}"
 
     def values(self, name: str, verdicts: Verdicts) -> FloatArray:
         """What is averaged: 1 for a failure; the win of the first system (a tie is .5), NaN for other pairs."""
@@ -152,7 +164,7 @@ def gate(project: Project, choose: Options) -> Table:
     bounds = [_bound(text, least=True) for text in choose.at_least]
     bounds += [_bound(text, least=False) for text in choose.at_most]
     _check(choose, bounds)
-    made = _gate(project, choose, tuple(bounds))
+    made = Gate(project, choose, tuple(bounds))
     rows = list(_bound_rows(made, choose.level))
     if choose.certain and any(row["state"] != MET for row in rows):
         rows = _corrected(made, rows, _bound_rows, MET, NOT_MET)
@@ -204,46 +216,6 @@ def _check(choose: Options, bounds: Sequence[Bound]) -> None:
         raise UsageError("a bound is a finite number")
 
 
-def _gate(project: Project, choose: Options, bounds: tuple[Bound, ...]) -> Gate:
-    """Load what the checks need."""
-    later = source(project, choose.rater)
-    earlier = None if choose.against is None else source(project, choose.against)
-    if choose.truth is not None and choose.truth in (later.rater, earlier and earlier.rater):
-        raise UsageError(f"{choose.truth} cannot be its own truth")
-    if earlier is not None:
-        check_sides(later, earlier)
-    selection = choose.selection(raters=(later.rater,))
-    met = meet(project, selection, choose.truth)
-    check_systems(project.db, project.id, choose.systems)
-    questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
-    # without a truth every rater meets every other
-    found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]
-    within = under_protocol(questions, raters, choose.protocol)
-    mine = [q for q in within if later.answers(q) and choose.aspect in (None, q.aspect)]
-    asked = list(dict.fromkeys([*mine, *(meeting.a for meeting in found)]))
-    before = [question._replace(rater=earlier.rater) for question in asked] if earlier else []
-    wanted = [*asked, *(meeting.b for meeting in found), *(q for q in before if q in questions)]
-    ratings = verdicts_of(project, wanted, selection)
-    own = {question: later.verdicts(project, ratings, question) for question in asked}
-    mine = [question for question in mine if own[question].row.size]
-    if not mine:
-        raise NotFoundError(f"{later.name} has judged none of this", "Name another protocol or rater.")
-    ratings = replace(ratings, verdicts=ratings.verdicts | own)
-    met = replace(met, ratings=ratings, meetings=tuple(m for m in found if own[m.a].row.size))
-    compared = {}
-    for question in asked if earlier else ():
-        assert earlier is not None
-        if (match := matched_sides(project, ratings, later, earlier, question)) is not None:
-            compared[question] = match
-    if later == earlier and not compared:
-        raise UsageError(
-            f"{later.name} cannot be compared with itself: it judged no earlier lists and has no earlier run",
-            "Earlier lists are those that an import replaced, of the same user, system, context and time.",
-            "Judge new lists with the same rater, or name another rater or run.",
-        )
-    return Gate(project, choose, bounds, later, earlier, met, mine, compared)
-
-
 # ---- the checks ------------------------------------------------------------------------------------------------------
 
 
@@ -266,33 +238,43 @@ def _corrected(
     ]
 
 
-def _row(
-    made: Gate, check: str, name: str, demand: str, asked: tuple[Question | None, Meeting | None], cells: Row
-) -> Row:
-    question, meeting = asked
-    aspect = made.choose.aspect if question is None else (meeting or question).aspect
-    note = "" if question else made.nothing(name)
-    return {
-        "check": check, "figure": name, "protocol": question.protocol if question else None, "aspect": aspect,
-        "reference": made.reference(name), "demand": demand, "ci_low": None, "note": note, **cells,
-    }  # fmt: skip
+def _rows(
+    made: Gate, check: str, name: str, demand: str, cells: Callable[[Question, Meeting | None], Row | None], state: str
+) -> Iterator[Row]:  # fmt: skip
+    """A row for each question that a figure is about, or one with this state that says why there is none."""
+    choose, of_truth = made.choose, name in STATISTICS
+    reference = choose.truth if of_truth else " over ".join(choose.systems) if name == _WINS else None
+    about: Row = {"check": check, "figure": name, "reference": reference, "demand": demand, "ci_low": None}
+    asked: list[tuple[Question, Meeting | None]] = [(question, None) for question in made.mine]
+    if of_truth:
+        asked = [(meeting.a, meeting) for meeting in made.met.meetings]
+    found = [(question, meeting, cells(question, meeting)) for question, meeting in asked]
+    known = [each for each in found if each[2] is not None]
+    for question, meeting, own in known:
+        yield about | {"protocol": question.protocol, "aspect": (meeting or question).aspect} | (own or {})
+    if not known:
+        none = f"{choose.rater} has not compared {' and '.join(choose.systems)}"
+        none = f"no question that both {choose.rater} and {choose.truth} answered" if of_truth else none
+        yield about | {"protocol": None, "aspect": choose.aspect, "n": 0, "state": state, "note": none}
 
 
 def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
     for bound in made.bounds:
-        demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
-        every = [(asked, _figure(made, bound.name, *asked, level)) for asked in made.asked(bound.name)]
-        found = [(asked, figure) for asked, figure in every if figure is not None]
-        for asked, figure in found:
+
+        def cells(question: Question, meeting: Meeting | None, bound: Bound = bound) -> Row | None:
+            figure = _figure(made, bound.name, question, meeting, level)
+            if figure is None:
+                return None
             ends = (figure.ci_low if bound.least else figure.ci_high) if made.choose.certain else figure.value
             met, short = bound.holds(ends), ""
             if not met and bound.holds(figure.value):
                 without = "without an interval that is not certain"
                 short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
-            about: Row = {"state": MET if met else NOT_MET, "note": join_notes(short, figure.note)}
-            yield _row(made, "bound", bound.name, demand, asked, estimate_cells(figure) | about)
-        if not found:
-            yield _row(made, "bound", bound.name, demand, (None, None), {"n": 0, "state": NOT_MET})
+            state = MET if met else NOT_MET
+            return estimate_cells(figure) | {"state": state, "note": join_notes(short, figure.note)}
+
+        demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
+        yield from _rows(made, "bound", bound.name, demand, cells, NOT_MET)
 
 
 def _figure(
@@ -315,26 +297,26 @@ def _figure(
 
 def _change_rows(made: Gate, level: float) -> Iterator[Row]:
     for name in made.stats:
-        rising = name == _FAILURES
-        demand = "must not rise" if rising else "must not fall"
-        for asked in made.asked(name):
-            found, match = _change(made, name, *asked, level), made.compared.get(asked[0])
+
+        def cells(question: Question, meeting: Meeting | None, name: str = name) -> Row:
+            found, match = _change(made, name, question, meeting, level), made.compared.get(question)
             change, low, high = found.change, found.change.ci_low, found.change.ci_high
-            worse = None if low is None or high is None else low > 0 if rising else high < 0
+            worse = None if low is None or high is None else low > 0 if name == _FAILURES else high < 0
             if worse is None and match is not None and any(why in change.note for why in (AT_END, ALL_EQUAL)):
                 # whoever is left out, the change is the same: all users point in one direction, or in none
                 certain = (sign_test(match.users, 0) or 1) < 1 - level
-                worse = certain and (change.value or 0) * (1 if rising else -1) > 0
-            state = UNKNOWN if worse is None else NOT_MET if worse else MET
+                worse = certain and (change.value or 0) * (1 if name == _FAILURES else -1) > 0
             paired: Row = {"paired": ""}
             if match is not None:
                 paired = {"paired": match.rule_text, "paired_users": match.users, "left_out": match.left_out}
-            yield _row(made, "change", name, demand, asked, {
+            state = UNKNOWN if worse is None else NOT_MET if worse else MET
+            return paired | {
                 "value": found.later, "earlier": found.earlier, "change": change.value, **interval_cells(change),
-                "n": change.n, "state": state, "note": change.note, **paired,
-            })  # fmt: skip
-        if not made.asked(name):
-            yield _row(made, "change", name, demand, (None, None), {"n": 0, "state": UNKNOWN})
+                "n": change.n, "state": state, "note": change.note,
+            }  # fmt: skip
+
+        demand = f"must not {'rise' if name == _FAILURES else 'fall'}"
+        yield from _rows(made, "change", name, demand, cells, UNKNOWN)
 
 
 def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, level: float) -> Change:

@@ -179,18 +179,16 @@ class Home:
 
 def conclusion(home: Home) -> tuple[str, ...]:
     """The verdict in a sentence, and how far to trust it in another, as far as they are known."""
-    agreement, said = (
-        home.agreement,
-        [home.board.answer] if home.board is not None and home.board.answer else [],
-    )
-    if said and agreement is not None and agreement.value is not None:
-        low, high = agreement.interval
-        within = "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
-        ceiling = agreement.ceiling
-        people = "" if ceiling is None else f"; people agree with each other {short(ceiling)}"
-        who = f"{one_line(agreement.judge, 30)} with {one_line(agreement.people, 30)}"
-        said.append(f"Agreement of {who}: {agreement.stat} {short(agreement.value)}{within}{people}.")
-    return tuple(said)
+    of = home.agreement
+    if home.board is None or not home.board.answer:
+        return ()
+    if of is None or of.value is None:
+        return (home.board.answer,)
+    low, high = of.interval
+    within = "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
+    people = "" if of.ceiling is None else f"; people agree with each other {short(of.ceiling)}"
+    who = f"{one_line(of.judge, 30)} with {one_line(of.people, 30)}"
+    return home.board.answer, f"Agreement of {who}: {of.stat} {short(of.value)}{within}{people}."
 
 
 def whole_home(project: Project) -> Home:
@@ -288,13 +286,10 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
         return PeopleAgreement()
     cases = about.cases(whole_term("judge", person), Term("why", ":", "disagree"))
     notes = "; ".join(combined_notes([project_raters(project.db, project.id)[person]]))
-    figures = (row[name] for name in ("value", "n", "ceiling", "ceiling_n"))
-    intervals = (
-        (row[low], row[high]) for low, high in (("ci_low", "ci_high"), ("ceiling_low", "ceiling_high"))
-    )
-    return PeopleAgreement._make(
-        (label_of(row["stat"]), about.rater, person, *figures, cases, notes, *intervals)
-    )
+    return PeopleAgreement(
+        label_of(row["stat"]), about.rater, person, row["value"], row["n"], row["ceiling"], row["ceiling_n"], cases, notes,
+        (row["ci_low"], row["ci_high"]), (row["ceiling_low"], row["ceiling_high"]),
+    )  # fmt: skip
 
 
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {

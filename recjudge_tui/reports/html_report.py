@@ -16,7 +16,7 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Column, Row, Table, TableText, columns, note_kind, readable
+from recjudge_tui.reports.common.table import Row, Table, TableText, columns, note_kind, readable
 from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.home import Home
 from recjudge_tui.reports.words import figure_text
@@ -109,27 +109,23 @@ def first_page(page: Page) -> Part:
                 lead.append(f"{title}: {found.answer}")
     first = read_first(project, home)[:_TO_READ]
     if first:
-        rows: list[Row] = [
+        rows: tuple[Row, ...] = tuple(
             {
                 "case": str(one.row.case_id), "user": one.row.user_id, "systems": " and ".join(one.row.systems),
                 "label": one.row.label or "failed", "why": one.reason,
             }
             for one in first
-        ]  # fmt: skip
+        )  # fmt: skip
         heads = columns("case|Case", "user|User", "systems|Lists", "label|Verdict", "why|Why")
-        tables.append(
-            Table("Read these first", heads, tuple(rows), ("Their lists and reasoning stand below.",))
-        )
+        tables.append(Table("Read these first", heads, rows, ("Their lists and reasoning stand below.",)))
     cost = page.report("cost")
     lead += [f"Cost: {cost.answer}"] if cost.answer else []
     gaps = [*(gap.text for gap in home.gaps), *(step.text for step in home.steps if not step.done)]
     if home.agreement is None or home.agreement.value is None:
         gaps.append("nobody has checked the judge: no person judged its cases")
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
-    texts = [
-        (f"Case {one.row.case_id}: {one.row.user_id}", case_page(project.db, one.row.case_id, 100))
-        for one in first
-    ]
+    cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
+    texts = [(title, case_page(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
 
 
@@ -153,49 +149,42 @@ def _found(page: Page, name: str, **options: Any) -> Table | None:
 def _trust(page: Page, home: Home) -> Table:
     """Agreement with people, people's own, flips on swap, and planted faults found."""
     assert home.subject is not None
-    rows: list[Row] = []
+    found: list[tuple[str, str, int | None]] = []
     of = home.agreement
     if of is not None and of.value is not None:
-        text = figure_text({"value": of.value, "ci_low": of.interval[0], "ci_high": of.interval[1]}, "value")
-        rows.append({"what": f"{of.stat} of {of.judge} and {of.people}", "found": text, "n": of.n})
-        if of.ceiling is not None:
-            ends = of.ceiling_interval
-            text = figure_text({"value": of.ceiling, "ci_low": ends[0], "ci_high": ends[1]}, "value")
-            rows.append({"what": "people with each other", "found": text, "n": of.ceiling_n})
+        for what, value, (low, high), n in (
+            (f"{of.stat} of {of.judge} and {of.people}", of.value, of.interval, of.n),
+            ("people with each other", of.ceiling, of.ceiling_interval, of.ceiling_n),
+        ):
+            if value is not None:
+                text = figure_text({"value": value, "ci_low": low, "ci_high": high}, "value")
+                found.append((what, text, n))
     for flips in home.flips or ():
         if flips.rater == home.subject.rater:
-            text = f"{flips.flips:,} ({flips.share:.0%})"
-            rows.append(
-                {"what": f"{flips.protocol} verdicts that flip with the order", "found": text, "n": flips.n}
-            )
+            what = f"{flips.protocol} verdicts that flip with the order"
+            found.append((what, f"{flips.flips:,} ({flips.share:.0%})", flips.n))
     planted = _found(page, "robustness injected", rater=home.subject.rater)
     if planted is not None and planted.rows and planted.answer:
-        rows.append({"what": "planted faults", "found": planted.answer, "n": None})
+        found.append(("planted faults", planted.answer, None))
     heads = columns("what|What", "found|Found", "n")
-    return Table("How far to trust it", heads, tuple(rows), () if rows else ("nothing checks the judge yet",))
+    rows: tuple[Row, ...] = tuple({"what": what, "found": text, "n": n} for what, text, n in found)
+    return Table("How far to trust it", heads, rows, () if rows else ("nothing checks the judge yet",))
 
 
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
     from recjudge_tui.reports import listings
 
-    def installed(name: str) -> str:
+    facts = {"recjudge": VERSION, "Python": platform.python_version(), "SQLite": SQLITE_VERSION}
+    for name in _PACKAGES:
         try:
-            return version(name)
+            facts[name] = version(name)
         except PackageNotFoundError:
-            return "not installed"
-
-    facts = {
-        "recjudge": VERSION,
-        "Python": platform.python_version(),
-        "SQLite": SQLITE_VERSION,
-        **{name: installed(name) for name in _PACKAGES},
-        "written, UTC": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
-        "systems": ", ".join(page.systems) or "all",
-        "raters": ", ".join(page.raters) or "all",
-    }
+            facts[name] = "not installed"
+    facts["written, UTC"] = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    facts |= {name: ", ".join(getattr(page, name)) or "all" for name in ("systems", "raters")}
     rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())
-    made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
+    made_with = Table("Versions", columns("what|What", "found|Version or value"), rows)
     return Part(tables=(listings.project(page.project), made_with))
 
 
@@ -212,9 +201,7 @@ def pictures(page: Page) -> Part:
     from recjudge_tui.reports.figures.declared import FIGURES, figure
     from recjudge_tui.reports.figures.files import draw_picture
 
-    wanted = [
-        (name, each) for name in FIGURES for each in (page.protocols if name == "leaderboard" else ("",))
-    ]
+    wanted = ((name, p) for name in FIGURES for p in (page.protocols if name == "leaderboard" else ("",)))
     drawn, left_out = [], []
     for name, protocol in wanted:
         try:
@@ -235,9 +222,8 @@ def prompts(page: Page) -> Part:
 
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
-    return Part(
-        () if used else ("no run used a prompt",), texts=[(name, prompt_text(db, name)) for name in used]
-    )
+    texts = [(name, prompt_text(db, name)) for name in used]
+    return Part(() if used else ("no run used a prompt",), texts=texts)
 
 
 _OF_RUNS = (("runs settings", None), ("rater list", None))
@@ -296,10 +282,9 @@ def project_report(
             if progress is not None:
                 progress(done, len(wanted))
             parts[name] = _made(page, SECTIONS[name])
-    caveats = [
-        line for part in parts.values() for line in part.lead if line.startswith((_NOT_MADE, NO_PICTURES))
-    ]
-    return TableText(_written(project.name, parts), tuple(caveats))
+    said = (line for part in parts.values() for line in part.lead)
+    caveats = tuple(line for line in said if line.startswith((_NOT_MADE, NO_PICTURES)))
+    return TableText(_written(project.name, parts), caveats)
 
 
 def _made(page: Page, section: Section) -> Part:
@@ -316,8 +301,7 @@ def _made(page: Page, section: Section) -> Part:
 def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterator[Table]:
     """The tables with rows, or with a note that says why there are none."""
     for name, choose in reports:
-        wanted = [{}] if choose is None else [choose(protocol) for protocol in page.protocols]
-        for options in wanted:
+        for options in [{}] if choose is None else map(choose, page.protocols):
             if options is not None:
                 table = page.report(name, **options)
                 if table.rows or table.notes or table.answer:

@@ -9,7 +9,8 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.local_servers import local_files, local_servers
-from recjudge_tui.judges.registry import Provider, built_in, third_party
+from recjudge_tui.judges.ollama import installed_models
+from recjudge_tui.judges.registry import built_in, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import judges_used
@@ -28,13 +29,23 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     def row(spec: str, source: str, details: str, key: str = "") -> Row:
         return {"spec": spec, "source": source, "key": key, "details": details}
 
-    rows = [_provider_row(provider) for provider in built_in()]
+    rows = []
+    for provider in built_in():
+        here = [name for name in provider.key_variables if is_set(name)]
+        key = f"{', '.join(here)} set" if here else ""
+        if provider.key_variables and not here:
+            key = f"{' / '.join(provider.key_variables)} not set"
+        installed = provider.is_installed()
+        lacks = "" if installed else f"; needs: pip install 'recjudge[{provider.extra}]'"
+        source = "built in" if installed else "not installed"
+        rows.append(row(provider.form, source, f"{provider.about}{lacks}", key))
     rows += [row(f"{name}:…", "another package", package) for name, package in third_party().items()]
     notes = [Note(rules_note())]
     try:
-        rows += [
-            row(f"ollama:{name}", "installed in Ollama", details) for name, details in _installed(base_url)
-        ]
+        for model in installed_models(base_url):
+            size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+            facts = (model.parameters, model.quantization, size, model.digest[:12])
+            rows.append(row(f"ollama:{model.name}", "installed in Ollama", ", ".join(filter(None, facts))))
     except JudgeError as error:
         notes.append(Note(one_line(f"{error.title}. {error.cause} {error.next_step}")))
     # as the form of a run finds them
@@ -52,49 +63,24 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     return Table("Judges", _JUDGES, tuple(rows), tuple(notes))
 
 
-def _provider_row(provider: Provider) -> Row:
-    here = [name for name in provider.key_variables if is_set(name)]
-    missing = f"{' / '.join(provider.key_variables)} not set" if provider.key_variables else ""
-    installed = provider.is_installed()
-    return {
-        "spec": provider.form,
-        "source": "built in" if installed else "not installed",
-        "key": f"{', '.join(here)} set" if here else missing,
-        "details": provider.about
-        + ("" if installed else f"; needs: pip install 'recjudge[{provider.extra}]'"),
-    }
-
-
-def _installed(base_url: str) -> list[tuple[str, str]]:
-    """Ollama's models with their facts."""
-    from recjudge_tui.judges.ollama import installed_models
-
-    found = []
-    for model in installed_models(base_url):
-        size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
-        facts = (model.parameters, model.quantization, size, model.digest[:12])
-        found.append((model.name, ", ".join(fact for fact in facts if fact)))
-    return found
-
-
 def probe_table(asked: JudgeSpec, found: Capabilities | None, price: str) -> Table:
     """The result of a probe, one row per property; without a record the judge cannot be used. `price` is in words."""
-    judge, title = asked.spec, f"Judge {asked.spec}"
+    judge = asked.spec
     address = [("address", asked.where, "servers, and names of variables")] if asked.where else []
     if found is None:
         answers = [("usable", "no", "")]
     elif not found.language_model:
-        answers = [
-            ("reachable", "yes", ""),
-            ("model", found.model, "not a language model, so no call was made"),
-        ]
+        no_call = "not a language model, so no call was made"
+        answers = [("reachable", "yes", ""), ("model", found.model, no_call)]
     else:
         answers = _answers(found, price)
     answers[1:1] = address
     rows: tuple[Row, ...] = tuple({"what": what, "found": said, "note": note} for what, said, note in answers)
     problems = found.problems if found else ()
     notes = tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in problems)
-    return Table(title, _PROBE, rows, notes, answer=f"{judge} {'can' if found else 'cannot'} be used.")
+    return Table(
+        f"Judge {judge}", _PROBE, rows, notes, answer=f"{judge} {'can' if found else 'cannot'} be used."
+    )
 
 
 def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:

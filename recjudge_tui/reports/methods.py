@@ -32,6 +32,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, colu
 from recjudge_tui.reports.common.writers.documents import escaped as markdown_text
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.listings import recipe_words
+from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types
 from recjudge_tui.store.database import Database, StoredRow
@@ -217,27 +218,23 @@ def references() -> dict[str, Reference]:
 
 def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[Conditions]:
     """The conditions of the named raters (all if empty), in the order of their first runs. Reads every call."""
-    alike: defaultdict[tuple[object, ...], list[tuple[StoredRow, UsedPrompt, Identity | None]]] = defaultdict(
-        list
-    )
+    alike: dict[tuple[object, ...], list[tuple[StoredRow, UsedPrompt, Identity | None]]] = defaultdict(list)
     for run, prompt in run_conditions(db, project_id):
         if not raters or run["rater"] in raters:
-            asked = {
-                key: value for key, value in json.loads(run["settings"]).items() if key not in _OF_THE_RUN
-            }
+            settings = json.loads(run["settings"]).items()
+            asked = json.dumps({k: v for k, v in settings if k not in _OF_THE_RUN}, sort_keys=True)
             served = Identity.model_validate_json(run["identity"]) if run["identity"] else None
             model = (served.name, served.digest) if served else None
-            asked_alike = json.dumps(asked, sort_keys=True)
-            key = (run["rater"], run["protocol"], run["judge"], model, prompt, asked_alike)
+            key = (run["rater"], run["protocol"], run["judge"], model, prompt, asked)
             alike[key].append((run, prompt, served))
     found = []
     for runs in alike.values():
         first, prompt, served = runs[0]
-        settings = RunSettings.model_validate_json(first["settings"])
+        of_first = RunSettings.model_validate_json(first["settings"])
         found.append(Conditions(
             first["rater"], first["rater_kind"], first["protocol"], JudgeSpec.model_validate_json(first["judge"]), served,
-            settings, prompt, call_totals(db, [run["id"] for run, *_ in runs]), PROTOCOLS[first["protocol"]],
-            sampling_of(settings, 0), is_language_model(first["rater_kind"]),
+            of_first, prompt, call_totals(db, [run["id"] for run, *_ in runs]), PROTOCOLS[first["protocol"]],
+            sampling_of(of_first, 0), is_language_model(first["rater_kind"]),
         ))  # fmt: skip
     return found
 
@@ -286,10 +283,7 @@ def _safe(value: object) -> Markup:
 
 def _alike(items: Iterable[_T], said: Callable[[_T], str]) -> list[tuple[str, list[_T]]]:
     """The items grouped by what a macro says of them, in the order of first occurrence."""
-    groups: dict[str, list[_T]] = {}
-    for item in items:
-        groups.setdefault(said(item), []).append(item)
-    return list(groups.items())
+    return list(grouped((said(item), item) for item in items).items())
 
 
 def _and(names: Iterable[str]) -> str:

@@ -76,23 +76,20 @@ NOT_MEASURED = "not measured"
 _STEP = "step"
 
 
-def _row(
-    part: str, name: object, unit: str = "", source: Row | Estimate | None = None, /, **more: object
-) -> Row:
+def _row(name: object, unit: str = "", source: Row | Estimate | None = None, /, **more: object) -> Row:
     """A figure: the cells of an estimate or of a row of its own report, and `more`; a note is joined to an estimate's, which
     says why it is undefined."""
-    row: Row = {"part": part, "figure": name, "value": None, "unit": unit, "note": ""}
+    row: Row = {"figure": name, "value": None, "unit": unit, "note": ""}
     if isinstance(source, Estimate):
-        return (
-            row | more | estimate_cells(source) | {"note": join_notes(source.note, str(more.get("note", "")))}
-        )
+        note = join_notes(source.note, str(more.get("note", "")))
+        return row | more | estimate_cells(source) | {"note": note}
     cells = ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")
     return row | {key: source[key] for key in cells if source and key in source} | more
 
 
-def _missing(part: str, name: str, why: str, step: Step | None = None, **where: object) -> Row:
+def _missing(name: str, why: str, step: Step | None = None, **where: object) -> Row:
     """A figure that is missing, and the step that would measure it."""
-    return _row(part, name, note=f"{NOT_MEASURED}: {why}", **{_STEP: step}, **where)
+    return _row(name, note=f"{NOT_MEASURED}: {why}", **{_STEP: step}, **where)
 
 
 def sections(table: Table) -> tuple[Table, ...]:
@@ -162,14 +159,14 @@ _FIRST_COLUMNS = columns(
 def _agreements(of: PassportSource, found: Sequence[Row]) -> list[Row]:
     """Of each question the first statistic beside the users, else a consensus, else a person."""
     kinds = ("ground_truth", "consensus")
-    chosen: dict[tuple[object, object], tuple[int, Row]] = {}
-    for row in found:
-        if row["part"] == AGREEMENT and isinstance(row["value"], float):
-            kind, question = of.raters[str(row["against"])].kind, (row["protocol"], row["aspect"])
-            place = kinds.index(kind) if kind in kinds else len(kinds)
-            if question not in chosen or place < chosen[question][0]:
-                chosen[question] = place, row
-    return [row for _, row in chosen.values()]
+    known = [row for row in found if row["part"] == AGREEMENT and isinstance(row["value"], float)]
+    place = {name: kinds.index(rater.kind) if rater.kind in kinds else 2 for name, rater in of.raters.items()}
+    ranked, question = (
+        sorted(known, key=lambda row: place[str(row["against"])]),
+        itemgetter("protocol", "aspect"),
+    )
+    best = {question(row): row for row in reversed(ranked)}
+    return [best[key] for key in dict.fromkeys(map(question, known))]
 
 
 def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
@@ -183,8 +180,10 @@ def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
         if key in lines:
             lines[key]["of"] = ", ".join(filter(None, (str(lines[key]["of"]), question)))
             continue
-        more: Row = {"people": row.get("people"), "n": row.get("n")}
-        lines[key] = {"figure": label, "of": question, "against": against, "value": amount, **more}
+        lines[key] = {
+            "figure": label, "of": question, "against": against, "value": amount, "people": row.get("people"),
+            "n": row.get("n"),
+        }  # fmt: skip
     return Table(f"Passport of {of.rater.name}", _FIRST_COLUMNS, tuple(lines.values()))
 
 
@@ -197,10 +196,7 @@ def _in_unit(value: object, unit: str) -> str:
 # ---- passport parts ----------------------------------------------------------------------------------------------
 
 
-JUDGE, AGREEMENT, POSITION = "Judge", "Agreement with people", "Position"
-ADVERSARIAL, CONSISTENCY, FAILURES = "Adversarial pairs", "Self-consistency", "Failures"
-CONFIDENCE, STRICTNESS = "Confidence", "Strictness"
-PREFERENCES, PRICE = "Preferences", "Price and latency"
+AGREEMENT, PREFERENCES = "Agreement with people", "Preferences"
 _PREFERENCES = {
     "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
     "homogeneity": "prefers uniform lists",
@@ -240,37 +236,33 @@ class PassportSource:
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
     """Judge, prompts, settings and served models, one row each."""
-    yield _row(JUDGE, "judge", "text", text=of.judge.spec)
+    yield _row("judge", "text", text=of.judge.spec)
     for run in of.runs:
         prompt = f"{run['prompt']} (SHA-256 {run['prompt_digest'][:12]})"
-        yield _row(JUDGE, "prompt", "text", text=prompt, protocol=run["protocol"])
+        yield _row("prompt", "text", text=prompt, protocol=run["protocol"])
     for run in of.runs:
-        yield _row(JUDGE, "asked with", "text", text=_settings(run), protocol=run["protocol"])
-    served = served_models(of.project.db, of.project.id, of.rater.name, {run["protocol"] for run in of.runs})
+        yield _row("asked with", "text", text=_settings(run), protocol=run["protocol"])
     protocol = {run["id"]: run["protocol"] for run in of.runs}
+    served = served_models(of.project.db, of.project.id, of.rater.name, set(protocol.values()))
     for model in served:
-        at = f"run {model.run_id}, {model.created_at[:10]}"
+        at, where = f"(run {model.run_id}, {model.created_at[:10]})", {"protocol": protocol[model.run_id]}
         if model.name or model.models:
-            named = f"{model_text(model)} ({at})"
-            yield _row(JUDGE, "served model", "text", text=named, protocol=protocol[model.run_id])
+            yield _row("served model", "text", text=f"{model_text(model)} {at}", **where)
         else:
-            why = "neither a reply nor the server named a model"
-            yield _missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
+            yield _missing("served model", f"neither a reply nor the server named a model {at}", **where)
     replied = (model for model in served if model.replies and (model.name or model.models))
     known = {(model.name, model.digest, model.models) for model in replied}
     if len(known) > 1:
-        yield _row(
-            JUDGE, "served model changed", "text", text=f"{len(known)} different models answered these runs"
-        )
+        text = f"{len(known)} different models answered these runs"
+        yield _row("served model changed", "text", text=text)
 
 
 def _settings(run: StoredRow) -> str:
     settings = RunSettings.model_validate_json(run["settings"])
     sampling = sampling_of(settings, 0)
     text = f"temperature {sampling.temperature:g}, seed {settings.seed}, top {settings.top_k}, history {settings.history}"
-    repeats = f", {settings.repeats} repeats" if settings.repeats > 1 else ""
-    single = ", aspects one by one" if settings.aspects == "single" else ""
-    return text + repeats + single
+    text += f", {settings.repeats} repeats" if settings.repeats > 1 else ""
+    return text + (", aspects one by one" if settings.aspects == "single" else "")
 
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:
@@ -279,18 +271,18 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
     met: set[str] = set()
     if not of.protocols:
         why = "it only judged adversarial pairs"
-        yield _missing(AGREEMENT, "agreement", why, of.again(SAER[0]))
+        yield _missing("agreement", why, of.again(SAER[0]))
     if people and of.protocols:
         for row in table_of(of.project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 unit = "share" if STATISTICS[str(row["stat"])].bounds == SHARE else ""
                 beside = {"against": row["rater_b"], "people": row["ceiling"], "note": row["note"] or ""}
-                yield _row(AGREEMENT, row["stat"], unit, row, **beside)
+                yield _row(row["stat"], unit, row, **beside)
     for protocol in of.protocols:
         if not _scales((protocol,)) & met:
             why = "no person judged these cases"
-            yield _missing(AGREEMENT, "agreement", why, Step("import labels"), protocol=protocol)
+            yield _missing("agreement", why, Step("import labels"), protocol=protocol)
 
 
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
@@ -301,7 +293,7 @@ def strictness_rows(of: PassportSource) -> Iterator[Row]:
     for row in table.rows:
         if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
             note = row["note"] or "below 0: stricter"
-            yield _row(STRICTNESS, "milder by", "", row, against=row["against"], note=note)
+            yield _row("milder by", "", row, against=row["against"], note=note)
 
 
 def _scales(protocols: tuple[str, ...]) -> set[str]:
@@ -314,7 +306,7 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
     of_pairs = [protocol for protocol in of.protocols if compares_lists(protocol)]
     if not of_pairs:
         why = "it judged no pair of lists"
-        yield _missing(POSITION, "position consistency", why, of.again(SAER[1]))
+        yield _missing("position consistency", why, of.again(SAER[1]))
     answered: list[Row] = []
     for protocol in of_pairs:
         asked = {"protocol": protocol, "rater": of.rater.name, "gap": False}
@@ -327,7 +319,7 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
         if row["consistency"] is None:
             why = "no pair was answered in both orders"
             again = of.again(str(row["protocol"]), "swapped", swap="")
-            yield _missing(POSITION, "position consistency", why, again, **where)
+            yield _missing("position consistency", why, again, **where)
             continue
         note = "calls that chose Set 1 minus calls that chose Set 2"
         if p is not None and p < ALPHA:
@@ -338,7 +330,7 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
             ("favours Set 1 by", "favour", "favour", note),
         ):
             cells = {"value": row[value], "ci_low": row[f"{ends}_low"], "ci_high": row[f"{ends}_high"]}
-            yield _row(POSITION, name, "share", note=about, **cells, **where)
+            yield _row(name, "share", note=about, **cells, **where)
 
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:
@@ -350,13 +342,13 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     ]
     if not rows:
         why = "it judged no list of another user"
-        yield _missing(ADVERSARIAL, "correct", why, Step("robustness", {"judge": of.judge.spec}))
+        yield _missing("correct", why, Step("robustness", {"judge": of.judge.spec}))
     for row in rows:
         unseen = "without items the user already has, both lists of equal length"
         lists = "" if row["lists"] == "published" else unseen
         note = join_notes(lists, f"{row['failed']} failed" if row["failed"] else "", str(row["note"]))
         about = {"value": row["share"], "protocol": row["lists"], "note": note}
-        yield _row(ADVERSARIAL, row["outcome"], "share", row, **about)
+        yield _row(row["outcome"], "share", row, **about)
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
@@ -366,29 +358,27 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
     """
     answers = repeated_answers(of.project.db, of.project.id, of.runs)
     for protocol in dict.fromkeys(run["protocol"] for run in of.runs):
-        values: dict[int, Counter[float]] = defaultdict(Counter)
-        users: dict[int, str] = {}
+        values: dict[tuple[int, str], Counter[float]] = defaultdict(Counter)
         raters = {of.rater.name}
         for rater, asked, user, question, value in answers:
             if asked == protocol:
-                values[question][value] += 1
-                users[question] = user
+                values[question, user][value] += 1
                 raters.add(rater)
-        shares = {
-            question: sum(c * (c - 1) for c in counts.values()) / (m * (m - 1))
-            for question, counts in values.items()
+        shares = [
+            (user, sum(c * (c - 1) for c in counts.values()) / (m * (m - 1)))
+            for (_, user), counts in values.items()
             if (m := counts.total()) > 1
-        }
+        ]
         if not shares:
             if protocol in offered():
                 why, again = "no call was asked twice", of.repeated(protocol)
-                yield _missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
+                yield _missing("equal answers", why, again, protocol=protocol)
             continue
-        owners = np.array([users[question] for question in shares])
-        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0))
+        users, equal = zip(*shares, strict=True)
+        consistency = mean_estimate(equal, np.array(users), (0.0, 1.0))
         others = sorted(raters - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
-        yield _row(CONSISTENCY, "equal answers", "share", consistency, protocol=protocol, note=note)
+        yield _row("equal answers", "share", consistency, protocol=protocol, note=note)
 
 
 def confidence_rows(of: PassportSource) -> Iterator[Row]:
@@ -403,11 +393,11 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
             if row["value"] is not None:
                 met = True
                 what = _CONFIDENCE[str(row["stat"])] + (", calibrated" if row["stage"] == CALIBRATED else "")
-                yield _row(CONFIDENCE, what, "share" if row["stat"] == "accuracy" else "", row, against=name)
+                yield _row(what, "share" if row["stat"] == "accuracy" else "", row, against=name)
     if not met:
         why = "no verdict that a person labelled has a confidence"
         again = of.repeated(of.runs[-1]["protocol"])
-        yield _missing(CONFIDENCE, "calibration error", why, again)
+        yield _missing("calibration error", why, again)
 
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:
@@ -418,20 +408,20 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
     if not counts:
         why = f"all {reused:,} answers came from earlier runs" if reused else "no call has ended yet"
         again = of.fresh(of.runs[-1]["protocol"])
-        yield _missing(FAILURES, "failed calls", why, again if reused else None)
+        yield _missing("failed calls", why, again if reused else None)
         return
     calls = [number for *_, number in counts]
     users, kinds = (np.repeat([count[at] for count in counts], calls) for at in (0, 1))
-    yield _row(FAILURES, "failed calls", "share", share_estimate(kinds != "", users), note=note)
+    yield _row("failed calls", "share", share_estimate(kinds != "", users), note=note)
     for kind, _ in Counter(kind for kind in kinds.tolist() if kind).most_common():
-        yield _row(FAILURES, f"of them {kind}", "share", share_estimate(kinds == kind, users))
+        yield _row(f"of them {kind}", "share", share_estimate(kinds == kind, users))
 
 
 def preference_rows(of: PassportSource) -> Iterator[Row]:
     """The judge's own preferences, and by how much they exceed those of people on the same cases."""
     if not of.protocols:
         why = "it only judged adversarial pairs"
-        yield _missing(PREFERENCES, "prefers popular items", why, of.again(SAER[0]))
+        yield _missing("prefers popular items", why, of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
     rows = biases_table(of.project.db, of.project.id, (of.rater.name,), people).rows
@@ -440,13 +430,13 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
     for row in (row for row in rows if row["figure"] == RATING):
         of_texts = protocol_facts(str(row["protocol"])).unit == "explanation"
         name = _PREFERENCES["texts" if of_texts else str(row["covariate"])]
-        yield _row(PREFERENCES, name, "", row)
+        yield _row(name, "", row)
         if (further := beyond.get(key(row))) is not None:
-            yield _row(PREFERENCES, name + BEYOND, "", further, against=further["truth"])
+            yield _row(name + BEYOND, "", further, against=further["truth"])
         elif row["value"] is not None:
             where = {"protocol": row["protocol"], "aspect": row["aspect"]}
             step = Step("import labels")
-            yield _missing(PREFERENCES, name + BEYOND, "no people judged these", step, **where)
+            yield _missing(name + BEYOND, "no people judged these", step, **where)
 
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
@@ -460,27 +450,28 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
         protocol, note = str(row["protocol"]), str(row["note"] or "")
         if value is None:
             step = Step("price") if "price" in note else of.fresh(protocol)
-            yield _missing(PRICE, name, note, step, protocol=protocol)
+            yield _missing(name, note, step, protocol=protocol)
         else:
             price = Estimate(value, low, high, whole(row, "cases"), note=note)
-            yield _row(PRICE, name, "usd", price, protocol=protocol)
+            yield _row(name, "usd", price, protocol=protocol)
     seconds = latencies(of.project.db, of.rater.id)
     for name, p in (("latency, median", 0.5), ("latency, 95th percentile", 0.95)):
         if seconds:
             note = "the interval lies between two ordered calls; concurrency was that of the runs"
-            yield _row(PRICE, name, "seconds", quantile_estimate(seconds, p), note=note)
+            yield _row(name, "seconds", quantile_estimate(seconds, p), note=note)
         else:
             again = of.fresh(of.runs[-1]["protocol"])
-            yield _missing(PRICE, name, "no call was timed", again)
+            yield _missing(name, "no call was timed", again)
 
 
 # ---- passport ----------------------------------------------------------------------------------------------------
 
 
-_PARTS = (
-    identity_rows, agreement_rows, strictness_rows, position_rows, adversarial_rows, consistency_rows, confidence_rows,
-    failure_rows, preference_rows, price_rows,
-)  # fmt: skip
+_PARTS = {
+    "Judge": identity_rows, AGREEMENT: agreement_rows, "Strictness": strictness_rows, "Position": position_rows,
+    "Adversarial pairs": adversarial_rows, "Self-consistency": consistency_rows, "Confidence": confidence_rows,
+    "Failures": failure_rows, PREFERENCES: preference_rows, "Price and latency": price_rows,
+}  # fmt: skip
 
 
 def passport(project: Project, choose: Options) -> Table:
@@ -506,7 +497,7 @@ def passport(project: Project, choose: Options) -> Table:
     questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
     source = PassportSource(project, raters[rater], judge, runs, protocols, raters)
-    found: list[Row] = [row for part in _PARTS for row in part(source)]
+    found: list[Row] = [{"part": part} | row for part, rows in _PARTS.items() for row in rows(source)]
     steps = [
         Note(f"{row['figure']} ({row.get('protocol') or row['part']}) was not measured", "data", step)
         for row in found

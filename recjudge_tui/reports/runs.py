@@ -113,11 +113,8 @@ def span(seconds: float) -> str:
 
 def outcome_line(run_id: int, progress: Progress) -> str:
     """The line that scripts read when a run ends."""
-    cost = (
-        "unknown"
-        if progress.cost_usd is None and progress.done > progress.cached
-        else f"${progress.cost_usd or 0:.4f}"
-    )
+    unknown = progress.cost_usd is None and progress.done > progress.cached
+    cost = "unknown" if unknown else f"${progress.cost_usd or 0:.4f}"
     if progress.unknown_usd:
         cost += f" and at most {money(progress.unknown_usd)} more that is not known"
     reused = reused_words(progress)
@@ -206,18 +203,16 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     settings = RunSettings.model_validate_json(row["settings"])
     # pauses between attempts do not count as time without progress
     times = newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
-    stored = ("project_id", "project", "rater", "state", "wanted", "error", "seconds", "wanted_concurrency")
-    known = {name: row[name] for name in stored} | {
-        name: row[name] or ""
-        for name in (
-            "attempt_started_at",
-            "heartbeat_at",
-            "finished_at",
-            "waiting_until",
-            "retry_why",
-            "retry_at",
-        )
-    }
+    stored = "project_id project rater state wanted error seconds wanted_concurrency"
+    known = {name: row[name] for name in stored.split()}
+    moments = "attempt_started_at heartbeat_at finished_at waiting_until retry_why retry_at"
+    known |= {name: row[name] or "" for name in moments.split()}
+    progress = run_progress(db, run_id)
+    worthless: tuple[str, ...] = ()
+    if row["state"] == "done" and progress.done:
+        from recjudge_tui.reports.sanity import lines_of_run
+
+        worthless = lines_of_run(db, run_id)
     return RunWatch(
         run_id=run_id,
         **known,
@@ -226,25 +221,19 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         judge=JudgeSpec.model_validate_json(row["judge"]),
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         concurrency=row["concurrency"] or settings.concurrency,
-        progress=run_progress(db, run_id),
+        progress=progress,
         trouble=call_troubles(db, run_id),
         marked=marked_counts(db, run_id),
-        tallies=system_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
-        pace=pace_of(times, moment if row["state"] == "running" else None),
+        tallies=_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
+        pace=_pace(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
         other=other_stage(db, run_id),
-        worthless=_worthless(db, run_id) if row["state"] == "done" else (),
+        worthless=worthless,
     )
 
 
-def _worthless(db: Database, run_id: int) -> tuple[str, ...]:
-    from recjudge_tui.reports.sanity import lines_of_run
-
-    return lines_of_run(db, run_id) if run_progress(db, run_id).done else ()
-
-
-def system_tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
+def _tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
     """Wins, ties and losses of each system from the counts of its pairs (value 1: the first system won)."""
     by_system: dict[str, list[int]] = {}
     for count in counts:
@@ -262,7 +251,7 @@ def seconds_until(moment: str) -> float:
     return (datetime.fromisoformat(moment) - datetime.now(timezone.utc)).total_seconds()
 
 
-def pace_of(times: Sequence[tuple[str, float | None]], moment: datetime | None) -> Pace:
+def _pace(times: Sequence[tuple[str, float | None]], moment: datetime | None) -> Pace:
     """The pace from (time finished, latency), oldest first.
 
     rate = (k - 1) / (t_k - t_1) over the newest k <= 50 calls; with `moment` (the run is active) it is k / (moment -
@@ -275,28 +264,20 @@ def pace_of(times: Sequence[tuple[str, float | None]], moment: datetime | None) 
     if not ends:
         return Pace((), 1, None, p95)
     last = moment.timestamp() if moment else ends[-1]
-    width = _bucket_width(last - ends[0], len(ends))
+    # the narrowest width that covers half of the span, with at least two calls per bucket on average
+    wanted = max((last - ends[0]) / BUCKETS / 2, 2 * (last - ends[0]) / len(ends))
+    width = next((width for width in _WIDTHS_S if width >= wanted), _WIDTHS_S[-1])
     counts = [0] * BUCKETS
     for end in ends:
         place = BUCKETS - 1 - int((last - end) // width)
         if 0 <= place < BUCKETS:
             counts[place] += 1
     first = next((place for place, count in enumerate(counts) if count), BUCKETS - 1)
-    return Pace(tuple(count / width for count in counts[first:]), width, _rate(ends, moment), p95)
-
-
-def _rate(ends: Sequence[float], moment: datetime | None) -> float | None:
-    recent = ends[-RATE_OVER_CALLS:]
-    if len(recent) < 2:
-        return None
-    calls, until = (len(recent), moment.timestamp()) if moment else (len(recent) - 1, recent[-1])
-    return calls / max(until - recent[0], 0.001)
-
-
-def _bucket_width(span_s: float, calls: int) -> int:
-    """The narrowest width that covers half of the span, with at least two calls per bucket on average."""
-    wanted = max(span_s / BUCKETS / 2, 2 * span_s / calls)
-    return next((width for width in _WIDTHS_S if width >= wanted), _WIDTHS_S[-1])
+    recent, rate = ends[-RATE_OVER_CALLS:], None
+    if len(recent) > 1:
+        calls, until = (len(recent), moment.timestamp()) if moment else (len(recent) - 1, recent[-1])
+        rate = calls / max(until - recent[0], 0.001)
+    return Pace(tuple(count / width for count in counts[first:]), width, rate, p95)
 
 
 def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -> float:
@@ -327,31 +308,21 @@ def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]
         (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
         for row in stored_runs(db, project_id=project_id)
     ]
-    by_protocol: dict[str, list[dict[str, Any]]] = {}
-    for _, protocol, settings in setups:
-        by_protocol.setdefault(protocol, []).append(settings)
-    return {
-        run_id: tuple(
-            _word(name, settings.get(name)) for name in _varying(by_protocol[protocol]) if name in settings
+    defaults = {"prompt": None} | {name: option.default for name, option in RUN_OPTIONS.items()}
+    found = {}
+    for run_id, protocol, settings in setups:
+        alike = [other for _, own, other in setups if own == protocol]
+        # an older run that does not store a setting has its default there
+        varying = (
+            name
+            for name, usual in defaults.items()
+            if len({json.dumps(other.get(name, usual), sort_keys=True) for other in alike}) > 1
         )
-        for run_id, protocol, settings in setups
-    }
-
-
-def _varying(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """The settings, in the order of their declaration, that two of the runs do not share; one that an older run does not
-    store has its default there."""
-    names = ("prompt", *RUN_OPTIONS)
-    defaults = {name: option.default for name, option in RUN_OPTIONS.items()}
-    return [
-        name
-        for name in names
-        if len({json.dumps(run.get(name, defaults.get(name)), sort_keys=True) for run in runs}) > 1
-    ]
+        found[run_id] = tuple(_word(name, settings[name]) for name in varying if name in settings)
+    return found
 
 
 def _word(name: str, value: Any) -> str:
-    label = RUN_OPTIONS[name].label if name in RUN_OPTIONS else name
     option = RUN_OPTIONS.get(name)
     if value in (None, "", [], {}):
         text = option.placeholder if option is not None and option.placeholder else "none"
@@ -361,4 +332,4 @@ def _word(name: str, value: Any) -> str:
         text = ", ".join(f"{key}={word}" for key, word in value.items())
     else:
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return one_line(text if name == "prompt" else f"{label} {text}", _LONGEST_WORD)
+    return one_line(text if option is None else f"{option.label} {text}", _LONGEST_WORD)

@@ -37,16 +37,11 @@ def verdicts(project: Project, choose: Options) -> Table:
     place = {key: at for at, key in enumerate(shown)}
     rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(project.db, shown))
     notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
-    raters = project_raters(project.db, project.id)
-    notes += map(
-        Note, combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
-    )
+    raters, named = project_raters(project.db, project.id), dict.fromkeys(str(row["rater"]) for row in rows)
+    notes += map(Note, combined_notes(raters[name] for name in named))
     settings = {"filter": chosen.text(), "verdicts": len(ids)}
     table = Table("Verdicts", _COLUMNS, rows, tuple(notes), settings, {}, _answer(listing, chosen, rows))
-    return seen_first(table, _BRIEF)
-
-
-_BRIEF = "case_id systems rater aspect label why decision"
+    return seen_first(table, "case_id systems rater aspect label why decision")
 
 
 def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
@@ -88,8 +83,7 @@ def _row(row: VerdictRow, reason: str) -> Row:
     return {name: getattr(row, name) for name in names} | {
         "verdict_id": str(row.verdict_id),
         "case_id": str(row.case_id),
-        "context": row.occasion.context,
-        "served_at": row.occasion.served_at,
+        **row.occasion._asdict(),
         "systems": " vs ".join(row.systems),
         "label": "failed" if row.failed else row.label,
         "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
@@ -107,8 +101,7 @@ def _reasons(row: VerdictRow) -> Iterator[str]:
     if row.flipped:
         yield "flips when swapped"
     if row.flag_count:
-        items = "1 item flagged" if row.flag_count == 1 else f"{row.flag_count} items flagged"
-        yield f"{items} ({row.issue})" if row.issue else items
+        yield f"{quantity(row.flag_count, 'item')} flagged{f' ({row.issue})' if row.issue else ''}"
     if row.disagrees and row.protocol in with_unit("explanation") and row.spread is not None:
         yield f"scores {row.spread:.3g} apart"
     elif row.disagrees:

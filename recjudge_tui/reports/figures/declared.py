@@ -15,7 +15,7 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, 
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports import figures as of
 from recjudge_tui.reports.common.table import Row, Table, columns
@@ -52,6 +52,13 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.declare import Options
 
 
+class _NoRowsError(Exception):
+    """The table of a figure has no rows."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+
 class About:
     """What a figure is drawn of: a question and its raters, the cases to take, and the choices made so far.
 
@@ -78,9 +85,9 @@ class About:
         self.choices[name] = Choice(value, known)
         return value
 
-    def need(self, *names: str) -> None:
-        """Raises RecjudgeError if one of these choices has no value."""
-        lacking = next((name for name in names if not self.choices[name].value), "")
+    def need(self) -> None:
+        """Raises RecjudgeError if one of the choices has no value that the figure cannot do without."""
+        lacking = next((n for n, choice in self.choices.items() if n in _LACKING and not choice.value), "")
         if lacking and self.named:
             who = "person judged" if lacking == "truth" else "judge answered"
             raise RecjudgeError(f"of the raters named, no {who} this", next_step="Name one that did.")
@@ -100,29 +107,45 @@ class About:
         """A declared report about the topic, on the cases of the figure."""
         from recjudge_tui.reports.declare import table_of
 
+        self.need()
         given, occasions = self.options(name, **options)[0], self.cases.occasions
         return table_of(
             self.project, name, systems=self.cases.systems, context=occasions.contexts,
             from_=occasions.start, to=occasions.end, **given,
         )  # fmt: skip
 
-    def figure(
-        self, title: str, caption: str, table: Table, marks: Callable[[], Marks], who: str, what: str = "",
-        says: tuple[str, ...] = ("n", "failed"),
-    ) -> Figure:  # fmt: skip
-        """The figure of a report's rows, for the fields of `Figure`; without rows there are no marks, and notes say why."""
+    def filled(self, table: Table, rows: Iterable[Row] | None = None, *notes: str) -> Table:
+        """The table with only these rows and with notes in front of its own; ends the drawing if there are no rows."""
+        from recjudge_tui.reports.common import segments
+
+        kept = table.rows if rows is None else tuple(rows)
+        table = replace(table, rows=kept, notes=(*notes, *table.notes))
+        table = segments.about_occasions(
+            segments.about_systems(table, self.cases.systems), self.cases.occasions
+        )
+        # a declared report has the notes on systems and occasions already
+        table = replace(table, notes=tuple(dict.fromkeys(table.notes)))
+        if not table.rows:
+            raise _NoRowsError(table)
+        return table
+
+    def mark(self, row: Row, name: object, group: object = "", x: float = 0.0) -> Mark:
+        """The mark of a row with its interval; the numbers are those of the report."""
+        value, low, high = (real(row[key]) for key in (self.empty.value, "ci_low", "ci_high"))
+        return Mark(str(name), value, low, high, str(group), x, whole(row["n"]), str(row["note"] or ""), row)
+
+    def figure(self, title: str, caption: str, table: Table, marks: Marks, **more: Any) -> Figure:
+        """The figure of a `filled` table, its caption with what the raters are and which cases count; `more`: fields of
+        `Figure`."""
         from recjudge_tui.reports.common import segments
 
         systems, occasions = self.cases.systems, self.cases.occasions
-        table = segments.about_occasions(segments.about_systems(table, systems), occasions)
-        if not table.rows:
-            return replace(self.empty, choices=self.choices, notes=table.notes)
         beside = [*_about_raters(self, table.rows), *([segments.systems_note(systems)] if systems else [])]
         beside += [segments.occasions_note(occasions)] if occasions != EVERY_OCCASION else []
         caption = " ".join((caption, *(f"{note[:1].upper()}{note[1:]}." for note in beside)))
         return replace(
-            self.empty, title=title, caption=caption, table=table, marks=marks(), notes=table.notes, choices=self.choices,
-            who=who, what=what, says=says,
+            self.empty, title=title, caption=caption, table=table, marks=marks, notes=table.notes, choices=self.choices,
+            **more,
         )  # fmt: skip
 
 
@@ -135,9 +158,10 @@ _LACKING = {
 
 @dataclass(frozen=True)
 class FigureKind:
-    """One figure. `draw` chooses its options and makes its marks; `value` is the column that is drawn. `cases`: the ids of
-    the cases behind a mark, where a filter does not say it. `suits`: whether it fits a protocol, and `lacks` the message for
-    one that it does not fit. An option without a flag is only in the app, because a file shows all its values.
+    """One figure. `draw` chooses its options and makes its marks; `value` is the column that is drawn; `who`, `what` and
+    `says` are those of `Figure`. `cases`: the ids of the cases behind a mark, where a filter does not say it. `suits`:
+    whether it fits a protocol, and `lacks` the message for one that it does not fit. An option without a flag is only in
+    the app, because a file shows all its values.
     """
 
     title: str
@@ -145,6 +169,9 @@ class FigureKind:
     options: tuple[Option, ...]
     draw: Callable[[About], Figure]
     value: str
+    who: str
+    says: tuple[str, ...] = ("n", "failed")
+    what: str = ""
     cases: Callable[[Project, Figure, Row], Iterable[int]] | None = None
     suits: Callable[[ProtocolFacts], bool] = lambda _: True
     lacks: str = ""
@@ -164,8 +191,7 @@ _FORMULAS = {
     "bt": "Bradley and Terry's rating, mean 1000",
     "mean": "mean score",
 }
-BOARD_WHO = "{system}, judged by {rater}"
-BOARD_SAYS = ("win_rate", "wins", "ties", "position_ties", "losses", "n", "failed")
+_COUNTS = ("wins", "ties", "position_ties", "losses", "n", "failed")
 
 
 def _leaderboard(about: About) -> Figure:
@@ -177,47 +203,38 @@ def _leaderboard(about: About) -> Figure:
     raters = about.named if chosen == EVERYONE else (chosen,)
     table = about.report("leaderboard", raters=raters, method=method)
     # rows against one opponent belong to the Q matrix
-    table = replace(table, rows=tuple(row for row in table.rows if row.get("opponent") is None))
+    table = about.filled(table, (row for row in table.rows if row.get("opponent") is None))
     by = "" if chosen == EVERYONE else f" by {name_text(chosen)}"
     unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
     caption = (
         f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, {INTERVAL} over users;"
         f" {n_text(table.rows, f'{unit} per system')}; failed verdicts are not in n."
     )
-
-    def marks() -> Forest:
-        # systems in the order of the first rater, each with its raters
-        systems = list(dict.fromkeys(str(row["system"]) for row in table.rows))
-        rows = sorted(table.rows, key=lambda row: systems.index(str(row["system"])))
-        found = tuple(_mark(row, "score", row["system"], group=row["rater"]) for row in rows)
-        # Q is a ratio, and 0 is not on a logarithmic scale
-        ratios = method == "q" and all(mark.value is None or mark.value > 0 for mark in found)
-        return Forest(found, METHOD_NAMES[method], EVEN.get(method), ratios)
-
-    title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, {CI}"
-    says = BOARD_SAYS[1:] if method == "winrate" else BOARD_SAYS
-    return about.figure(title, caption, table, marks, BOARD_WHO, METHOD_NAMES[method], says)
+    # systems in the order of the first rater, each with its raters
+    systems = list(dict.fromkeys(row["system"] for row in table.rows))
+    rows = sorted(table.rows, key=lambda row: systems.index(row["system"]))
+    found = tuple(about.mark(row, row["system"], row["rater"]) for row in rows)
+    # Q is a ratio, and 0 is not on a logarithmic scale
+    ratios = method == "q" and all(mark.value is None or mark.value > 0 for mark in found)
+    what = METHOD_NAMES[method]
+    marks = Forest(found, what, EVEN.get(method), ratios)
+    title = f"Leaderboard: {topic.text()}, {what}{by}, {CI}"
+    says = _COUNTS if method == "winrate" else ("win_rate", *_COUNTS)
+    return about.figure(title, caption, table, marks, what=what, says=says)
 
 
 def _label_shares(about: About) -> Figure:
     rater, topic = about.choose("rater", about.raters), about.topic
-    about.need("rater")
-    table = about.report("leaderboard", rater=rater, method="share")
+    table = about.filled(about.report("leaderboard", rater=rater, method="share"))
     kinds = [note for note in table.notes if "interval" in note.lower()]
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
         f" {n_text(table.rows, 'verdicts per system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
         f" if there is room ({'; '.join(kinds) or 'over users'})."
     )
-
-    def marks() -> Bars:
-        return Bars(
-            tuple(_mark(row, "share", row["system"], group=row["label"]) for row in table.rows),
-            "share of verdicts",
-        )
-
+    bars = tuple(about.mark(row, row["system"], row["label"]) for row in table.rows)
     title = f"Shares of labels by system: {rater}, {topic.text()}"
-    return about.figure(title, caption, table, marks, who="{system} by {rater}", what="{label}")
+    return about.figure(title, caption, table, Bars(bars, "share of verdicts"))
 
 
 # a grid of more systems cannot be read: the first and the last of the ranking, or those next to a chosen one
@@ -230,13 +247,11 @@ def _q_matrix(about: About) -> Figure:
     from recjudge_tui.stats.defaults import ALPHA
     from recjudge_tui.store.data import known_systems
 
-    rater, topic = about.choose("rater", about.raters), about.topic
+    rater, topic, around = about.choose("rater", about.raters), about.topic, ""
     names = sorted(known_systems(about.project.db, about.project.id))
-    around = ""
     if len(names) > _MOST or about.given.get("system"):
         around = about.choose("system", (_FIRST_AND_LAST, *names))
-    about.need("rater")
-    table = about.report("leaderboard", rater=rater, table="matrix")
+    table = about.filled(about.report("leaderboard", rater=rater, table="matrix"))
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
         f" {topic.text()}, {n_text(table.rows, 'pairs of lists per cell')}. In brackets: {INTERVAL} over"
@@ -252,20 +267,16 @@ def _q_matrix(about: About) -> Figure:
         left_out = f"{len(between)} of {len(systems)} systems are not shown: {', '.join(between)}"
         caption += f" {len(shown)} of {len(systems)} systems are drawn."
         table = replace(table, notes=(left_out, *table.notes))
-
-    def cell(row: Row) -> GridCell:
+    cells = {}
+    for row in table.rows:
         q, p = real(row["q"]), real(row["p_holm"])
         shade = None if q is None else math.log(q) / _STRONGEST if q > 0 else -1.0
-        text = UNDEFINED if q is None else f"{q:.2f}"
-        return GridCell(shade, text, _ends(row, "{:.2f}"), p is not None and p < ALPHA, row)
-
-    def marks() -> Grid:
-        cells = {(str(row["system"]), str(row["opponent"])): cell(row) for row in table.rows}
-        return Grid(shown, shown, cells, "system", "against", signed=True, below_title=CI)
-
+        text, bold = UNDEFINED if q is None else f"{q:.2f}", p is not None and p < ALPHA
+        place = str(row["system"]), str(row["opponent"])
+        cells[place] = GridCell(shade, text, _ends(row, "{:.2f}"), bold, row)
+    marks = Grid(shown, shown, cells, "system", "against", signed=True, below_title=CI)
     title = f"Q of the system down against the one across, judged by {rater}"
-    return about.figure(title, caption, table, marks, who="{system} against {opponent}, judged by {rater}", what="Q",
-                 says=("wins", "ties", "position_ties", "losses", "n", "failed", "p", "p_holm"))  # fmt: skip
+    return about.figure(title, caption, table, marks)
 
 
 def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
@@ -288,7 +299,6 @@ def _q_metric(about: About) -> Figure:
     natural = NATURAL.get(topic.aspect, "")
     default = next((name for name in measured if natural and name in (natural, f"{natural}@{TOP_K}")), "")
     metric = about.choose("metric", measured, default)
-    about.need("rater", "metric")
     board = about.report("leaderboard", rater=rater, method="q")
     related = about.report("leaderboard", rater=rater, table="metrics")
     values = measured[metric]
@@ -298,22 +308,17 @@ def _q_metric(about: About) -> Figure:
         if row["opponent"] is None and isinstance(row["q"], float) and str(row["system"]) in values
     )
     correlations = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
+    heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
+    table = about.filled(
+        Table("Q and metric", heads, rows, related.notes, board.settings), None, *correlations
+    )
     caption = (
         f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
         f" {n_text(rows, 'pairs of lists per system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
     )
-    heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
-    notes = (*correlations, *related.notes)
-    table = Table("Q and metric", heads, rows, notes, board.settings)
-
-    def marks() -> Scatter:
-        found = tuple(_mark(row, "q", row["system"], x=real(row["measured"]) or 0.0) for row in rows)
-        return Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
-
-    title = f"Q by {rater} against {metric}"
-    return about.figure(
-        title, caption, table, marks, who="{system}", what="Q", says=("metric", "measured", "n")
-    )
+    found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
+    marks = Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
+    return about.figure(f"Q by {rater} against {metric}", caption, table, marks)
 
 
 def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
@@ -323,9 +328,7 @@ def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
     from recjudge_tui.stats.defaults import TOP_K
     from recjudge_tui.stats.retrieval import NO_CUTOFF
 
-    chosen = base(
-        about.project, Selection(about.topic.protocol, about.topic.aspect, (rater,), cases=about.cases)
-    )
+    chosen = base(about.project, Selection(*about.topic, (rater,), cases=about.cases))
     judged = JudgedLists(about.project, chosen.ratings.cases)
     at = chosen.ratings.verdicts[chosen.questions[0]].row
     found: dict[str, dict[str, float]] = {}
@@ -340,13 +343,10 @@ def _correlation(row: Row) -> str:
     """How well Q and the metric agree across systems."""
     r, p = row["pearson"], row["p"]
     order = "rank the systems alike" if row["same_order"] else "do not rank the systems alike"
-    note = f"; {row['note']}" if row["note"] else ""
+    note, name = f"; {row['note']}" if row["note"] else "", _metric_name(row)
     if not isinstance(r, float) or not isinstance(p, float):
-        systems = f"{row['n']} system{'' if row['n'] == 1 else 's'}"
-        return f"Q and {_metric_name(row)} {order}; no correlation, {systems}{note}"
-    return (
-        f"Pearson's r of Q and {_metric_name(row)} {r:.4f}, p {p:.4f}, {row['n']} systems; they {order}{note}"
-    )
+        return f"Q and {name} {order}; no correlation, {quantity(whole(row['n']), 'system')}{note}"
+    return f"Pearson's r of Q and {name} {r:.4f}, p {p:.4f}, {row['n']} systems; they {order}{note}"
 
 
 def _metric_name(row: Row) -> str:
@@ -358,49 +358,42 @@ def _flags(about: About) -> Figure:
 
     rater, topic = about.choose("rater", about.raters), about.topic
     of, show = about.choose("of", ("lists", "items")), about.choose("show", ("table", "intervals", "ranks"))
-    about.need("rater")
     by_rank = show == "ranks"
     options = {"of": of, "by": "rank" if by_rank else "system"}
     # all raters, so that the shares of people stand beside those of a judge
     table = about.report("flags", raters=about.named, **options)
-    rows = tuple(row for row in table.rows if row["rater"] == rater)
-    if not rows:
+    if not any(row["rater"] == rater for row in table.rows):
         table = about.report("flags", raters=(rater,), **options)
-    table = replace(table, rows=rows)
-    unit, by = ("items", "rank") if by_rank else (of, "issue")
+    table = about.filled(table, (row for row in table.rows if row["rater"] == rater))
+    rows, unit, by = table.rows, "items" if by_rank else of, "rank" if by_rank else "issue"
     caption = (
         f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
         f" {n_text(rows, f'{unit} per share')}; {INTERVAL} over users; failed verdicts are not in n."
     )
-
-    def marks() -> Marks:
-        if by_rank:
-            ranks = sorted({whole(row["rank"]) for row in rows})
-            found = tuple(
-                _mark(row, "share", row["rank"], group=row["system"], x=ranks.index(whole(row["rank"])))
-                for row in rows
-            )
-            return Lines(found, "rank", "share of items flagged", CI, tuple(map(str, ranks)), band=CI)
-        if show == "intervals":
-            issues = list(dict.fromkeys(row["issue"] for row in rows))
-            ordered = sorted(rows, key=lambda row: issues.index(row["issue"]))
-            return Forest(
-                tuple(_mark(r, "share", r["issue"], group=r["system"]) for r in ordered), f"share of {of}"
-            )
+    marks: Marks
+    if by_rank:
+        ranks = sorted({whole(row["rank"]) for row in rows})
+        line = (about.mark(r, r["rank"], r["system"], ranks.index(whole(r["rank"]))) for r in rows)
+        marks = Lines(tuple(line), "rank", "share of items flagged", CI, tuple(map(str, ranks)), band=CI)
+    elif show == "intervals":
+        issues = list(dict.fromkeys(row["issue"] for row in rows))
+        ordered = sorted(rows, key=lambda row: issues.index(row["issue"]))
+        marks = Forest(tuple(about.mark(r, r["issue"], r["system"]) for r in ordered), f"share of {of}")
+    else:
         cells = {}
         for row in rows:
-            share = real(row["share"])
+            share, place = real(row["share"]), (str(row["issue"]), str(row["system"]))
             text = UNDEFINED if share is None else f"{share:.1%}"
-            cells[str(row["issue"]), str(row["system"])] = GridCell(
-                share, text, _ends(row, "{:.1%}"), row=row
-            )
+            cells[place] = GridCell(share, text, _ends(row, "{:.1%}"), row=row)
         down, across = (tuple(dict.fromkeys(names)) for names in zip(*cells, strict=True))
-        return Grid(down, across, cells, "issue", "system", below_title=CI)
-
-    who = "{system}, {issue}" + (" at rank {rank}" if by_rank else "") + ", flagged by {rater}"
+        marks = Grid(down, across, cells, "issue", "system", below_title=CI)
+    who = (
+        f"{{system}}, {ANY_ISSUE} issue at rank {{rank}}, flagged by {{rater}}"
+        if by_rank
+        else about.empty.who
+    )
     title = f"Flagged {unit} by system: {rater}, {topic.text()}"
-    return about.figure(title, caption, table, marks, who.replace("{issue}", f"{ANY_ISSUE} issue") if by_rank else who,
-                 f"share of {unit}", ("count", "n", "people", "people_n"))  # fmt: skip
+    return about.figure(title, caption, table, marks, who=who, what=f"share of {unit}")
 
 
 def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
@@ -419,49 +412,38 @@ def _trend(about: About) -> Figure:
 
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
-    over = cast(Over, about.choose("over", OVER, usual))
-    about.need("rater")
+    over = about.choose("over", OVER, usual)
+    about.need()
     table = on_cases(
         about.project, "trend", replace(about.cases, systems=()), over=over, protocol=topic.protocol, rater=rater,
         aspect=topic.aspect, metrics=("none",), systems=about.cases.systems,
     )  # fmt: skip
-    rows = tuple(
-        row for row in table.rows if row["rater"] == rater and row["system"] is not None
-        and row["opponent"] is None and row["figure"] != FLAGS
-    )  # fmt: skip
+    mine = [row for row in table.rows if row["rater"] == rater]
+    rows = [r for r in mine if r["system"] is not None and r["opponent"] is None and r["figure"] != FLAGS]
     if rows and not any(row["value"] is not None for row in rows):
         # in no period all systems met, so there are no ratings; each two systems have a line
-        pairs = (row for row in table.rows if row["rater"] == rater and row["figure"] == WIN_RATE)
-        rows = tuple(
-            {**row, "system": f"{row['system']} vs {row['opponent']}", "opponent": None} for row in pairs
-        )
+        pairs = (row for row in mine if row["figure"] == WIN_RATE)
+        rows = [{**row, "system": f"{row['system']} vs {row['opponent']}", "opponent": None} for row in pairs]
     figures = list(dict.fromkeys(row["figure"] for row in rows))
-    rows = tuple(row for row in rows if row["figure"] == figures[0])
     # the periods from which on another model or prompt answers
     changes = [c for c in cast(list[dict[str, str]], table.settings["changes"]) if c["rater"] == rater]
     said = [f"{change['period']}: {change['change']}" for change in changes]
-    figure = str(figures[0]).replace("_", " ") if rows else ""
+    table = about.filled(table, (row for row in rows if row["figure"] == figures[0]), *said)
+    figure = str(figures[0]).replace("_", " ")
     caption = (
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
-        f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
+        f" users; {n_text(table.rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
     )
     if len(figures) > 1:
         caption += " The other categories are in the table of the trend."
     caption += f" {'; '.join(said)}." if said else ""
-
-    def marks() -> Lines:
-        periods = sorted({str(row["period"]) for row in rows}, key=period_order)
-        found = [
-            _mark(row, "value", row["period"], group=row["system"], x=periods.index(str(row["period"])))
-            for row in rows
-        ]
-        even = Reference(0.5, "even", "as many wins as losses") if figures[0] == WIN_RATE else None
-        at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
-        return Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
-
-    table = replace(table, rows=rows, notes=(*said, *table.notes))
+    periods = sorted({str(row["period"]) for row in table.rows}, key=period_order)
+    found = (about.mark(r, r["period"], r["system"], periods.index(str(r["period"]))) for r in table.rows)
+    even = Reference(0.5, "even", "as many wins as losses") if figures[0] == WIN_RATE else None
+    at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
+    marks = Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
-    return about.figure(title, caption, table, marks, "{system}, {period}, judged by {rater}", figure)
+    return about.figure(title, caption, table, marks, what=figure)
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -480,33 +462,26 @@ def _confusion(about: About) -> Figure:
     truth = about.choose("truth", others, about.people[0] if about.people else "")
     if not truth:
         raise RecjudgeError("a confusion table needs a second rater")
-    table, topic = about.report("agreement", raters=(rater, truth), confusion=True), about.topic
-    rows, n = table.rows, 0
-    if rows:
-        # the report uses the later rater of a pair as the reference, independent of the user's order
-        rater, truth, n = str(rows[0]["rater_a"]), str(rows[0]["rater_b"]), whole(rows[0]["n"])
+    table = about.filled(about.report("agreement", raters=(rater, truth), confusion=True))
+    rows = table.rows
+    # the report uses the later rater of a pair as the reference, independent of the user's order
+    rater, truth, n = str(rows[0]["rater_a"]), str(rows[0]["rater_b"]), whole(rows[0]["n"])
     caption = (
-        f"Labels of {name_text(rater)} (rows) by label of {name_text(truth)} (columns): {topic.text()},"
+        f"Labels of {name_text(rater)} (rows) by label of {name_text(truth)} (columns): {about.topic.text()},"
         f" n = {n:,} cases that both judged. Each cell: the count and its share of the row; the shade is that share."
     )
-
-    def marks() -> Grid:
-        labels = tuple(dict.fromkeys(str(row["label_a"]) for row in rows))
-        across, down = (
-            tuple(sum(whole(row["count"]) for row in rows if row[key] == label) for label in labels)
-            for key in ("label_a", "label_b")
-        )
-        totals, cells = dict(zip(labels, across, strict=True)), {}
-        for row in rows:
-            a, b, count = str(row["label_a"]), str(row["label_b"]), whole(row["count"])
-            share = count / totals[a] if totals[a] else None
-            cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
-        names, sums = (rater, truth), (across, down)
-        return Grid(labels, labels, cells, *names, False, *sums, "share of the row")
-
-    title = f"{rater} (down) against {truth} (across), n={n:,}"
-    who = "{rater_a} {label_a}, {rater_b} {label_b}"
-    return about.figure(title, caption, table, marks, who, "", ("share", "n"))
+    labels = tuple(dict.fromkeys(str(row["label_a"]) for row in rows))
+    across, down = (
+        tuple(sum(whole(row["count"]) for row in rows if row[key] == label) for label in labels)
+        for key in ("label_a", "label_b")
+    )
+    totals, cells = dict(zip(labels, across, strict=True)), {}
+    for row in rows:
+        a, b, count = str(row["label_a"]), str(row["label_b"]), whole(row["count"])
+        share = count / totals[a] if totals[a] else None
+        cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
+    marks = Grid(labels, labels, cells, rater, truth, False, across, down, "share of the row")
+    return about.figure(f"{rater} (down) against {truth} (across), n={n:,}", caption, table, marks)
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
@@ -521,37 +496,30 @@ def _ensembles(about: About) -> Figure:
     from recjudge_tui.stats.registry import CORRELATIONS, label_of
 
     truth, level = about.choose("truth", about.people), about.choose("level", LEVEL_NAMES)
-    stat, topic = about.choose("stat", CORRELATIONS), about.topic
-    about.need("truth")
+    stat = about.choose("stat", CORRELATIONS)
     members = tuple(name for name in about.named if name != truth)
-    table = about.report(
-        "agreement", truth=truth, stat=(stat,), level=(level,), raters=members, ensembles=True
-    )
-    rows = table.rows
+    options = {"truth": truth, "stat": (stat,), "level": (level,), "raters": members}
+    table = about.filled(about.report("agreement", ensembles=True, **options))
+    rows, y = table.rows, f"{label_of(stat)}, {LEVEL_NAMES[level]}"
     quartiles = "; ".join(
-        f"{whole(row['size'])}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}"
+        f"{row['size']}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}"
         for row in rows
         if row["q1"] is not None and whole(row["subsets"]) > 1
     )
     caption = (
-        f"Means of 1 to {len(rows)} raters against {name_text(truth)}: {topic.text()}, {n_text(rows)}."
-        f" {label_of(stat)}, {LEVEL_NAMES[level]}. Line: mean over all sets of that size; band: lowest to highest"
+        f"Means of 1 to {len(rows)} raters against {name_text(truth)}: {about.topic.text()}, {n_text(rows)}."
+        f" {y}. Line: mean over all sets of that size; band: lowest to highest"
         f" set (a range over sets, not a confidence interval). Quartiles by number of raters: {quartiles}."
     )
-
-    def marks() -> Lines:
-        found = tuple(
-            Mark(str(row["size"]), mean, real(row["min"]), real(row["max"]), "mean", at, whole(row["n"]), row=row,
-                 details=(f"{mean:.3f}", f"{whole(row['subsets'])} sets"))
-            for at, row in enumerate(row for row in rows if row["mean"] is not None)
-            if (mean := real(row["mean"])) is not None
-        )  # fmt: skip
-        y, ticks = f"{label_of(stat)}, {LEVEL_NAMES[level]}", tuple(mark.name for mark in found)
-        return Lines(found, "raters", y, "lowest to highest set", ticks, band="lowest to highest set")
-
+    found = tuple(
+        Mark(str(row["size"]), mean, real(row["min"]), real(row["max"]), "mean", at, whole(row["n"]), row=row,
+             details=(f"{mean:.3f}", f"{whole(row['subsets'])} sets"))
+        for at, row in enumerate(row for row in rows if row["mean"] is not None)
+        if (mean := real(row["mean"])) is not None
+    )  # fmt: skip
+    ends, ticks = "lowest to highest set", tuple(mark.name for mark in found)
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
-    says = ("n", "max", "best", "min", "worst", "q1", "median", "q3")
-    return about.figure(title, caption, table, marks, "{size} of the raters, {subsets} sets", "mean", says)
+    return about.figure(title, caption, table, Lines(found, "raters", y, ends, ticks, band=ends))
 
 
 def _runs(about: About) -> Figure:
@@ -569,34 +537,30 @@ def _runs(about: About) -> Figure:
     )
     truth = about.choose("truth", about.people)
     stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
-    about.need("truth")
+    about.need()
     table = _runs_table(about, truth, stat)
+    lacking = (
+        f"run {r['run']} ({r['rater']}) has no value: {r['note']}" for r in table.rows if r["value"] is None
+    )
+    table = about.filled(table, None, *lacking)
     top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
     caption = (
         f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases per run')};"
         f" bars: {INTERVAL} over users."
         + ("" if top is None else f" Dashed line: agreement between people ({top:.3f}).")
     )
-    lacking = (
-        f"run {r['run']} ({r['rater']}) has no value: {r['note']}" for r in table.rows if r["value"] is None
-    )
-    table = replace(table, notes=(*lacking, *table.notes))
-
-    def marks() -> Lines:
-        found = tuple(
-            replace(
-                _mark(row, "value", row["run"], group=row["rater"], x=at),
-                details=(str(row["started"])[:10], f"n={whole(row['n']):,}"),
-            )
-            for at, row in enumerate(table.rows)
+    found = tuple(
+        replace(
+            about.mark(row, row["run"], row["rater"], at),
+            details=(str(row["started"])[:10], f"n={whole(row['n']):,}"),
         )
-        level = None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}")
-        return Lines(found, "run", label_of(stat), CI, tuple(m.name for m in found), joined=True, level=level)
-
-    who = "run {run}, {rater}, {started:.16}"
-    what = f"{label_of(stat)} with {name_text(truth, 40)}"
+        for at, row in enumerate(table.rows)
+    )
+    level = None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}")
+    ticks = tuple(mark.name for mark in found)
+    marks = Lines(found, "run", label_of(stat), CI, ticks, joined=True, level=level)
     title = f"{label_of(stat)} of each run with {truth}, {CI}"
-    return about.figure(title, caption, table, marks, who, what, ("n", "verdicts"))
+    return about.figure(title, caption, table, marks, what=f"{label_of(stat)} with {name_text(truth, 40)}")
 
 
 def _runs_table(about: About, truth: str, stat: str) -> Table:
@@ -606,10 +570,9 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
 
     from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
     from recjudge_tui.reports.common.scales import rater_notes
-    from recjudge_tui.reports.rater_pairs import People, by_labels, label_sets, pair_estimates
+    from recjudge_tui.reports.rater_pairs import People, label_sets, pair_estimates
     from recjudge_tui.shapes import meet
     from recjudge_tui.stats.estimate import join_notes, undefined
-    from recjudge_tui.stats.registry import CORRELATIONS
     from recjudge_tui.store.answers import cases_by_run
     from recjudge_tui.store.ratings import run_verdicts
 
@@ -621,27 +584,22 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
     labels, people, known = label_sets(met), People(met), met.ratings.raters
     rows: list[Row] = []
     for run in judged:
-        meeting, top = meetings.get(run.rater), None
-        estimate = undefined(f"{run.rater} and {truth} share no question")
-        if meeting is not None:
+        estimate, top = undefined(f"{run.rater} and {truth} share no question"), None
+        if (meeting := meetings.get(run.rater)) is not None:
             own = run_verdicts(db, run.id, aspect, met.ratings.cases)
-            verdicts = {**met.ratings.verdicts, meeting.a: own}
-            of_run = replace(met, ratings=replace(met.ratings, verdicts=verdicts))
-            both = of_run.pairs(meeting, np.isin(met.ratings.cases.ids, run.cases)).complete
-            fits = stat in CORRELATIONS or by_labels(meeting, met)
-            if not fits:
-                estimate = undefined("a scale without labels")
-            elif both.n == 0:
+            of_run = replace(met.ratings, verdicts={**met.ratings.verdicts, meeting.a: own})
+            within = np.isin(met.ratings.cases.ids, run.cases)
+            both = replace(met, ratings=of_run).pairs(meeting, within).complete
+            if both.n:
+                estimate = pair_estimates(both, labels[meeting], (stat,))[stat]
+                estimate = replace(estimate, note=join_notes(estimate.note, both.seen.words()))
+            else:
                 estimate = undefined(
                     "no case that both judged" if run.cases else "no verdict is from this run"
                 )
-            else:
-                estimate = pair_estimates(both, labels[meeting], (stat,))[stat]
-                estimate = replace(estimate, note=join_notes(estimate.note, both.seen.words()))
-            if fits:
-                every = met.pairs(meeting).complete
-                ceiling = people.ceiling(meeting, every, labels[meeting], (stat,), "dataset").people
-                top = ceiling[stat].value if stat in ceiling else None
+            every = met.pairs(meeting).complete
+            ceiling = people.ceiling(meeting, every, labels[meeting], (stat,), "dataset").people
+            top = ceiling[stat].value if stat in ceiling else None
         rows.append({
             "run": str(run.id), "started": run.started, "rater": run.rater, "truth": truth, "protocol": protocol,
             "aspect": aspect, "stat": stat, **estimate_cells(estimate), "ceiling": top, "verdicts": len(run.cases),
@@ -651,8 +609,8 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
         "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",
         *interval_columns(), "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
     )  # fmt: skip
-    settings = {"protocol": protocol, "truth": truth}
     notes = notes if rows else [f"no run has judged {protocol} {aspect} yet"]
+    settings = {"protocol": protocol, "truth": truth}
     return Table("Agreement over runs", heads, tuple(rows), tuple(notes), settings)
 
 
@@ -677,39 +635,36 @@ def _calibration(about: About) -> Figure:
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
     method = about.choose("method", ("isotonic", "temperature"))
     front, topic = about.choose("stage", STAGES), about.topic
-    about.need("rater", "truth")
+    about.need()
     stated = stated_confidences(
         about.project, rater, truth, **topic._asdict(), method=method, cases=about.cases
     )
-    table, errors = reliability_table(stated), []
+    errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
-            ends = f"{row['stage']}: expected calibration error {value:.3f}"
-            errors.append(f"{ends}{_ends(row, ' [{:.3f}', ', {:.3f}]')}, n = {whole(row['n']):,}")
+            ends = _ends(row, " [{:.3f}", ", {:.3f}]")
+            errors.append(
+                f"{row['stage']}: expected calibration error {value:.3f}{ends}, n = {whole(row['n']):,}"
+            )
+    table = about.filled(reliability_table(stated), None, *errors)
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
     caption = (
         f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
         f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users. Calibrated ({method}) by labels of"
         f" other users. {'. '.join(text[:1].upper() + text[1:] for text in errors)}."
     )
-
-    def marks() -> Lines:
-        found = tuple(
-            replace(
-                _mark(row, "accuracy", "", group=row["stage"], x=real(row["confidence"]) or 0.0),
-                bin=(real(row["low"]) or 0.0, real(row["high"]) or 0.0),
-            )
-            for row in table.rows
+    found = tuple(
+        replace(
+            about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0),
+            bin=(real(row["low"]) or 0.0, real(row["high"]) or 0.0),
         )
-        return Lines(
-            found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
-            front=front,
-        )  # fmt: skip
-
-    table = replace(table, notes=(*errors, *table.notes))
-    who = "confidence {low:.2f} to {high:.2f} {stage}"
-    return about.figure(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks, who, "right in",
-                 ("confidence", "n", "gap"))  # fmt: skip
+        for row in table.rows
+    )
+    marks = Lines(
+        found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
+        front=front,
+    )  # fmt: skip
+    return about.figure(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks)
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -726,14 +681,6 @@ def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
         # equal bins; the last one includes 1
         place = np.minimum((confidence[known] * BINS).astype(np.int64), BINS - 1)
         yield from group.case[known][place == round((real(row["low"]) or 0.0) * BINS)].tolist()
-
-
-def _mark(row: Row, key: str, name: object, *, group: object = "", x: float = 0.0) -> Mark:
-    """The mark of a row with its interval; the numbers are those of the report."""
-    return Mark(
-        str(name), real(row[key]), real(row["ci_low"]), real(row["ci_high"]), str(group), x, whole(row["n"]),
-        str(row["note"] or ""), row,
-    )  # fmt: skip
 
 
 def _ends(row: Row, low: str, high: str = "") -> str:
@@ -754,39 +701,47 @@ _PAIRS: dict[str, Any] = {
 FIGURES: dict[str, FigureKind] = {
     "confusion": FigureKind(
         "confusion", "the labels of one rater by the labels of another",
-        (of.JUDGE.but(label="rater"), of.AGAINST.but(label="against")), _confusion, "count", _cell_cases,
+        (of.JUDGE.but(label="rater"), of.AGAINST.but(label="against")), _confusion, "count",
+        "{rater_a} {label_a}, {rater_b} {label_b}", ("share", "n"), cases=_cell_cases,
     ),
     "q-matrix": FigureKind(
-        "Q matrix", "each system against each, with intervals", (of.JUDGE, of.SYSTEM), _q_matrix, "q", _pair_cases, **_PAIRS,
+        "Q matrix", "each system against each, with intervals", (of.JUDGE, of.SYSTEM), _q_matrix, "q",
+        "{system} against {opponent}, judged by {rater}", (*_COUNTS, "p", "p_holm"), "Q", _pair_cases, **_PAIRS,
     ),
     "q-metric": FigureKind(
-        "Q and metric", "Q of each system against an offline metric", (of.JUDGE, of.METRIC), _q_metric, "q", **_PAIRS,
+        "Q and metric", "Q of each system against an offline metric", (of.JUDGE, of.METRIC), _q_metric, "q", "{system}",
+        ("metric", "measured", "n"), "Q", **_PAIRS,
     ),
     "ensembles": FigureKind(
         "ensembles", "correlation of the mean of 1 to K raters with a truth", (of.AGAINST, of.STAT, of.LEVEL), _ensembles,
-        "mean",
+        "mean", "{size} of the raters, {subsets} sets", ("n", "max", "best", "min", "worst", "q1", "median", "q3"), "mean",
     ),
     "runs": FigureKind(
-        "runs", "agreement of each run with a truth, in time order", (of.AGAINST, of.STAT), _runs, "value", _run_cases,
+        "runs", "agreement of each run with a truth, in time order", (of.AGAINST, of.STAT), _runs, "value",
+        "run {run}, {rater}, {started:.16}", ("n", "verdicts"), cases=_run_cases,
     ),
     "calibration": FigureKind(
         "calibration", "how often a judge is right at each confidence",
-        (of.JUDGE.but(label="rater"), of.AGAINST, of.METHOD, of.STAGE), _calibration, "accuracy", _bin_cases,
+        (of.JUDGE.but(label="rater"), of.AGAINST, of.METHOD, of.STAGE), _calibration, "accuracy",
+        "confidence {low:.2f} to {high:.2f} {stage}", ("confidence", "n", "gap"), "right in", _bin_cases,
     ),
     "label-shares": FigureKind(
         "label shares", "labels of each system as stacked bars", (of.JUDGE,), _label_shares, "share",
-        suits=lambda facts: bool(facts.labels) and not facts.of_pairs,
+        "{system} by {rater}", what="{label}", suits=lambda facts: bool(facts.labels) and not facts.of_pairs,
         lacks="this figure counts labels of single lists or texts, and {} gives no such labels",
     ),
     "leaderboard": FigureKind(
         "leaderboard", "systems ranked, with intervals", (of.JUDGE, of.METHOD.but(label="ranking")), _leaderboard, "score",
+        "{system}, judged by {rater}",
     ),
     "trend": FigureKind(
-        "trend", "how each system is judged over time", (of.JUDGE, of.OVER), _trend, "value", _period_cases,
+        "trend", "how each system is judged over time", (of.JUDGE, of.OVER), _trend, "value",
+        "{system}, {period}, judged by {rater}", cases=_period_cases,
     ),
     "flags": FigureKind(
         "flags", "what is flagged in the lists of each system", (of.JUDGE.but(label="flagged by"), of.OF, of.SHOW), _flags,
-        "share", _flagged, suits=lambda facts: facts.unit == "list",
+        "share", "{system}, {issue}, flagged by {rater}", ("count", "n", "people", "people_n"), cases=_flagged,
+        suits=lambda facts: facts.unit == "list",
         lacks="this figure counts flagged items of single lists, and {} judges no single lists",
     ),
 }  # fmt: skip
@@ -828,7 +783,9 @@ def figure(
     if strict:
         topic = _chosen(every, topic, kind.protocols)
     cases = CaseSelection(occasions, systems=systems)
-    empty = Figure(name, topic, kind.title, cases=cases, topics=every, value=kind.value)
+    empty = Figure(
+        name, topic, kind.title, cases=cases, topics=every, value=kind.value, who=kind.who, what=kind.what, says=kind.says
+    )  # fmt: skip
     if topic.protocol and topic.protocol not in kind.protocols:
         judged = dict.fromkeys(t.protocol for t in every if t.protocol in kind.protocols)
         advice = f"choose one about {' or '.join(judged)}" if judged else "this project has none"
@@ -838,16 +795,17 @@ def figure(
         check_contexts(project.db, project.id, occasions)
         check_systems(project.db, project.id, systems)
         about = About(empty, asked(project, topic, every, raters), given, strict=strict)
-        drawn = kind.draw(about)
+        return kind.draw(about)
+    except _NoRowsError as nothing:
+        said = nothing.table.notes
+        if strict:
+            why = "; ".join(said) or "There is nothing to draw."
+            raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why) from nothing
     except RecjudgeError as error:
         if strict:
             raise
         said = tuple(part for part in (error.title, error.cause, error.next_step) if part)
-        return replace(empty, choices=about.choices if about else {}, notes=said)
-    if not drawn.rows and strict:
-        why = "; ".join(drawn.notes) or "There is nothing to draw."
-        raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why)
-    return drawn
+    return replace(empty, choices=about.choices if about else {}, notes=said)
 
 
 def _about_raters(about: About, rows: Iterable[Row]) -> list[str]:

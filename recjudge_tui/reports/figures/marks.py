@@ -7,14 +7,14 @@ from which come the sentence about it and the cases behind it. Loads no report.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, parse_filter, whole_term
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.topics import Topic, topic_filter
 from recjudge_tui.stats.defaults import LEVEL
 
@@ -255,9 +255,33 @@ class Figure:
         return self.choices[name].value if name in self.choices else ""
 
     def sentence(self, row: Row) -> Sentence:
-        """What is known of the mark of a row, for a reader."""
-        alike = [other for other in self.rows if named(self.who, other) == named(self.who, row)]
-        return sentence(alike, self.table.columns, self.who, self.what, self.value, self.says)
+        """What is known of the mark of a row, for a reader: `als by anna: Q 1.25 [1.10, 1.42], n 32, Wins 12; few cases`.
+        All rows of the mark give their values, the first one the other columns, as the table names them."""
+        rows = [other for other in self.rows if named(self.who, other) == named(self.who, row)]
+        first, by_name = rows[0], {column.name: column for column in self.table.columns}
+        percent = self.value in by_name and by_name[self.value].kind == "share"
+        parts: list[str | Bold] = [Bold(named(self.who, first)), ":"]
+        for at, own in enumerate(rows):
+            text = named(self.what, own)
+            parts += [", " if at else " ", *([f"{text} "] if text else [])]
+            parts.append(Bold(_interval_text(own, self.value, percent=percent)))
+        said = ""
+        for name in self.says:
+            cell, column = first.get(name), by_name.get(name)
+            # the score may be one of them
+            if cell is None or column is None or column.label == self.what:
+                continue
+            if isinstance(cell, float):
+                shown = f"{cell:.1%}" if column.kind == "share" else f"{cell:.{min(column.decimals, 4)}f}"
+            else:
+                shown = f"{cell:,}" if isinstance(cell, int) else name_text(cell, 200)
+            said += f", {column.label} {shown}"
+        notes = (
+            one_line(own.get("note") or "", 300) or ("undefined" if own[self.value] is None else "")
+            for own in rows
+        )
+        note = next(filter(None, notes), "")
+        return (*parts, f"{said}; {note}" if note else said)
 
     def filter_of(self, row: Row) -> str:
         """The filter for the verdicts behind the mark of a row."""
@@ -265,11 +289,8 @@ class Figure:
         if not raters:
             of_set = str(row["best"]).split(" + ") if row.get("best") else [self.chosen("rater")]
             raters = [*of_set, self.chosen("truth")]
-        more = (
-            [whole_term("system", str(row["system"]))]
-            if row.get("system") and not row.get("opponent")
-            else []
-        )
+        alone = row.get("system") and not row.get("opponent")
+        more = [whole_term("system", str(row["system"]))] if alone else []
         more += [Term("flag", ":", str(row["issue"]))] if "issue" in row else []
         text = topic_filter(self.topics, self.topic, *raters, more=more)
         return parse_filter(text).at(self.cases.occasions).text()
@@ -285,32 +306,6 @@ class Bold(NamedTuple):
 
 
 Sentence = tuple[str | Bold, ...]
-
-
-def sentence(
-    rows: Sequence[Row], columns: Sequence[Column], who: str, what: str, value: str, says: Sequence[str] = ()
-) -> Sentence:
-    """`als by anna: Q 1.25 [1.10, 1.42], n 32, Wins 12; few cases`: the values of the rows of one mark, and of the first row
-    the other columns as the table names them."""
-    by_name = {column.name: column for column in columns}
-    percent = value in by_name and by_name[value].kind == "share"
-    parts: list[str | Bold] = [Bold(named(who, rows[0])), ":"]
-    for at, row in enumerate(rows):
-        text = named(what, row)
-        parts += [", " if at else " ", *([f"{text} "] if text else [])]
-        parts.append(Bold(interval_text(row, value, percent=percent)))
-    known = (by_name[name] for name in says if name in by_name and rows[0].get(name) is not None)
-    # the score may be one of them
-    known = (column for column in known if column.label != what)
-    cells = [f", {column.label} {_cell(rows[0][column.name], column)}" for column in known]
-    note = next((text for row in rows if (text := note_text(row, value))), "")
-    return (*parts, "".join(cells) + note)
-
-
-def _cell(value: object, column: Column) -> str:
-    if isinstance(value, float):
-        return f"{value:.1%}" if column.kind == "share" else f"{value:.{min(column.decimals, 4)}f}"
-    return f"{value:,}" if isinstance(value, int) else name_text(value, 200)
 
 
 def named(words: str, row: Row) -> str:
@@ -334,15 +329,7 @@ def n_text(rows: Iterable[Row], unit: str = "cases", key: str = "n") -> str:
     return f"n = {counts[0]:,}{f' to {counts[-1]:,}' if len(counts) > 1 else ''} {unit}"
 
 
-def note_text(row: Row, key: str = "") -> str:
-    """The note of a row at the end of a sentence; `undefined` if the value of `key` is undefined and the row has no note."""
-    note = one_line(row.get("note") or "", 300)
-    if not note and key and row[key] is None:
-        note = "undefined"
-    return f"; {note}" if note else ""
-
-
-def interval_text(row: Row, key: str, *, percent: bool = False) -> str:
+def _interval_text(row: Row, key: str, *, percent: bool = False) -> str:
     """`1.25 [1.10, 1.42]`, without the interval if there is none; no decimals from 100 on, as for ratings."""
 
     def text(value: float) -> str:

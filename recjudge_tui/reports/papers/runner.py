@@ -58,6 +58,8 @@ CUT = "truncated after the last printed decimal, not rounded"
 LEVELS = ("dataset", "user", "pair")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.(\d+))?")
 Where = tuple[str, ...]
+# which figure it is: its table, its place there, its column, and the project of the own rater it is about
+Key = tuple[int, Where, str, str]
 
 
 class Missing(NamedTuple):
@@ -81,15 +83,6 @@ class Own(NamedTuple):
     all_named: bool = True
 
 
-class Key(NamedTuple):
-    """Which figure it is: its table, its place there, its column, and the project of the own rater it is about."""
-
-    at: int
-    where: Where
-    name: str
-    project: str
-
-
 @dataclass(frozen=True)
 class Figure:
     """A figure of table `at` of the paper. `printed`: its text, empty for one that the paper does not have; `project`: that
@@ -110,7 +103,7 @@ class Figure:
 
     @property
     def key(self) -> Key:
-        return Key(self.at, self.where, self.name, self.project)
+        return self.at, self.where, self.name, self.project
 
     @property
     def published(self) -> float:
@@ -216,7 +209,7 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, name: str) -> float | None:
         figure = self._figure
-        return self._of(self._run.known.get(Key(figure.at, figure.where, name, figure.project)))
+        return self._of(self._run.known.get((figure.at, figure.where, name, figure.project)))
 
     def _of(self, figure: Figure | None) -> float | None:
         if figure is None:
@@ -335,11 +328,11 @@ class _Run:
         place = (*map(folded, figure.where), folded(figure.name))
         about = self.about(figure)
         for rule in self._rules(figure.at):
-            fits = all(about[name] in _several(value) for name, value in rule.get("where", {}).items())
+            where = all(about[name] in _several(value) for name, value in rule.get("where", {}).items())
             if (
-                not fits
+                not where
                 or rule.get("only") == "own"
-                or figure.name not in rule.get("figures", (figure.name,))
+                or figure.name not in rule.get("figures", [figure.name])
             ):
                 continue
             why = rule.get("open") or rule.get("impossible") or rule.get("why", "")
@@ -385,7 +378,7 @@ class _Run:
     # reports
 
     def _read(self, at: int, rule: Mapping[str, Any], source: Project) -> None:
-        places = {tuple(map(folded, (*key.where, key.name))) for key in self.known if key.at == at}
+        places = {tuple(map(folded, (*f.where, f.name))) for f in self.known.values() if f.at == at}
         given = self._given[id(rule)] = {}
         for figure, cells in self._rows(at, rule, source, ()):
             place = tuple(map(folded, (*figure.where, figure.name)))
@@ -398,8 +391,7 @@ class _Run:
         rule = {**rule, **changes, "options": {**rule.get("options", {}), **changes.get("options", {})}}
         try:
             for figure, cells in self._rows(at, rule, own.project, own.raters):
-                why = self._about_own(figure, cells, rule)
-                figure = replace(figure, project=own.project.name, why=why)
+                figure = replace(figure, project=own.project.name, why=self._about_own(figure, cells, rule))
                 self.known[figure.key] = figure
         except RecjudgeError as error:
             self.reasons.append(error.title)
@@ -513,9 +505,7 @@ def _options(
     return options
 
 
-_ROLES = {
-    "people": ("annotator",), "consensus": ("consensus",), "users": ("ground_truth",),
-}  # fmt: skip
+_ROLES = {"people": "annotator", "consensus": "consensus", "users": "ground_truth"}
 
 
 def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | None) -> tuple[str, ...]:
@@ -525,7 +515,7 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
     met = dict.fromkeys(q.rater for q in questions if protocol in (None, q.protocol))
     if role == "judges":
         return tuple(name for name in met if (name in chosen if chosen else is_judging(known[name])))
-    return tuple(sorted(name for name in met if role == "all" or known[name].kind in _ROLES[role]))
+    return tuple(sorted(name for name in met if role == "all" or known[name].kind == _ROLES[role]))
 
 
 # ---- reports -----------------------------------------------------------------------------------------------------------
@@ -534,16 +524,13 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
 def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "common cases":
         return common_cases(project, options["raters"], options["truth"])
-    if name == "cost of a case":
-        from recjudge_tui.reports.costs import spent_a_case
+    if name != "cost of a case":
+        return table_of(project, name, **options)
+    from recjudge_tui.reports.costs import spent_a_case
 
-        heads = columns("rater protocol", "cost|Cost|usd")
-        spent = spent_a_case(project.db, project.id).items()
-        rows: list[Row] = [
-            {"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent
-        ]
-        return Table("Cost of a case", heads, tuple(rows))
-    return table_of(project, name, **options)
+    spent = spent_a_case(project.db, project.id).items()
+    rows: list[Row] = [{"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent]
+    return Table("Cost of a case", columns("rater protocol", "cost|Cost|usd"), tuple(rows))
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
@@ -580,10 +567,8 @@ def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
                 mean = group_mean("pearson", both.matrix[place], both.matrix[-1], groups)
                 row[level] = None if mean.value is None else 100 * mean.value
             rows.append(row)
-    heads = columns(
-        "rater aspect", *(Column(level, level.capitalize(), "float", decimals=2) for level in LEVELS), "n",
-    )  # fmt: skip
-    return Table("On common cases", heads, tuple(rows))
+    levels = (Column(level, level.capitalize(), "float", decimals=2) for level in LEVELS)
+    return Table("On common cases", columns("rater aspect", *levels, "n"), tuple(rows))
 
 
 # ---- tables and rows ---------------------------------------------------------------------------------------------------
@@ -742,11 +727,11 @@ def _tally(figures: Iterable[Figure]) -> str:
     total, following, differing = counts.total(), counts.pop(FOLLOWS, 0), counts.pop(DIFFERS, 0)
     if following == total:
         return f"all {total} figures follow" if total > 1 else "the figure follows"
-    parts = [
+    said = (
         f"{following} of {total} figures follow" if following else f"none of {total} figures was recomputed"
-    ]
-    parts += [f"{differing} {'differs' if differing == 1 else 'differ'}"] if differing else []
-    return ", ".join([*parts, *(f"{count} {result}" for result, count in counts.items())])
+    )
+    said += f", {differing} {'differs' if differing == 1 else 'differ'}" if differing else ""
+    return ", ".join([said, *(f"{count} {result}" for result, count in counts.items())])
 
 
 def _own_tables(run: _Run, own: Own, figures: Sequence[Figure]) -> Iterator[Table]:
@@ -779,14 +764,11 @@ def _spread(figures: Sequence[Figure], name: str) -> Table:
     raters = dict.fromkeys(f.where[1] for f in figures)
     ends = columns("mean|Mean|float", "lowest|Lowest|float", "highest|Highest|float")
     heads = (*columns("system"), *(Column(f"{name} {r}", r, "float") for r in raters), *ends)
-    rows = tuple(
-        {
-            "system": system, **{f"{name} {r}": value for r, value in of.items()},
-            "mean": sum(of.values()) / len(of), "lowest": min(of.values()), "highest": max(of.values()),
-        }
-        for system, of in by_system.items()
-    )  # fmt: skip
-    return Table(name, heads, rows)
+    rows: list[Row] = []
+    for system, of in by_system.items():
+        spread = {"mean": sum(of.values()) / len(of), "lowest": min(of.values()), "highest": max(of.values())}
+        rows.append({"system": system, **{f"{name} {r}": value for r, value in of.items()}, **spread})
+    return Table(name, heads, tuple(rows))
 
 
 def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object]) -> Table:
@@ -810,11 +792,8 @@ def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object
         if f.printed:
             row |= {"printed": f.printed, "published": f.published}
         if f.printed and f.value is not None:
-            rounded_to = f.decimals + 2
-            row |= {
-                "recomputed": round(f.value, rounded_to),
-                "difference": round(f.value - f.published, rounded_to),
-            }
+            for column, value in (("recomputed", f.value), ("difference", f.value - f.published)):
+                row[column] = round(value, f.decimals + 2)
         rows.append(row)
     names = [column.name for column in heads]
     notes = [text if of == "text" else f"Table {of}: {text}" for of, text in run.paper["remarks"]]

@@ -41,6 +41,10 @@ class Stages:
     why_none: str = ""
     human_price: float | None = None
 
+    @property
+    def runs(self) -> list[int]:
+        return [run for run in (self.first, self.second) if run is not None]
+
 
 def saer_page(project: Project, stages: Stages) -> Page:
     """Label shares of every list, the leaderboard of pairs, agreement with people if there are any, cost and time; before
@@ -52,8 +56,8 @@ def saer_page(project: Project, stages: Stages) -> Page:
     people = tuple(name for name, other in known.items() if speaks_for_people(other))
     agreed = [
         table_of(project, "agreement", protocol=protocol, raters=(rater, *people))
-        for protocol, run in zip(SAER, (stages.first, stages.second), strict=True)
-        if people and run is not None
+        for protocol, _ in zip(SAER, stages.runs, strict=False)
+        if people
     ]
     rows = tuple(row for table in agreed for row in table.rows if row["rater_a"] == rater)
     cost = _cost(project, stages)
@@ -70,9 +74,8 @@ def saer_page(project: Project, stages: Stages) -> Page:
         *(table.answer for table in agreed), "" if rows else unknown, _bill(cost),
         f"{rules_note(rater)}." if run["rater_kind"] == "rules" else "",
     ]  # fmt: skip
-    runs = [run for run in (stages.first, stages.second) if run is not None]
     settings = {
-        "rater": rater, "runs": runs, "drop_poor_over": stages.threshold, "left_out": dict(stages.left_out),
+        "rater": rater, "runs": stages.runs, "drop_poor_over": stages.threshold, "left_out": dict(stages.left_out),
     }  # fmt: skip
     title = f"SAER: {run['project']}, judged by {rater}"
     return Page(title, tuple(filter(None, lead)), (*tables, cost), settings)
@@ -149,9 +152,7 @@ def _stages(stages: Stages, shares: Table, board: Table) -> Iterator[str]:
 
 def _cost(project: Project, stages: Stages) -> Table:
     rows: list[Row] = []
-    for stage, run in (("every list alone", stages.first), ("lists in pairs", stages.second)):
-        if run is None:
-            continue
+    for stage, run in zip(("every list alone", "lists in pairs"), stages.runs, strict=False):
         summary = run_summary(project.db, run)
         names = (column.name for column in _COST if column.name not in ("stage", "run", "note"))
         row: Row = {"stage": stage, "run": str(run)} | {name: summary[name] for name in names}
@@ -164,21 +165,15 @@ def _cost(project: Project, stages: Stages) -> Table:
             known = [value for row in rows if isinstance(value := row[column.name], int | float)]
             # unknown if one of them is
             total[column.name] = sum(known) if len(known) == len(rows) else None
-    failed = [
+    notes = [
         Note(f"{row['failed']} calls of run {row['run']} failed", "warning", Step("retry", {"run": str(row["run"])}))
         for row in rows if row["failed"]
     ]  # fmt: skip
-    notes: list[Note] = list(failed)
     if stages.human_price is not None:
-        runs = [run for run in (stages.first, stages.second) if run is not None]
-        cases = sum(case_count(project.db, run) for run in runs)
-        people = f"people would cost {money(cases * stages.human_price)} for the same {cases:,} cases"
-        paid = total["cost_usd"]
-        share = (
-            f", of which the judge's price is {paid / (cases * stages.human_price):.2%}"
-            if isinstance(paid, float)
-            else ""
-        )
+        cases = sum(case_count(project.db, run) for run in stages.runs)
+        wages, paid = cases * stages.human_price, total["cost_usd"]
+        share = f", of which the judge's price is {paid / wages:.2%}" if isinstance(paid, float) else ""
+        people = f"people would cost {money(wages)} for the same {cases:,} cases"
         notes.append(Note(f"at {money(stages.human_price)} a case, {people}{share}"))
     return Table("Cost and time", _COST, (*rows, total | {"note": ""}), tuple(notes))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText, notes_without
@@ -47,7 +47,7 @@ def write(table: Table, screen: Screen) -> TableText:
     from rich.text import Text
 
     out = io.StringIO()
-    console = _console(out, screen)
+    console = plain_console(out, screen)
     columns, footnotes = text_columns(table)
     layout = _layout(columns, screen.width)
     if table.answer:
@@ -78,14 +78,15 @@ def heading(title: str, lines: Sequence[str], screen: Screen) -> str:
     from rich.text import Text
 
     out = io.StringIO()
-    console = _console(out, screen)
+    console = plain_console(out, screen)
     console.print(Text(one_line(title, _LONGEST_TITLE), style="bold"))
     for line in lines:
         console.print(Text(one_line(line, _LONGEST_NOTE)))
     return _finished(out.getvalue(), screen)
 
 
-def _console(out: io.StringIO, screen: Screen) -> Console:
+def plain_console(out: io.StringIO, screen: Screen) -> Console:
+    """Writes text as it is: no markup, and no style unless the screen has any."""
     from rich.console import Console
 
     return Console(
@@ -106,8 +107,10 @@ def _layout(columns: list[TextColumn], width: int) -> _Layout:
     if not columns or _width(columns) <= width:
         return _Layout(columns, common, heads, dropped)
     every = columns
-    if len(columns[0].cells) > 1:
-        columns, common = _hoisted(columns)
+    constant = [c for c in columns if not c.number and len(set(c.cells)) == 1]
+    if len(columns[0].cells) > 1 and len(constant) < len(columns):
+        columns = [column for column in columns if column not in constant]
+        common = [f"{column.label}: {column.cells[0]}" for column in constant]
     if _least(columns) > width:
         columns = [_compact(column) for column in columns]
     slim = [column for column in columns if not column.minor]
@@ -187,22 +190,13 @@ def _interval(row: Row, column: Column) -> str:
     return f"{shown(low, column).removesuffix(' %')} to {shown(high, column)}"
 
 
-def _hoisted(columns: list[TextColumn]) -> tuple[list[TextColumn], list[str]]:
-    constant = [c for c in columns if not c.number and len(set(c.cells)) == 1]
-    if len(constant) == len(columns):
-        return columns, []
-    kept = [column for column in columns if column not in constant]
-    return kept, [f"{column.label}: {column.cells[0]}" for column in constant]
-
-
 def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
     """The minimum width of a column; a long word in a text may be broken unless words must stay whole."""
     from rich.cells import cell_len
 
-    longest = max(map(cell_len, column.cells), default=0) if whole_words else _NARROWEST_TEXT
-
-    natural = max((cell_len(cell) for cell in column.cells), default=0)
-    header = max((cell_len(word) for word in column.label.split(" ")), default=0)
+    natural = max(map(cell_len, column.cells), default=0)
+    longest = natural if whole_words else _NARROWEST_TEXT
+    header = max(map(cell_len, column.label.split(" ")), default=0)
     if not column.number and header <= natural:
         # a time, or words: broken at spaces only
         words = max((cell_len(word) for cell in column.cells for word in cell.split()), default=0)
@@ -256,13 +250,8 @@ def _print_rows(console: Console, columns: list[TextColumn], whole: list[TextCol
     for column, width in zip(columns, _widths(whole, screen.width), strict=True):
         # a column of numbers is never wrapped, so its header is broken here
         label = column.label.replace(" ", "\n") if tight and column.number else column.label
-        grid.add_column(
-            Text(label),
-            justify="right" if column.number else "left",
-            no_wrap=column.number,
-            overflow="fold",
-            width=width,
-        )
+        side: Literal["right", "left"] = "right" if column.number else "left"
+        grid.add_column(Text(label), justify=side, no_wrap=column.number, overflow="fold", width=width)
     for cells in zip(*(column.cells for column in columns), strict=True):
         grid.add_row(*(Text(cell) for cell in cells))
     console.print(grid)
