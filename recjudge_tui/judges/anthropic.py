@@ -10,8 +10,15 @@ from recjudge_tui.domain.calls import PlacedImage, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import CallTarget, ends_a_run, error_of, sound_text
-from recjudge_tui.judges.replies import VendorReply, bad_body, part_of
+from recjudge_tui.judges.replies import (
+    CallTarget,
+    VendorReply,
+    bad_body,
+    ends_a_run,
+    error_of,
+    part_of,
+    sound_text,
+)
 from recjudge_tui.judges.servers import (
     BatchJudge,
     as_base64,

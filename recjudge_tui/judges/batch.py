@@ -25,12 +25,19 @@ from recjudge_tui.judges.http import (
     add_to,
     broken,
     connection_faults,
-    tls_context,
     usable_network,
     whole_answer,
 )
-from recjudge_tui.judges.refusals import CallTarget, error_in_body, error_of, failure, sound_text
-from recjudge_tui.judges.replies import json_object, list_of, part_of
+from recjudge_tui.judges.replies import (
+    CallTarget,
+    error_in_body,
+    error_of,
+    failure,
+    json_object,
+    list_of,
+    part_of,
+    sound_text,
+)
 from recjudge_tui.judges.servers import BatchAccess
 from recjudge_tui.version import USER_AGENT
 
@@ -187,7 +194,7 @@ class BatchServer(ABC):
             self._client = httpx.Client(
                 headers={"User-Agent": USER_AGENT, **headers},
                 timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
-                verify=tls_context(),
+                verify=httpx.create_ssl_context(),
                 follow_redirects=False,
             )
 

@@ -22,9 +22,10 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.http import CONNECT_S, broken, late
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
     failure,
     has_images,
     is_blind,
@@ -32,8 +33,8 @@ from recjudge_tui.judges.refusals import (
     retry_after,
     sees_no_images,
     sound_text,
+    usage_of,
 )
-from recjudge_tui.judges.replies import VendorReply, usage_of
 from recjudge_tui.judges.servers import (
     Endpoints,
     RejectedPartError,
@@ -59,8 +60,8 @@ _CACHING = ("anthropic.", "amazon.nova")
 
 
 def make(spec: JudgeSpec) -> BedrockJudge:
-    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another
-    endpoint than the region's. Raises UsageError for a bad base URL."""
+    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another endpoint
+    than the region's. Raises UsageError for a bad base URL."""
     return BedrockJudge(spec.spec, spec.target, tuple(map(checked_url, spec.base_urls)))
 
 

@@ -1,8 +1,7 @@
 """A model file on this machine, without a server to start: llama.cpp runs in a process of its own for one run.
 
 The process (`gguf_child`) listens on loopback, at a port and with a key that are drawn anew each time, and ends with this
-one, however that ends. What is sent and read is as for any OpenAI-compatible server.
-"""
+one, however that ends. What is sent and read is as for any OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -236,9 +235,9 @@ async def _free_cores() -> int:
 
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
-    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply
-    is asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not
-    suffice. Raises JudgeError if it does not suffice for one."""
+    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
+    asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not suffice.
+    Raises JudgeError if it does not suffice for one."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context

@@ -2,8 +2,7 @@
 installed models.
 
 Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts silently, it
-sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with its.
-"""
+sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with its."""
 
 from __future__ import annotations
 
@@ -23,15 +22,19 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
+    bad_body,
     failure,
+    json_object,
+    list_of,
     overflow,
+    part_of,
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import VendorReply, bad_body, json_object, list_of, part_of
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -251,9 +254,9 @@ def _message(message: Message) -> dict[str, Any]:
 
 def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
     """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024. At least
-    4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does not affect
-    the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated because
-    thinking used up the first cap."""
+    4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does not affect the
+    other calls. A model that thinks gets room for the larger cap that is used when a call is repeated because thinking
+    used up the first cap."""
     reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
     need = workload.longest_prompt_tokens + reply + MARGIN
     rounded = max(MIN_CONTEXT, -(-need // 1024) * 1024)
@@ -263,16 +266,15 @@ def context_for(workload: Workload, context_length: int | None, *, thinks: bool 
 def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
     """A flag if the server's count of prompt tokens suggests truncation; empty when nothing looks wrong.
 
-    Servers before 0.5, and some of 2026, count only the tokens that were not in their cache, so a low count
-    alone proves nothing. CallError `overflow` is raised if
+    Servers before 0.5, and some of 2026, count only the tokens that were not in their cache, so a low count alone proves
+    nothing. CallError `overflow` is raised if
 
     - the prompt fills the context,
     - the count includes the cached tokens by the server's word, and is too low nevertheless,
     - the count is too low even for the last message, which is new in every call, but not so low that the whole
       prompt must have been cached.
 
-    Any other low count is returned as `prompt_count_suspicious`, which is stored with the call.
-    """
+    Any other low count is returned as `prompt_count_suspicious`, which is stored with the call."""
     counted = whole(answer.get("prompt_eval_count"))
     if counted is None:
         return {}

@@ -15,15 +15,18 @@ from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
+    bad_body,
     ends_a_run,
     error_of,
+    list_of,
+    part_of,
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import VendorReply, bad_body, list_of, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     RejectedPartError,
@@ -89,8 +92,8 @@ def address_form(url: str) -> str:
 
 
 class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it
-    sees images, and how many slots the server has, if the server says so."""
+    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it sees
+    images, and how many slots the server has, if the server says so."""
 
     owner: str
     context: int | None

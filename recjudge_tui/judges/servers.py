@@ -1,6 +1,5 @@
-"""The common part of judges that ask a language model: servers, key, connections, the request made from what a vendor takes,
-parts of it that a server refuses, and the reply made from what a vendor's answer says.
-"""
+"""The common part of judges that ask a language model: servers, key, connections, the request made from what a vendor
+takes, parts of it that a server refuses, and the reply made from what a vendor's answer says."""
 
 from __future__ import annotations
 
@@ -29,28 +28,25 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     LOADING_S,
     CallTarget,
     ServerError,
+    VendorReply,
+    added,
     error_in_body,
     error_of,
     failure,
+    finished,
     has_images,
     is_blind,
     is_loading,
+    json_object,
     refused_part,
     sees_no_images,
     sound_text,
-    status_in,
-)
-from recjudge_tui.judges.replies import (
-    VendorReply,
-    added,
-    finished,
-    json_object,
-    looks_like_object,
     split_thinking,
+    status_in,
     usage_of,
 )
 from recjudge_tui.judges.trust import Sent, pairs_of
@@ -89,10 +85,10 @@ class Endpoints:
         self._kept: dict[int, Endpoint] = {}
 
     async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
-        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that
-        answered the last call of this `Request.seat`. An endpoint without a connection (`UnreachableError`: nothing was
-        sent) is set aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway,
-        so a single server is always asked. Raises the last UnreachableError when none can be reached."""
+        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
+        the last call of this `Request.seat`. An endpoint without a connection (`UnreachableError`: nothing was sent) is
+        set aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway, so a single
+        server is always asked. Raises the last UnreachableError when none can be reached."""
         tried: list[Endpoint] = []
         while True:
             alive = [each for each in self._all if each not in tried and each.aside_until <= time.monotonic()]
@@ -285,8 +281,8 @@ class RejectedPartError(Exception):
 
 class VendorJudge(ABC):
     """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
-    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a
-    server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
+    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a server
+    may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
     (`replies.usage_of`)."""
 
     rater_kind: RaterKind = "judge"
@@ -361,12 +357,13 @@ class VendorJudge(ABC):
         """The reply in what an answer says. Raises CallError as `finished`."""
         scrub = self._scrub
         text, thinking = split_thinking(said.text, said.thinking)
+        bare = text.strip()
         reply = Reply(
             text=scrub(text),
             thinking=scrub(thinking),
             model=scrub(said.model),
             stop=scrub(said.stop),
-            structured=self.schema_part in body.sent and looks_like_object(text),
+            structured=self.schema_part in body.sent and f"{bare[:1]}{bare[-1:]}" == "{}",
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
@@ -392,9 +389,9 @@ class QuietHeaders(httpx.Headers):
 
 
 class HttpJudge(VendorJudge, Generic[Facts]):
-    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where
-    the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless
-    the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
+    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where the
+    judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless the
+    user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
     answer should be, in words. `fold` folds the events of a stream into one body."""
 
     chat_path: str
@@ -569,8 +566,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self) -> None:
-        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named
-        its variable or a server needs one, and when a header has no value."""
+        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named its
+        variable or a server needs one, and when a header has no value."""
         found = find_keys(self._variables(), self.urls, own=self._own)
         self._header_values = []
         for name, variable in self._header_env:

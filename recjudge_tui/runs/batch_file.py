@@ -26,7 +26,7 @@ from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read
 from recjudge_tui.judges.http import Answer, Client
 from recjudge_tui.judges.keys import find_keys, missing_header, missing_key
 from recjudge_tui.judges.openai import address_form, api_root, key_header
-from recjudge_tui.judges.refusals import CallTarget, error_of, failure
+from recjudge_tui.judges.replies import CallTarget, error_of, failure
 from recjudge_tui.judges.servers import Endpoints, under
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import Failures, note_attempt
@@ -60,8 +60,7 @@ class Servers(NamedTuple):
 async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callable[[Result], None]) -> None:
     """Send all lines, many at once, and pass each result to `take` when it arrives. An exception from `take` ends it.
 
-    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing.
-    """
+    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing."""
     asker = _LineAsker(servers)
 
     async def work() -> None:
@@ -171,12 +170,11 @@ def ask_by_ray(
 ) -> None:
     """Send all lines by workers of a Ray cluster, and pass on the results of each block when it is done.
 
-    `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and
-    at least one for each of `servers.urls`; one that is lost is started again and sends its block again. Every worker
-    calls the servers at the given URLs: 127.0.0.1 is each node's own server, and of several servers the least busy one
-    is called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster
-    cannot be reached or lost a worker too often.
-    """
+    `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and at
+    least one for each of `servers.urls`; one that is lost is started again and sends its block again. Every worker calls
+    the servers at the given URLs: 127.0.0.1 is each node's own server, and of several servers the least busy one is
+    called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster cannot
+    be reached or lost a worker too often."""
     if find_spec("ray") is None:
         raise UsageError(
             "Ray is not installed here",
@@ -290,11 +288,10 @@ def run_file(
 ) -> FileProgress:
     """Send every line of a batch file and append the results to `out` as they arrive.
 
-    Lines with a reply in `out` are not sent again, so an interrupted command can be repeated; lines with an
-    error in `out` are. `ray_address`: None sends from this process, `local` from a Ray started here, anything else
-    from that cluster. Raises InputError for a bad line (before anything is sent), JudgeError when the server cannot
-    be used or many calls in a row fail.
-    """
+    Lines with a reply in `out` are not sent again, so an interrupted command can be repeated; lines with an error in `out`
+    are. `ray_address`: None sends from this process, `local` from a Ray started here, anything else from that cluster.
+    Raises InputError for a bad line (before anything is sent), JudgeError when the server cannot be used or many calls in
+    a row fail."""
     if not servers.urls:
         raise UsageError("no server was named", next_step="Name one or more with --base-url URL.")
     refuse_database(out)

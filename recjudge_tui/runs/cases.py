@@ -75,10 +75,9 @@ def cases_of_users(
 ) -> Iterator[UserCases]:
     """Each user as of each time with the cases of that time, in the order of the selection.
 
-    Users without the history that is needed are left out. These cases, and events that are not shown because they are
-    not before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of
-    events without a time of each user whose lists have one.
-    """
+    Users without the history that is needed are left out. These cases, and events that are not shown because they are not
+    before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of events
+    without a time of each user whose lists have one."""
     needed = facts.needs_history
     history_needed = (needed or settings.profile == "llm") and not settings.no_history
     left_out: Counter[str] = selection.left_out
@@ -145,8 +144,7 @@ def build_request(
 ) -> tuple[Material, Request]:
     """The request of a call, and the material its reply is read against.
 
-    Raises NoProfileError, and PromptError for a prompt that cannot be rendered.
-    """
+    Raises NoProfileError, and PromptError for a prompt that cannot be rendered."""
     material = load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:
@@ -207,11 +205,10 @@ class EarlierCases(NamedTuple):
 
 @dataclass
 class RunCases:
-    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
-    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown.
-    `strata` counts the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated`
-    the events without a time by user, of users whose lists have one.
-    """
+    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case with the
+    ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown. `strata` counts
+    the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated` the events without
+    a time by user, of users whose lists have one."""
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
     users: set[str] = field(default_factory=set)
@@ -233,9 +230,8 @@ def collect_cases(
     store: bool,
     progress: Callable[[int], None] | None,
 ) -> RunCases:
-    """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it
-    (a dry run) nothing is. `progress` gets the number of cases read so far.
-    """
+    """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
+    nothing is. `progress` gets the number of cases read so far."""
     if protocol.name == ADVERSARIAL:
         selection = adversarial_cases(db, project_id, settings, store=store)
     elif protocol.name == PLANTED:
@@ -308,8 +304,7 @@ def _add(
     store: bool,
 ) -> None:
     """Read what is shown of some cases, and store snapshots of it in a short transaction of their own, so that a plan that
-    takes an hour does not lock out others.
-    """
+    takes an hour does not lock out others."""
     keys = [key for _, some in batch for key in some]
     lists = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
     texts = {key.explanation_id: None for key in keys if key.explanation_id is not None}

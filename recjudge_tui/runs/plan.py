@@ -70,9 +70,8 @@ CaseCounter = Callable[[int], None]
 class RunRequest:
     """A run as the user requests it.
 
-    `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`.
-    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data.
-    """
+    `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`. `prompt` is
+    NAME[@VERSION]; empty: the protocol's default for the project's kind of data."""
 
     project_id: int
     judge: JudgeSpec
@@ -83,8 +82,8 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before. `prompt`
-    is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
+    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before.
+    `prompt` is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
 
     run_id: int | None
     rater: str
@@ -114,9 +113,8 @@ def draft_run(
 ) -> Draft:
     """Choose the cases of a run and estimate calls, tokens, cost and time.
 
-    With `store`, snapshots of what will be shown are stored, so that `store_draft` can follow. `progress` gets the
-    number of cases read so far. Raises UsageError or RunError when the settings do not fit the project.
-    """
+    With `store`, snapshots of what will be shown are stored, so that `store_draft` can follow. `progress` gets the number
+    of cases read so far. Raises UsageError or RunError when the settings do not fit the project."""
     settings, judge = request.settings, make_judge(request.judge)
     protocol = protocol_named(settings.protocol)
     if settings.budget_usd is not None:
@@ -227,8 +225,7 @@ def _check_images(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSett
 def store_draft(db: Database, draft: Draft) -> Plan:
     """Store run, cases and calls in one transaction.
 
-    Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed.
-    """
+    Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed."""
     request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
     aspects = call_aspects(settings, draft.prompt)
     try:
@@ -314,8 +311,7 @@ def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: st
     """The protocol's prompt for the domain (empty: that of the project's data).
 
     If that is unknown: the prompt for media if users rate more than they buy, for shopping if they buy more, and the
-    protocol's first prompt if they do neither.
-    """
+    protocol's first prompt if they do neither."""
     prompts = protocol.facts.prompts
     domain = domain or project_domain(db, project_id)
     if domain and (data := domain_named(domain).data) in prompts:
@@ -352,14 +348,13 @@ def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) ->
 def ordered_calls(
     cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
 ) -> Iterator[PlannedCall]:
-    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of
-    the first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect;
-    by aspect first if prompts do not end with it. Repeats of a prompt follow each other.
+    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of the
+    first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect; by
+    aspect first if prompts do not end with it. Repeats of a prompt follow each other.
 
-    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers
-    only its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's
-    second order follows its first one.
-    """
+    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers only
+    its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's second order
+    follows its first one."""
     by_user: dict[int, list[CaseCalls]] = {}
     for case in cases:
         by_user.setdefault(case.shown.user, []).append(case)
@@ -402,9 +397,8 @@ def case_orders(
     """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
     id.
 
-    A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
-    the order is drawn.
-    """
+    A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline the
+    order is drawn."""
     if protocol.name == ADVERSARIAL:
         return [(order,) for order in positions(keys, settings.seed)]
     if orders_a_case(protocol, settings) == len(protocol.orders):
@@ -417,9 +411,8 @@ def case_orders(
 def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
     """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once.
 
-    The content of the lists, not the names of their systems, decides which comes first in the first case of a block.
-    For lists with the same items, the order of import decides.
-    """
+    The content of the lists, not the names of their systems, decides which comes first in the first case of a block. For
+    lists with the same items, the order of import decides."""
     open_block: dict[tuple[str, str], Order] = {}
     orders: list[Order] = []
     for key in keys:
@@ -454,12 +447,11 @@ class Arm(NamedTuple):
 
 
 def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
-    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the
-    project's kind of data, anything else is a prompt's own NAME[@VERSION].
+    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the project's kind
+    of data, anything else is a prompt's own NAME[@VERSION].
 
-    Raises UsageError for fewer than two, one named twice, and a prompt that does not compare two lists;
-    NotFoundError for an unknown prompt.
-    """
+    Raises UsageError for fewer than two, one named twice, and a prompt that does not compare two lists; NotFoundError for
+    an unknown prompt."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
             "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."

@@ -118,8 +118,7 @@ _occasion = attrgetter("context", "served_at")
 class Selection(NamedTuple):
     """Cases by user, and the number of cases left out by reason.
 
-    `made`: items in their lists that are not in the catalogue.
-    """
+    `made`: items in their lists that are not in the catalogue."""
 
     by_user: list[tuple[str, list[CaseKey]]]
     left_out: Counter[str]
@@ -156,8 +155,7 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
 def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
     """The lists of a user by context, if any can be chosen.
 
-    Pairs are formed before times are filtered, so that a filter never creates pairs that do not exist without it.
-    """
+    Pairs are formed before times are filtered, so that a filter never creates pairs that do not exist without it."""
     for context, group in groupby(slates, key=attrgetter("occasion.context")):
         here = list(group)
         if occasions == EVERY_OCCASION:
@@ -271,8 +269,7 @@ def _made(
     """What `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many from each
     system, with the list that was served last. If it gives None, the user's list by the next system is tried (`none_fits`
     where there is no other); a text is the reason why the user is skipped. Raises RunError, with title and next step
-    `failure`, when nothing was made.
-    """
+    `failure`, when nothing was made."""
     wanted = settings.sample or USERS
     systems, slates = chosen_systems(db, project_id, settings, "list"), newest_slates(db, project_id)
     room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
@@ -331,9 +328,9 @@ def adversarial_cases(db: Database, project_id: int, settings: RunSettings, *, s
 
     Users without history are skipped. The user and the system alone determine whose list is the foreign one, so runs with
     other seeds, and labels, use the same pairs. Lists with the same items as the user's own are skipped, because they are
-    no test. The second case removes from the foreign list the items that the user already has, and cuts both lists to equal
-    length. Without `store` (a dry run), the second case has the lists of the first. Raises RunError when there is no pair.
-    """
+    no test. The second case removes from the foreign list the items that the user already has, and cuts both lists to
+    equal length. Without `store` (a dry run), the second case has the lists of the first. Raises RunError when there is no
+    pair."""
     left_out: Counter[str] = Counter()
     slates, top_k = newest_slates(db, project_id), settings.top_k
     rings: dict[str, list[tuple[int, str]]] = {}
@@ -373,8 +370,7 @@ def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
     """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one.
 
     Permuted blocks of two: of each two consecutive cases of one kind and system, one at random has the own list first.
-    This balances the positions, and a longer run begins like a shorter one.
-    """
+    This balances the positions, and a longer run begins like a shorter one."""
     met: Counter[tuple[str, str]] = Counter()
     orders: list[Order] = []
     for key in keys:
@@ -420,10 +416,9 @@ def planted_cases(
 ) -> Selection:
     """For each user one list with a fault of each kind that can be planted into it, at a random place.
 
-    Fault and position depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no
-    issue are left out. Without `store` (a dry run), the system's own lists replace lists that do not exist yet.
-    Raises RunError when nothing can be planted.
-    """
+    Fault and position depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no issue
+    are left out. Without `store` (a dry run), the system's own lists replace lists that do not exist yet. Raises RunError
+    when nothing can be planted."""
     named = {" ".join(issue.name.casefold().split()) for issue in prompt.issues}
     kinds = tuple(kind for kind in FAULT_KINDS if ISSUE_OF[kind] in named)
     if not kinds:
@@ -505,8 +500,8 @@ Pair = tuple[str, str]
 @dataclass(frozen=True)
 class Shots:
     """The examples of a run. `pairs` maps a user to the (user, item) pair whose explanations are the examples for that
-    user's cases: one pair for all (`one`) or a pair of the user's own (`personal`). `scored` maps
-    (user, item, system) to the explanation's id and scores; `own_scores`: those of the users themselves."""
+    user's cases: one pair for all (`one`) or a pair of the user's own (`personal`). `scored` maps (user, item, system) to
+    the explanation's id and scores; `own_scores`: those of the users themselves."""
 
     pairs: dict[str, Pair]
     scored: dict[tuple[str, str, str], tuple[int, dict[str, float]]]
@@ -536,11 +531,10 @@ def choose_shots(
 ) -> Shots:
     """Draw the example pairs by the run's seed.
 
-    `one`: a random pair (u0, i0) of all that were scored. `personal`: for each user a random item i0 of those the
-    user's explanations were scored for. An explanation can be an example when the rater scored every aspect of the
-    prompt, and its text has not changed since. Raises UsageError when it is not clear whose scores are meant,
-    RunError when nothing was scored.
-    """
+    `one`: a random pair (u0, i0) of all that were scored. `personal`: for each user a random item i0 of those the user's
+    explanations were scored for. An explanation can be an example when the rater scored every aspect of the prompt, and
+    its text has not changed since. Raises UsageError when it is not clear whose scores are meant, RunError when nothing
+    was scored."""
     rater = settings.examples_from
     if not rater:
         names = truth_raters(db, project_id)

@@ -36,9 +36,8 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
 
     `words` are another command that works on the run and may do more afterwards.
 
-    Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output
-    when it ended without leasing the run, UntrustedError as that process would: it has nobody to ask.
-    """
+    Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output when it
+    ended without leasing the run, UntrustedError as that process would: it has nobody to ask."""
     check_trust(JudgeSpec.model_validate_json(run_row(db, run_id)["judge"]))
 
     def marks() -> tuple[object, ...]:
@@ -104,10 +103,9 @@ def plan(
 ) -> tuple[Plan, ...]:
     """Plan runs and store them, all or none; a dry run stores nothing at all.
 
-    With `must_answer` the judge of each must answer before anything is stored. `progress` gets the number of cases
-    read so far. Raises UsageError or RunError when a request does not fit its project, JudgeError when a judge cannot
-    be reached, UntrustedError when one would send a secret to a server that nobody confirmed.
-    """
+    With `must_answer` the judge of each must answer before anything is stored. `progress` gets the number of cases read so
+    far. Raises UsageError or RunError when a request does not fit its project, JudgeError when a judge cannot be reached,
+    UntrustedError when one would send a secret to a server that nobody confirmed."""
     drafts = [draft_run(db, request, store=not dry_run, progress=progress) for request in requests]
     if dry_run:
         return tuple(draft.plan for draft in drafts)
@@ -127,8 +125,8 @@ def work(db: Database, run_id: int, on_progress: OnProgress | None = None) -> Wo
 
 
 def detach(db: Database, run_id: int) -> None:
-    """Work on a run in another process, which needs neither this terminal nor this app. Raises RunError if it does
-    not start, UntrustedError as the other process would."""
+    """Work on a run in another process, which needs neither this terminal nor this app. Raises RunError if it does not
+    start, UntrustedError as the other process would."""
     start_detached(db, run_id)
 
 
@@ -136,8 +134,7 @@ def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
     """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are).
 
     Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
-    judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
-    """
+    judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed."""
     judge = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
@@ -155,8 +152,7 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
     """Give the outstanding calls of a run other settings. A budget includes what the run has spent already; a shorter
     `history` shows the newest of the events that were planned.
 
-    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer.
-    """
+    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer."""
     given = {name: value for name, value in changes.items() if value not in (None, {})}
     if not given:
         return
@@ -182,8 +178,7 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
 def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
     """Reach a judge once, so that a wrong model or a missing server shows before anything is stored.
 
-    Raises JudgeError saying what to start, pull or set.
-    """
+    Raises JudgeError saying what to start, pull or set."""
 
     async def reach() -> None:
         judge = make_judge(spec)
@@ -206,8 +201,7 @@ def requested_concurrency(db: Database, run_id: int) -> int:
     """The run's number of concurrent calls: as last requested, else as planned, else as it last was, else the judge's
     default.
 
-    Raises NotFoundError.
-    """
+    Raises NotFoundError."""
     row = run_row(db, run_id)
     requested: int | None = row["wanted_concurrency"]
     if requested is not None:
@@ -221,8 +215,7 @@ def requested_concurrency(db: Database, run_id: int) -> int:
 def change_concurrency(db: Database, run_id: int, calls: int) -> None:
     """Request this number of concurrent calls. A process that works on the run follows within half a second.
 
-    No call is dropped or repeated. Raises NotFoundError, and UsageError for a number out of range.
-    """
+    No call is dropped or repeated. Raises NotFoundError, and UsageError for a number out of range."""
     run_row(db, run_id)
     if not 1 <= calls <= MOST_AT_ONCE:
         raise UsageError(

@@ -142,8 +142,8 @@ def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvide
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
     """The score within a label, over `length` places; an empty place is worth 0. Media: every shown item is worth the
     same. Of two lists with the same label, users did not prefer the one whose genres are closer to their history
-    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`.
-    Without a history each item is worth 0.5, or 0 if flagged."""
+    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`. Without
+    a history each item is worth 0.5, or 0 if flagged."""
     if profile.media:
         return MIDDLE * len(items) / length
     worth = math.fsum(0.0 if i.flagged else 0.5 if profile.empty else i.worth for i in items)
