@@ -150,7 +150,7 @@ class _ServedModel(OpenAIJudge):
         super().__init__(JudgeSpec(spec=f"openai:{alias}"), (f"{url}/v1",))
         self._drawn = Key("the key of the model's process", key)
 
-    def _look_up_key(self) -> None:
+    def _look_up_key(self, *, typed: bool = False) -> None:
         self._key = self._drawn
         self._headers.update(self._drawn.bearer())
 

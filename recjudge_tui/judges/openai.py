@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
@@ -79,16 +79,6 @@ def api_root(url: str) -> str:
 def _lacks_version(url: str) -> bool:
     path = urlsplit(url.strip().rstrip("/")).path
     return "?" not in url and not path.endswith("/chat/completions") and not re.search(r"/v\d", path)
-
-
-def key_header(key: Key, urls: Sequence[str]) -> dict[str, str]:
-    """The header that carries the key to these servers."""
-    return key.header("api-key") if all(map(_is_azure, urls)) else key.bearer()
-
-
-def address_form(url: str) -> str:
-    """How the address of such a server is written."""
-    return _AZURE_FORM if _is_azure(url) else "It usually ends with /v1."
 
 
 class ModelEntry(NamedTuple):
@@ -176,10 +166,10 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return ModelEntry(owner, context, sees, slots)
 
     def _key_header(self, key: Key) -> dict[str, str]:
-        return key_header(key, self.urls)
+        return key.header("api-key") if all(map(_is_azure, self.urls)) else key.bearer()
 
     def _address_form(self, url: str) -> str:
-        return address_form(url)
+        return _AZURE_FORM if _is_azure(url) else "It usually ends with /v1."
 
     def _chat_url(self, url: str) -> str:
         without = VERSION in self._dropped and url in self._added_version
