@@ -261,9 +261,8 @@ def _free_memory() -> int | None:
     """Bytes that a new process can have, within the limit of a container; None: unknown."""
     free = None
     with suppress(OSError, ValueError):  # no such group, or “max”
-        told = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-        free = int(told[1]) << 10 if told else None
-        if free is not None:
+        if told := re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE):
+            free = int(told[1]) << 10
             free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return free
 

@@ -59,8 +59,8 @@ def make(spec: JudgeSpec) -> OpenAIJudge:
 
 
 def api_root(url: str) -> str:
-    """The URL in front of `/chat/completions`. `/v1` is added unless the path contains a version or is given whole, or
-    Azure's query names a version."""
+    """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
+    Azure's query names one."""
     address, _, query = url.strip().partition("?")
     name, _, version = query.partition("=")
     if name == "api-version":
@@ -120,9 +120,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         self.slots: int | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models. Raises JudgeError when the key is missing or refused, when no server answers,
-        when a server on the local network lists its models and this one is not among them, or when it says that the model
-        does not see images that will be sent. A server without a list is accepted."""
+        """Ask each server for its models; one without a list is accepted. Raises JudgeError when the key is missing or
+        refused, when no server answers, when one on the local network lists its models without this one, or when it says
+        that the model does not see images that will be sent."""
         entries = await self._inspect_servers(workload)
         if workload.images and any(entry.sees is False for entry in entries):
             raise sees_no_images(self._model, "Its server says so.")
@@ -254,8 +254,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         )
 
     def _check_said(self, said: VendorReply, body: RequestBody) -> None:
-        """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent. Other causes
-        (a full context) are not far from the cap or come after many tokens."""
+        """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
+        full context, which comes near the cap or after many tokens."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output
         if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
             raise RejectedPartError(CAP, said.usage)
