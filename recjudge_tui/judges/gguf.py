@@ -1,7 +1,6 @@
-"""A model file on this machine, without a server to start: llama.cpp runs in a process of its own for one run.
-
-The process (`gguf_child`) listens on loopback, at a port and with a key that are drawn anew each time, and ends with this
-one, however that ends. What is sent and read is as for any OpenAI-compatible server."""
+"""A model file on this machine, without a server to start: llama.cpp runs in a process of its own for one run. The process
+(`gguf_child`) listens on loopback, at a port and with a key that are drawn anew each time, and ends with this one, however
+that ends. What is sent and read is as for any OpenAI-compatible server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """HTTP by httpx2's core: one exchange with a total deadline and a cap on its size, no redirects, and errors that say what
-to do.
-
-Proxies and certificates come from the environment and the system. A connection is used again only when nothing is left on
-it: httpx2 alone takes what a server sent behind an answer for the answer to the next request."""
+to do. Proxies and certificates come from the environment and the system. A connection is used again only when nothing is
+left on it: httpx2 alone takes what a server sent behind an answer for the answer to the next request."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Models served by Ollama through its own API, the only one that lets a call set the context length; the servers and their
-installed models.
-
-Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts silently, it
-sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with its."""
+installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts
+prompts silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with
+its."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""From the text of a reply to its answers, or to the fault to name when the judge is asked again.
-
-In turn: the thinking is taken off; JSON as asked, JSON within text, or the published text forms are read; anything else
-raises ReplyFault. A label comes from the top level of the one object that has every field asked for, or from lines of the
-text form, and its spelling may be weak only where it is clear. A reply that contradicts itself is a fault."""
+"""From the text of a reply to its answers, or to the fault to name when the judge is asked again. In turn: the thinking is
+taken off; JSON as asked, JSON within text, or the published text forms are read; anything else raises ReplyFault. A label
+comes from the top level of the one object that has every field asked for, or from lines of the text form, and its spelling
+may be weak only where it is clear. A reply that contradicts itself is a fault."""
 
 from __future__ import annotations
 

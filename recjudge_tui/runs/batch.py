@@ -1,7 +1,6 @@
-"""A run's calls in batches: as files, or at a provider, which gets each exactly once; and their results.
-
-A batch is another source of replies. Its calls are prepared, asked for once more, billed and stored as live ones are; only
-what a live run would send at once waits for the next batch."""
+"""A run's calls in batches: as files, or at a provider, which gets each exactly once; and their results. A batch is
+another source of replies. Its calls are prepared, asked for once more, billed and stored as live ones are; only what a
+live run would send at once waits for the next batch."""
 
 from __future__ import annotations
 
@@ -85,9 +84,8 @@ BatchRun = HeldRun[BatchJudge[Any]]
 
 @contextmanager
 def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
-    """Lease the run, and release it in its former state, or done when nothing is outstanding.
-
-    Raises UsageError for a judge that cannot be asked in batches, RunError when another process works on the run."""
+    """Lease the run, and release it in its former state, or done when nothing is outstanding. Raises UsageError for a
+    judge that cannot be asked in batches, RunError when another process works on the run."""
     row = run_row(db, run_id)
     setup = setup_of(db, row)
     for cannot, why in (
@@ -187,9 +185,8 @@ def outgoing(
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
-    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum.
-
-    A call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
+    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A
+    call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
     cover a single call."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := waiting_calls(run.db, run.id, last, WINDOW)):
@@ -266,11 +263,10 @@ class Sent(NamedTuple):
 def export_calls(
     db: Database, run_id: int, out: Path, progress: Advance | None = None, shape: Shape = JSONL
 ) -> Sent:
-    """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them.
-
-    The calls' names are committed before the first line is written; a call keeps its name until it is answered. Files
-    appear complete or not at all. Raises UsageError for a judge whose calls cannot be written to a file, RunError while
-    another process works on the run."""
+    """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them. The calls'
+    names are committed before the first line is written; a call keeps its name until it is answered. Files appear complete
+    or not at all. Raises UsageError for a judge whose calls cannot be written to a file, RunError while another process
+    works on the run."""
     refuse_database(out)
     with held_run(db, run_id) as run:
         if run.setup.spec.provider != "openai":
@@ -297,9 +293,8 @@ def export_calls(
 def write_parts(
     run: BatchRun, calls: Iterable[Outgoing], shape: Shape, out: Path
 ) -> Iterator[tuple[Path, list[Outgoing]]]:
-    """Files beside `out` (`NAME.part1`, ...), each within the limits of `shape`, with the calls in it, in order.
-
-    A part is yielded when it is closed. Raises RunError for a call that is too large for any part."""
+    """Files beside `out` (`NAME.part1`, ...), each within the limits of `shape`, with the calls in it, in order. A part is
+    yielded when it is closed. Raises RunError for a call that is too large for any part."""
     pending = iter(calls)
     call = next(pending, None)
     for number in count(1):
@@ -492,11 +487,10 @@ def submit(
     tell: Tell = lambda _: None,
     progress: Advance | None = None,
 ) -> Sent:
-    """Send the outstanding calls of a run to its judge's provider, in as many batches as needed.
-
-    Each batch is committed before it is sent, and its provider's id right after; after an interruption in between, the
-    provider's list is searched first, so that no call is sent twice. Raises RunError when the list does not show whether
-    the batch arrived, JudgeError and CallError when the provider refuses."""
+    """Send the outstanding calls of a run to its judge's provider, in as many batches as needed. Each batch is committed
+    before it is sent, and its provider's id right after; after an interruption in between, the provider's list is searched
+    first, so that no call is sent twice. Raises RunError when the list does not show whether the batch arrived, JudgeError
+    and CallError when the provider refuses."""
     with _at_provider(db, run_id, tell) as provider:
         run, server = provider.run, provider.server
         found_again = sum(provider.resolve(row, settle_s) for row in batches_of(db, run_id, "planned"))
@@ -532,9 +526,8 @@ def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> l
 
 
 def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTally:
-    """Store the results of every batch of the run that has ended. Repeating it changes nothing.
-
-    Calls that a batch left unanswered (expired, cancelled) can be sent again, live or in another batch."""
+    """Store the results of every batch of the run that has ended. Repeating it changes nothing. Calls that a batch left
+    unanswered (expired, cancelled) can be sent again, live or in another batch."""
     tally = ImportTally()
     with _at_provider(db, run_id, tell) as provider:
         for row in batches_of(db, run_id, "planned"):

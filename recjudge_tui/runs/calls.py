@@ -79,9 +79,8 @@ class Failures:
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
 
     async def wait(self, error: CallError) -> None:
-        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
-
-        A delay of zero is honoured once. Raises RunStopError when the run is to stop."""
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer. A
+        delay of zero is honoured once. Raises RunStopError when the run is to stop."""
         limits, told = self.limits, error.retry_after
         if told:
             limits.pause(told)
@@ -109,10 +108,9 @@ _TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
 
 @dataclass
 class Bill:
-    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost.
-
-    `reserve` stores the most that the call can have cost when its next attempt ends, and returns when it is on disk: it
-    counts as spent if the process is killed, or the call cancelled (`was_cut`), during the attempt."""
+    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost. `reserve`
+    stores the most that the call can have cost when its next attempt ends, and returns when it is on disk: it counts as
+    spent if the process is killed, or the call cancelled (`was_cut`), during the attempt."""
 
     known: float | None = None
     unknown: float = 0.0
@@ -209,10 +207,9 @@ class Call:
         self.request = self.question.request
 
     async def result(self) -> CallResult:
-        """Ask until there is an answer.
-
-        Raises JudgeError when no call can work; RunStopError and BudgetLimitError while there is no reply. A reply that
-        cannot be read, and cannot be asked for again because of one of these, is a failed call: it was paid for."""
+        """Ask until there is an answer. Raises JudgeError when no call can work; RunStopError and BudgetLimitError while
+        there is no reply. A reply that cannot be read, and cannot be asked for again because of one of these, is a failed
+        call: it was paid for."""
         failures = Failures(self.limits)
         while True:
             try:

@@ -73,11 +73,10 @@ def cases_of_users(
     items: ItemViews,
     undated: Counter[str] | None = None,
 ) -> Iterator[UserCases]:
-    """Each user as of each time with the cases of that time, in the order of the selection.
-
-    Users without the history that is needed are left out. These cases, and events that are not shown because they are not
-    before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of events
-    without a time of each user whose lists have one."""
+    """Each user as of each time with the cases of that time, in the order of the selection. Users without the history that
+    is needed are left out. These cases, and events that are not shown because they are not before the time the list was
+    served, are counted in the selection's `left_out`. `undated` gets the number of events without a time of each user
+    whose lists have one."""
     needed = facts.needs_history
     history_needed = (needed or settings.profile == "llm") and not settings.no_history
     left_out: Counter[str] = selection.left_out
@@ -142,9 +141,8 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
 def build_request(
     db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt, key: CallKey
 ) -> tuple[Material, Request]:
-    """The request of a call, and the material its reply is read against.
-
-    Raises NoProfileError, and PromptError for a prompt that cannot be rendered."""
+    """The request of a call, and the material its reply is read against. Raises NoProfileError, and PromptError for a
+    prompt that cannot be rendered."""
     material = load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:

@@ -171,10 +171,9 @@ class CallQueue:
 
 @dataclass
 class Job:
-    """A leased run while its calls are made. `work_with` changes `concurrency`.
-
-    `failure` ends the run; the calls that were sent by then are still stored. `stopped_because` is the reason of a stop
-    that no user requested. `unsaved` calls are asked or wait to be stored."""
+    """A leased run while its calls are made. `work_with` changes `concurrency`. `failure` ends the run; the calls that
+    were sent by then are still stored. `stopped_because` is the reason of a stop that no user requested. `unsaved` calls
+    are asked or wait to be stored."""
 
     run: HeldRun[Judge]
     recorder: Recorder
@@ -244,9 +243,8 @@ class Job:
 
 async def judge_outstanding(job: Job) -> None:
     """Make and store every planned call of the run, or as many as possible before `stopping` is set. A call that is asked
-    and not yet stored takes room, so that memory is limited.
-
-    Raises what makes further calls useless: JudgeError, StoreError, LeaseLostError."""
+    and not yet stored takes room, so that memory is limited. Raises what makes further calls useless: JudgeError,
+    StoreError, LeaseLostError."""
     # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
     most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if (slots := slots_of(job.run.judge)) is None else [slots]

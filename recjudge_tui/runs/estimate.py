@@ -40,9 +40,8 @@ class CallPlan(NamedTuple):
 
 
 class Sample:
-    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest.
-
-    `images` are those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case."""
+    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest. `images` are
+    those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case."""
 
     def __init__(self, *, has_images: bool = True) -> None:
         self._has_images = has_images

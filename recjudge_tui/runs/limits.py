@@ -35,11 +35,9 @@ class BudgetLimitError(Exception):
 
 @dataclass
 class RateLimit:
-    """An amount per minute, given out at a steady rate, first come first served.
-
-    Servers also apply a limit per minute to windows of a second, so unused amounts are not saved up: in any T seconds at
-    most T/60 of the limit is given out, plus one. A call that takes more than a minute's amount waits until all of it is
-    available."""
+    """An amount per minute, given out at a steady rate, first come first served. Servers also apply a limit per minute to
+    windows of a second, so unused amounts are not saved up: in any T seconds at most T/60 of the limit is given out, plus
+    one. A call that takes more than a minute's amount waits until all of it is available."""
 
     per_minute: float
     given_until: float = float("-inf")
@@ -53,11 +51,10 @@ class RateLimit:
 
 @dataclass
 class Budget:
-    """Dollars that a run may spend. Every attempt reserves the most it can cost, so the limit is not exceeded.
-
-    If replies cost more than was reserved for them (tokens that cannot be counted beforehand, fees), all later
-    reservations are multiplied by the worst such ratio seen. Where the cost of an attempt is not known (lost on its way,
-    without a count of tokens), it counts as its reservation. `spent` includes such amounts of earlier processes."""
+    """Dollars that a run may spend. Every attempt reserves the most it can cost, so the limit is not exceeded. If replies
+    cost more than was reserved for them (tokens that cannot be counted beforehand, fees), all later reservations are
+    multiplied by the worst such ratio seen. Where the cost of an attempt is not known (lost on its way, without a count of
+    tokens), it counts as its reservation. `spent` includes such amounts of earlier processes."""
 
     limit: float
     price: Price
@@ -85,9 +82,8 @@ class Budget:
         )
 
     async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
-        """`take`, after waiting while calls in flight may still free enough.
-
-        Raises BudgetLimitError when they cannot, RunStopError when the run is to stop."""
+        """`take`, after waiting while calls in flight may still free enough. Raises BudgetLimitError when they cannot,
+        RunStopError when the run is to stop."""
         while (amount := self.take(tokens_in, max_tokens)) is None:
             most = self.price.most(tokens_in, max_tokens) * self.worst
             if not self.in_flight or self.spent + most > self.limit:
@@ -99,9 +95,8 @@ class Budget:
         return amount
 
     def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
-        """Replace a reservation by what the attempt cost, and return the dollars that count as spent.
-
-        An unknown cost (None) counts as the reservation, or as `least` if that is more."""
+        """Replace a reservation by what the attempt cost, and return the dollars that count as spent. An unknown cost
+        (None) counts as the reservation, or as `least` if that is more."""
         self.in_flight -= 1
         # sums of floats leave a remainder, which must not look like a call in flight
         self.reserved = self.reserved - amount if self.in_flight else 0.0
@@ -123,7 +118,6 @@ def budget_of(
     is_model: bool = True,
 ) -> Budget | None:
     """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
-
     Raises RunError when it cannot be enforced."""
     if settings.budget_usd is None:
         return None
@@ -212,9 +206,8 @@ class CallLimits:
             del self.retries[key]
 
     async def enter(self, request: Request) -> float:
-        """Wait until the attempt may be sent. Returns the dollars reserved for it.
-
-        Raises RunStopError as soon as the run is to stop, BudgetLimitError when the call could exceed the budget."""
+        """Wait until the attempt may be sent. Returns the dollars reserved for it. Raises RunStopError as soon as the run
+        is to stop, BudgetLimitError when the call could exceed the budget."""
         # the most tokens that the prompt can have; servers put the schema into it as well
         schema = json.dumps(request.reply_schema) if self.tokens else ""
         size = estimate_prompt_tokens(request.messages)[1] + estimate_tokens(schema)[1] if self.tokens else 0
@@ -321,10 +314,9 @@ class CallLimits:
         return self.rng.uniform(0.1, 1.0) * longest
 
     def check_for_sleep(self) -> None:
-        """Check whether this process was suspended: the machine slept, or the process was stopped.
-
-        While a machine sleeps, the monotonic clock stands still and the wall clock does not. While a process is stopped,
-        both go on, but this method is not called. A clock that jumps back is not a sleep."""
+        """Check whether this process was suspended: the machine slept, or the process was stopped. While a machine sleeps,
+        the monotonic clock stands still and the wall clock does not. While a process is stopped, both go on, but this
+        method is not called. A clock that jumps back is not a sleep."""
         now = (time.monotonic(), time.time())
         stood = now[0] - self.last_check[0]
         if stood > STALL_S or (now[1] - self.last_check[1]) - stood > STALL_S:

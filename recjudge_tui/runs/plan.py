@@ -68,10 +68,8 @@ CaseCounter = Callable[[int], None]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as the user requests it.
-
-    `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`. `prompt` is
-    NAME[@VERSION]; empty: the protocol's default for the project's kind of data."""
+    """A run as the user requests it. `rater` is the name of the run's rater; empty: the rater that was asked the same
+    before, see `series_name`. `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data."""
 
     project_id: int
     judge: JudgeSpec
@@ -111,10 +109,9 @@ class Draft:
 def draft_run(
     db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
 ) -> Draft:
-    """Choose the cases of a run and estimate calls, tokens, cost and time.
-
-    With `store`, snapshots of what will be shown are stored, so that `store_draft` can follow. `progress` gets the number
-    of cases read so far. Raises UsageError or RunError when the settings do not fit the project."""
+    """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown
+    are stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or
+    RunError when the settings do not fit the project."""
     settings, judge = request.settings, make_judge(request.judge)
     protocol = protocol_named(settings.protocol)
     if settings.budget_usd is not None:
@@ -223,9 +220,8 @@ def _check_images(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSett
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def store_draft(db: Database, draft: Draft) -> Plan:
-    """Store run, cases and calls in one transaction.
-
-    Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed."""
+    """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the
+    meantime, RunError when the project was changed."""
     request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
     aspects = call_aspects(settings, draft.prompt)
     try:
@@ -308,10 +304,8 @@ def _first_messages(
 
 
 def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:
-    """The protocol's prompt for the domain (empty: that of the project's data).
-
-    If that is unknown: the prompt for media if users rate more than they buy, for shopping if they buy more, and the
-    protocol's first prompt if they do neither."""
+    """The protocol's prompt for the domain (empty: that of the project's data). If that is unknown: the prompt for media
+    if users rate more than they buy, for shopping if they buy more, and the protocol's first prompt if they do neither."""
     prompts = protocol.facts.prompts
     domain = domain or project_domain(db, project_id)
     if domain and (data := domain_named(domain).data) in prompts:
@@ -395,10 +389,8 @@ def case_orders(
     read_contents: Callable[[], Mapping[int, str]],
 ) -> list[tuple[Order, ...]]:
     """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
-    id.
-
-    A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline the
-    order is drawn."""
+    id. A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
+    the order is drawn."""
     if protocol.name == ADVERSARIAL:
         return [(order,) for order in positions(keys, settings.seed)]
     if orders_a_case(protocol, settings) == len(protocol.orders):
@@ -409,10 +401,9 @@ def case_orders(
 
 
 def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
-    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once.
-
-    The content of the lists, not the names of their systems, decides which comes first in the first case of a block. For
-    lists with the same items, the order of import decides."""
+    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once. The content of
+    the lists, not the names of their systems, decides which comes first in the first case of a block. For lists with the
+    same items, the order of import decides."""
     open_block: dict[tuple[str, str], Order] = {}
     orders: list[Order] = []
     for key in keys:
@@ -448,10 +439,8 @@ class Arm(NamedTuple):
 
 def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
     """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the project's kind
-    of data, anything else is a prompt's own NAME[@VERSION].
-
-    Raises UsageError for fewer than two, one named twice, and a prompt that does not compare two lists; NotFoundError for
-    an unknown prompt."""
+    of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for fewer than two, one named twice, and a
+    prompt that does not compare two lists; NotFoundError for an unknown prompt."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
             "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."

@@ -96,11 +96,10 @@ class Price:
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
-    """The judge's price; 0 for a server on this machine; None when unknown, never a guess.
-
-    The user's own table comes first. If it does not have the exact name, the price of the model without its date is used,
-    and Claude on Amazon Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is asked: of
-    the provider's own, or of another one that the list knows by its address."""
+    """The judge's price; 0 for a server on this machine; None when unknown, never a guess. The user's own table comes
+    first. If it does not have the exact name, the price of the model without its date is used, and Claude on Amazon
+    Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is asked: of the provider's own,
+    or of another one that the list knows by its address."""
     path = config_dir() / "prices.toml"
     table = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
     provider, _, model = judge.spec.partition(":")

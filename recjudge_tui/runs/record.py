@@ -60,9 +60,8 @@ class HeldRun(Generic[J_co]):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent, or that has its `result` without being sent.
-
-    `question` is None if no request could be built."""
+    """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
+    be built."""
 
     key: CallKey
     question: Question | None
@@ -185,10 +184,9 @@ PATIENCE_S = 3600.0
 
 
 class Recorder:
-    """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere.
-
-    The statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another
-    process writes, the commit is retried."""
+    """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere. The
+    statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another process
+    writes, the commit is retried."""
 
     def __init__(self, path: Path, run: HeldRun[Judge]) -> None:
         """Raises StoreError when the database cannot be opened."""
@@ -230,10 +228,9 @@ class Recorder:
         self._wake.set()
 
     async def commit_next(self, pulse: Callable[[], Pulse | None] = lambda: None) -> list[CallOutcome] | None:
-        """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk.
-
-        None after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged
-        file), LeaseLostError."""
+        """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk. None
+        after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged file),
+        LeaseLostError."""
         while not self._waiting and not self._reservations and not self._beat_due:
             if self._ended:
                 return None
@@ -287,10 +284,9 @@ class Recorder:
 def store_outcomes(
     db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], pulse: Pulse | None = None
 ) -> list[CallOutcome]:
-    """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction.
-
-    Returns the calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another
-    process has taken over the run."""
+    """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction. Returns the
+    calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another process has taken
+    over the run."""
     with db.transaction():
         heartbeat(db, run.id, run.owner, pulse)
         stored = [outcome for outcome in outcomes if save_outcome(db, outcome)]

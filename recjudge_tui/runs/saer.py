@@ -62,10 +62,9 @@ FIRST, SECOND = SAER
 
 
 class SaerRequest(Model):
-    """Both stages as the user requests them.
-
-    `settings` and `prompts` (NAME[@VERSION]) are by stage; the budget is that of both stages together. Systems whose share
-    of the lowest label in the first stage is larger than `drop_poor_over` are left out of the second."""
+    """Both stages as the user requests them. `settings` and `prompts` (NAME[@VERSION]) are by stage; the budget is that of
+    both stages together. Systems whose share of the lowest label in the first stage is larger than `drop_poor_over` are
+    left out of the second."""
 
     judge: JudgeSpec
     settings: dict[str, RunSettings]
@@ -86,10 +85,9 @@ def saer_request(
     drop_poor_over: float | None = None,
     **options: object,
 ) -> SaerRequest:
-    """The request from `options` as `settings_for` takes them.
-
-    `until` and `baseline` belong to the second stage; the baseline's lists are judged alone too. Raises UsageError for a
-    prompt of another protocol, and what `chosen_systems` raises."""
+    """The request from `options` as `settings_for` takes them. `until` and `baseline` belong to the second stage; the
+    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `chosen_systems`
+    raises."""
     load_shipped(db)
     named: dict[str, str] = {}
     for prompt in prompts:
@@ -158,11 +156,10 @@ def plan_saer(
     must_answer: bool = False,
     progress: CaseCounter | None = None,
 ) -> SaerPlan:
-    """Both stages: those that exist already, the others planned now, all or none.
-
-    `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second stage
-    is only estimated, as if no system were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError
-    when a process works on one of the runs."""
+    """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
+    extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
+    were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
+    runs."""
     labels = {stage: prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()}
     request = request.model_copy(update={"prompts": labels})
     match = _match(db, project_id, request, rater)
@@ -361,10 +358,9 @@ class SaerResult(NamedTuple):
 
 
 def next_stage(db: Database, group_id: int) -> Plan | None:
-    """The stage to work on next, ready for it; None when both are done.
-
-    The second stage is planned here where that had to wait for the first, and gets what is left of the budget. Raises
-    RunError when nothing is left, or when calls of the run are in a batch at a provider."""
+    """The stage to work on next, ready for it; None when both are done. The second stage is planned here where that had to
+    wait for the first, and gets what is left of the budget. Raises RunError when nothing is left, or when calls of the run
+    are in a batch at a provider."""
     group, request = group_by_id(db, group_id), _request(db, group_id)
     if FIRST not in group.runs:
         raise RunError(
@@ -416,9 +412,8 @@ def result_of(db: Database, group_id: int) -> SaerResult:
 
 
 def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] = ()) -> None:
-    """Work through the stages in another process, beginning with run `run_id`.
-
-    `words` are further arguments of its command. Raises RunError if it does not start."""
+    """Work through the stages in another process, beginning with run `run_id`. `words` are further arguments of its
+    command. Raises RunError if it does not start."""
     start_detached(db, run_id, ("runs", "work-group", str(group_id), *words))
 
 

@@ -116,9 +116,8 @@ _occasion = attrgetter("context", "served_at")
 
 
 class Selection(NamedTuple):
-    """Cases by user, and the number of cases left out by reason.
-
-    `made`: items in their lists that are not in the catalogue."""
+    """Cases by user, and the number of cases left out by reason. `made`: items in their lists that are not in the
+    catalogue."""
 
     by_user: list[tuple[str, list[CaseKey]]]
     left_out: Counter[str]
@@ -153,9 +152,8 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
 
 
 def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
-    """The lists of a user by context, if any can be chosen.
-
-    Pairs are formed before times are filtered, so that a filter never creates pairs that do not exist without it."""
+    """The lists of a user by context, if any can be chosen. Pairs are formed before times are filtered, so that a filter
+    never creates pairs that do not exist without it."""
     for context, group in groupby(slates, key=attrgetter("occasion.context")):
         here = list(group)
         if occasions == EVERY_OCCASION:
@@ -367,10 +365,9 @@ def adversarial_cases(db: Database, project_id: int, settings: RunSettings, *, s
 
 
 def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
-    """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one.
-
-    Permuted blocks of two: of each two consecutive cases of one kind and system, one at random has the own list first.
-    This balances the positions, and a longer run begins like a shorter one."""
+    """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one. Permuted blocks of two: of
+    each two consecutive cases of one kind and system, one at random has the own list first. This balances the positions,
+    and a longer run begins like a shorter one."""
     met: Counter[tuple[str, str]] = Counter()
     orders: list[Order] = []
     for key in keys:
@@ -414,11 +411,10 @@ NOTHING_FITS = "list into which no fault can be planted"
 def planted_cases(
     db: Database, project_id: int, settings: RunSettings, prompt: Prompt, *, store: bool
 ) -> Selection:
-    """For each user one list with a fault of each kind that can be planted into it, at a random place.
-
-    Fault and position depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no issue
-    are left out. Without `store` (a dry run), the system's own lists replace lists that do not exist yet. Raises RunError
-    when nothing can be planted."""
+    """For each user one list with a fault of each kind that can be planted into it, at a random place. Fault and position
+    depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no issue are left out.
+    Without `store` (a dry run), the system's own lists replace lists that do not exist yet. Raises RunError when nothing
+    can be planted."""
     named = {" ".join(issue.name.casefold().split()) for issue in prompt.issues}
     kinds = tuple(kind for kind in FAULT_KINDS if ISSUE_OF[kind] in named)
     if not kinds:

@@ -34,7 +34,6 @@ PROFILE_HISTORY = 50
 
 def settings_for(protocol: str, **options: Any) -> RunSettings:
     """The settings of a run; options that are absent or None have the protocol's default, or what `as_published` sets.
-
     Raises UsageError for an unknown protocol and for an option that contradicts `as_published`, and pydantic's
     ValidationError for a value out of bounds."""
     facts = protocol_named(protocol).facts
@@ -148,7 +147,6 @@ def project_domain(db: Database, project_id: int) -> str:
 
 def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str, str]:
     """The variables that a run sets: those of the settings, and the domain's name and words that differ from the prompt's.
-
     Raises UsageError for an unknown domain, PromptError for a file that does not define a domain."""
     words = {"domain": domain, **domain_named(domain).words} if domain else {}
     own = {name: word for name, word in words.items() if prompt.variables.get(name, word) != word}
@@ -162,9 +160,8 @@ def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSett
 
 
 def left_out_examples_note(prompt: Prompt, domain: str) -> str:
-    """The note that the examples, which are about other domains, are not shown; empty if some are shown.
-
-    `prompt` has the variables of the run."""
+    """The note that the examples, which are about other domains, are not shown; empty if some are shown. `prompt` has the
+    variables of the run."""
     about = tuple(dict.fromkeys(example.domain for example in prompt.examples if example.domain))
     if not domain or not about or domain in about:
         return ""

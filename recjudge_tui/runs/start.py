@@ -101,11 +101,10 @@ def plan(
     must_answer: bool = False,
     progress: CaseCounter | None = None,
 ) -> tuple[Plan, ...]:
-    """Plan runs and store them, all or none; a dry run stores nothing at all.
-
-    With `must_answer` the judge of each must answer before anything is stored. `progress` gets the number of cases read so
-    far. Raises UsageError or RunError when a request does not fit its project, JudgeError when a judge cannot be reached,
-    UntrustedError when one would send a secret to a server that nobody confirmed."""
+    """Plan runs and store them, all or none; a dry run stores nothing at all. With `must_answer` the judge of each must
+    answer before anything is stored. `progress` gets the number of cases read so far. Raises UsageError or RunError when a
+    request does not fit its project, JudgeError when a judge cannot be reached, UntrustedError when one would send a
+    secret to a server that nobody confirmed."""
     drafts = [draft_run(db, request, store=not dry_run, progress=progress) for request in requests]
     if dry_run:
         return tuple(draft.plan for draft in drafts)
@@ -131,10 +130,9 @@ def detach(db: Database, run_id: int) -> None:
 
 
 def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
-    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are).
-
-    Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
-    judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed."""
+    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are). Raises
+    RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its judge,
+    which may be somebody else's choice, would send a secret to a server that this user has not confirmed."""
     judge = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
@@ -150,9 +148,8 @@ def prepare_retry(db: Database, run_id: int, **changes: Any) -> int:
 
 def change_settings(db: Database, run_id: int, **changes: Any) -> None:
     """Give the outstanding calls of a run other settings. A budget includes what the run has spent already; a shorter
-    `history` shows the newest of the events that were planned.
-
-    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer."""
+    `history` shows the newest of the events that were planned. Raises RunError when a process works on the run, the price
+    of its judge is not known, or the history would be longer."""
     given = {name: value for name, value in changes.items() if value not in (None, {})}
     if not given:
         return
@@ -176,9 +173,8 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
 
 
 def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
-    """Reach a judge once, so that a wrong model or a missing server shows before anything is stored.
-
-    Raises JudgeError saying what to start, pull or set."""
+    """Reach a judge once, so that a wrong model or a missing server shows before anything is stored. Raises JudgeError
+    saying what to start, pull or set."""
 
     async def reach() -> None:
         judge = make_judge(spec)
@@ -199,9 +195,7 @@ def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> N
 
 def requested_concurrency(db: Database, run_id: int) -> int:
     """The run's number of concurrent calls: as last requested, else as planned, else as it last was, else the judge's
-    default.
-
-    Raises NotFoundError."""
+    default. Raises NotFoundError."""
     row = run_row(db, run_id)
     requested: int | None = row["wanted_concurrency"]
     if requested is not None:
@@ -213,9 +207,8 @@ def requested_concurrency(db: Database, run_id: int) -> int:
 
 
 def change_concurrency(db: Database, run_id: int, calls: int) -> None:
-    """Request this number of concurrent calls. A process that works on the run follows within half a second.
-
-    No call is dropped or repeated. Raises NotFoundError, and UsageError for a number out of range."""
+    """Request this number of concurrent calls. A process that works on the run follows within half a second. No call is
+    dropped or repeated. Raises NotFoundError, and UsageError for a number out of range."""
     run_row(db, run_id)
     if not 1 <= calls <= MOST_AT_ONCE:
         raise UsageError(

@@ -1,7 +1,5 @@
-"""The built-in judge without a language model: the published list-quality guidelines as code.
-
-It reads the material of a case and answers any reply schema whose fields it has rules for. The same request gives the same
-bytes."""
+"""The built-in judge without a language model: the published list-quality guidelines as code. It reads the material of a
+case and answers any reply schema whose fields it has rules for. The same request gives the same bytes."""
 
 from __future__ import annotations
 
