@@ -138,11 +138,10 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
     )
 
 
-def build_request(
-    db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt, key: CallKey
-) -> tuple[Material, Request]:
+def build_request(db: Database, run_id: int, setup: Setup, key: CallKey) -> tuple[Material, Request]:
     """The request of a call, and the material its reply is read against. Raises NoProfileError, and PromptError for a
     prompt that cannot be rendered."""
+    _, settings, protocol, prompt = setup
     material = load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:
@@ -168,19 +167,11 @@ def with_image_contents(db: Database, request: Request) -> Request:
     digests = {placed.image.digest for message in request.messages for placed in message.images}
     if not digests:
         return request
-    contents = image_contents(db, digests)
-    messages = tuple(
-        message.model_copy(
-            update={
-                "images": tuple(
-                    placed.model_copy(update={"data": contents[placed.image.digest]})
-                    for placed in message.images
-                )
-            }
-        )
-        for message in request.messages
-    )
-    return request.model_copy(update={"messages": messages})
+    contents, messages = image_contents(db, digests), []
+    for message in request.messages:
+        images = tuple(p.model_copy(update={"data": contents[p.image.digest]}) for p in message.images)
+        messages.append(message.model_copy(update={"images": images}))
+    return request.model_copy(update={"messages": tuple(messages)})
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -220,9 +211,7 @@ class RunCases:
 def collect_cases(
     db: Database,
     project_id: int,
-    protocol: Protocol,
-    prompt: Prompt,
-    settings: RunSettings,
+    setup: Setup,
     judged: EarlierCases,
     *,
     store: bool,
@@ -230,6 +219,7 @@ def collect_cases(
 ) -> RunCases:
     """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
     nothing is. `progress` gets the number of cases read so far."""
+    _, settings, protocol, prompt = setup
     if protocol.name == ADVERSARIAL:
         selection = adversarial_cases(db, project_id, settings, store=store)
     elif protocol.name == PLANTED:
@@ -248,14 +238,14 @@ def collect_cases(
     asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
     wanted = min(n for n in asked if n is not None)
     add = partial(_add, db, project_id, settings, shots, items)
-    people_taken: set[str] = set()
+    people: set[str] = set()
     batch: list[UserCases] = []
     count = shown = 0
-    people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
-    for user, taken in people:
-        if user.user_id not in people_taken and len(people_taken) == wanted:
+    views = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
+    for user, taken in views:
+        if user.user_id not in people and len(people) == wanted:
             break
-        people_taken.add(user.user_id)
+        people.add(user.user_id)
         fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
         if len(fresh) < len(taken):
             result.left_out[judged.reason] += len(taken) - len(fresh)

@@ -80,12 +80,12 @@ NO_PROFILE = "profile"
 
 def prepare_call(run: HeldRun[Judge], key: CallKey, *, use_stored: bool = True) -> PreparedCall:
     """Build the request of a call and, with `use_stored`, look for a stored reply to it."""
-    _, settings, protocol, prompt = run.setup
     try:
-        material, request = build_request(run.db, run.id, settings, protocol, prompt, key)
+        material, request = build_request(run.db, run.id, run.setup, key)
     except NoProfileError as missing:
         return PreparedCall(key, None, "", None, CallResult(0, error_kind=NO_PROFILE, error=missing.title))
     content_hash = request.content_hash()
+    _, settings, protocol, prompt = run.setup
     question = Question(request, protocol, prompt, material, key.order, key.aspect)
     request_hash = result = None
     if run.judge.cacheable:

@@ -112,7 +112,7 @@ def plan(
         check_trust(request.judge)
     if must_answer:
         for draft in drafts:
-            check_judge(draft.request.judge, draft.request.settings, draft.plan.estimate)
+            check_judge(draft.setup.spec, draft.setup.settings, draft.plan.estimate)
     with db.transaction():
         return tuple(store_draft(db, draft) for draft in drafts)
 
