@@ -25,15 +25,10 @@ from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
 from recjudge_tui.runs.selection import (
+    Chooser,
     Selection,
     Shots,
-    adversarial_cases,
-    choose_shots,
-    chosen_systems,
     drawn_by_level,
-    levels_of,
-    planted_cases,
-    select_cases,
 )
 from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import (
@@ -220,17 +215,17 @@ def collect_cases(
     """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
     nothing is. `progress` gets the number of cases read so far."""
     _, settings, protocol, prompt = setup
+    choose = Chooser(db, project_id, settings)
     if protocol.name == ADVERSARIAL:
-        selection = adversarial_cases(db, project_id, settings, store=store)
+        selection = choose.adversarial(store=store)
     elif protocol.name == PLANTED:
-        selection = planted_cases(db, project_id, settings, prompt, store=store)
+        selection = choose.planted(prompt, store=store)
     else:
-        selection = select_cases(db, project_id, protocol.facts.unit, settings)
+        selection = choose.cases(protocol.facts.unit)
     pool = tuple(user for user, _ in selection.by_user)
     shots = None
     if settings.shots != "none":
-        systems = chosen_systems(db, project_id, settings, protocol.facts.unit)
-        shots = choose_shots(db, project_id, settings, prompt, systems)
+        shots = choose.shots(protocol.facts.unit, prompt)
         selection = _with_examples(selection, shots)
     items = ItemViews(db, project_id, selection.made)
     result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
@@ -263,7 +258,7 @@ def collect_cases(
     if progress:
         progress(count)
     if settings.stratify != "none":
-        result.strata = drawn_by_level(levels_of(db, project_id, pool, settings), result.users)
+        result.strata = drawn_by_level(choose.levels(pool), result.users)
     return result
 
 

@@ -108,9 +108,9 @@ class Draft:
 def draft_run(
     db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
 ) -> Draft:
-    """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown are
-    stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or RunError
-    when the settings do not fit the project."""
+    """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown
+    are stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or
+    RunError when the settings do not fit the project."""
     settings, spec, project_id = request.settings, request.judge, request.project_id
     judge, protocol = make_judge(spec), protocol_named(settings.protocol)
     if settings.budget_usd is not None:
@@ -202,8 +202,8 @@ def _cases_of(
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def store_draft(db: Database, draft: Draft) -> Plan:
-    """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the meantime,
-    RunError when the project was changed."""
+    """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the
+    meantime, RunError when the project was changed."""
     project_id, rater, prompt_id = draft.project_id, draft.plan.rater, draft.prompt_id
     spec, settings, protocol, prompt = draft.setup
     aspects = call_aspects(settings, prompt)

@@ -25,7 +25,7 @@ from recjudge_tui.runs.plan import (
     draft_run,
     store_draft,
 )
-from recjudge_tui.runs.selection import chosen_systems
+from recjudge_tui.runs.selection import Chooser
 from recjudge_tui.runs.settings import (
     OPERATION,
     AlreadyJudgedError,
@@ -86,7 +86,7 @@ def saer_request(
     **options: object,
 ) -> SaerRequest:
     """The request from `options` as `settings_for` takes them. `until` and `baseline` belong to the second stage; the
-    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `chosen_systems`
+    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `Chooser.systems`
     raises."""
     load_shipped(db)
     named: dict[str, str] = {}
@@ -99,7 +99,7 @@ def saer_request(
             )
         named[protocol] = prompt
     settings = {stage: settings_for(stage, **options) for stage in SAER}
-    chosen_systems(db, project_id, settings[SECOND], "pair")
+    Chooser(db, project_id, settings[SECOND]).systems("pair")
     alone = settings[FIRST]
     systems = dict.fromkeys((*alone.systems, *filter(None, (alone.baseline,)))) if alone.systems else ()
     update = {"until": "", "margin": None, "baseline": "", "systems": tuple(systems)}
