@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -16,18 +16,17 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered, protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
-from recjudge_tui.domain.text import money
-from recjudge_tui.errors import RecjudgeError, RunError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, arms_of, default_prompt
 from recjudge_tui.runs.saer import existing_stage
 from recjudge_tui.runs.settings import AlreadyJudgedError, series_name, settings_for, stored_run
-from recjudge_tui.runs.start import change_settings, plan
+from recjudge_tui.runs.start import plan
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import find_rater
-from recjudge_tui.store.runs import run_progress, run_row, stored_runs
+from recjudge_tui.store.runs import stored_runs
 
 _KEYS = ("protocols", "judges", "prompts", "truth", "budget", "options")
 
@@ -255,19 +254,3 @@ def _existing(db: Database, request: RunRequest) -> Plan | None:
         return None
     row = stored_run(db, request.project_id, rater, request.judge, request.prompt, request.settings)
     return None if row is None else existing_stage(db, row["id"])
-
-
-def with_rest_of_budget(db: Database, experiment: Experiment, runs: Iterable[int], run_id: int) -> None:
-    """Give a run what the others have left of the budget for all. Raises RunError when nothing is left."""
-    if experiment.budget is None:
-        return
-    beside = {*runs, *experiment.spent_by} - {run_id}
-    others = sum(run_progress(db, other).spent_usd for other in beside)
-    if (left := experiment.budget - others) <= 0:
-        raise RunError(
-            "the budget is spent",
-            f"The runs cost {money(others)} of {money(experiment.budget)}.",
-            "Repeat the command with a larger budget in the file: it goes on where it stopped.",
-        )
-    if RunSettings.model_validate_json(run_row(db, run_id)["settings"]).budget_usd != left:
-        change_settings(db, run_id, budget_usd=left)

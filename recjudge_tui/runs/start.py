@@ -6,12 +6,13 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
+from recjudge_tui.domain.text import money
 from recjudge_tui.errors import JudgeError, RunError, UsageError
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
@@ -23,7 +24,7 @@ from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, sto
 from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_row, set_settings, set_wanted_concurrency
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row, set_settings, set_wanted_concurrency
 
 # ---- detach ------------------------------------------------------------------------------------------------------
 
@@ -170,6 +171,21 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
         if "history" in given:
             shorten_histories(db, run_id, given["history"])
         set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
+
+
+def leave_rest_of_budget(db: Database, budget: float | None, beside: Iterable[int], run_id: int) -> None:
+    """Give a run what the others have left of the budget for all. Raises RunError when nothing is left."""
+    if budget is None:
+        return
+    spent = sum(run_progress(db, other).spent_usd for other in beside)
+    if spent >= budget:
+        raise RunError(
+            "the budget is spent",
+            f"The other runs cost {money(spent)} of {money(budget)}.",
+            "Repeat the command with a larger budget: it goes on where it stopped.",
+        )
+    if RunSettings.model_validate_json(run_row(db, run_id)["settings"]).budget_usd != budget - spent:
+        change_settings(db, run_id, budget_usd=budget - spent)
 
 
 def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
