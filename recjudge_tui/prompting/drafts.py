@@ -98,7 +98,7 @@ Value = str | float
 Flagged = Mapping[str, object]
 
 
-def withcase_example(
+def with_case_example(
     db: Database,
     prompt_id: int,
     case_id: int,
@@ -263,7 +263,7 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
     aspects = {aspect.name for aspect in prompt.aspects}
     values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
     flags = _placed(request_now(db, prompt, source.case_id), source.flags)
-    return withcase_example(db, prompt_id, source.case_id, values, reasoning, flags)
+    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)
 
 
 def _placed(request: Request, flags: Sequence[tuple[str, str, str]]) -> list[dict[str, object]]:
