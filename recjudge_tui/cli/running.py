@@ -133,7 +133,7 @@ def _work(database: Database, run_id: int, *, detach: bool) -> None:
     from recjudge_tui.runs import start
 
     if detach:
-        start.detach(database, run_id)
+        start.start_detached(database, run_id)
         click.echo(f"run {run_id} started in the background")
     else:
         work_on(database, run_id, click.echo)
@@ -804,7 +804,7 @@ def _judged(
     planned = [plan.run_id for plan in plans if plan.run_id is not None]
     for number, run_id in enumerate(planned):
         if given["detach"]:
-            start.detach(database, run_id)
+            start.start_detached(database, run_id)
             narrate(f"run {run_id} started in the background: “recjudge runs show {run_id}”")
             continue
         work_on(database, run_id, narrate, *map(how_to_resume, planned[number:]))

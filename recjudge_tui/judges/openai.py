@@ -13,7 +13,6 @@ from recjudge_tui.domain.calls import Message, PlacedImage, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
-from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
     CallTarget,
@@ -23,6 +22,7 @@ from recjudge_tui.judges.replies import (
     ends_a_run,
     error_of,
     list_of,
+    object_in,
     part_of,
     sees_no_images,
     sound_text,
@@ -140,7 +140,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         response = await self._fetch(under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
-        listed = [e for e in list_of(_object_in(response), "data") if isinstance(e, dict) and "id" in e]
+        told = object_in(response) if response.status_code == 200 else {}
+        listed = [e for e in list_of(told, "data") if isinstance(e, dict) and "id" in e]
         names = {self._model, f"{self._model}:latest"}
         entry = next((e for e in listed if names & {str(e["id"]), *map(str, list_of(e, "aliases"))}), {})
         if not entry and listed and _is_local(url):
@@ -158,7 +159,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             # outside the versioned API: the context for one call, and the model's input types
             props: dict[str, Any] = {}
             with suppress(CallError, JudgeError):
-                props = _object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
+                props = object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
             context = whole(part_of(props, "default_generation_settings").get("n_ctx")) or context
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
@@ -308,15 +309,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _image(placed: PlacedImage) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{as_base64(placed)}"}}
-
-
-def _object_in(response: Answer) -> dict[str, Any]:
-    """The object in an answer about the model; empty for a server that says nothing of it."""
-    try:
-        body = response.json() if response.status_code == 200 else {}
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
 
 
 def _is_azure(url: str) -> bool:

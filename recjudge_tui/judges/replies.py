@@ -186,6 +186,15 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
     raise error
 
 
+def object_in(response: Answer) -> dict[str, Any]:
+    """The object in an answer; empty if there is none."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
 def part_of(entry: object, name: str) -> dict[str, Any]:
     """The object under a name; empty if there is none."""
     part = entry.get(name) if isinstance(entry, dict) else None

@@ -41,6 +41,7 @@ from recjudge_tui.judges.replies import (
     is_blind,
     is_loading,
     json_object,
+    object_in,
     refused_part,
     sees_no_images,
     sound_text,
@@ -448,7 +449,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
-        if isinstance(fault, CallError) and (counted := self._counted(response)) != Usage():
+        if (
+            isinstance(fault, CallError)
+            and (counted := usage_of(object_in(response), self.counts)) != Usage()
+        ):
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
 
@@ -477,13 +481,6 @@ class HttpJudge(VendorJudge, Generic[Facts]):
     def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:
         error = error_in_body(body)
         return failure(status_in(error), httpx.Headers(), error, target)
-
-    def _counted(self, response: Answer) -> Usage:
-        try:
-            body = response.json()
-        except ValueError:
-            return Usage()
-        return usage_of(body, self.counts) if isinstance(body, dict) else Usage()
 
     async def _post(
         self, content: bytes, deadline: float, url: str, path: str = ""

@@ -360,7 +360,7 @@ class Call:
         try:
             if self.bill.reserve is not None:  # the reservation is stored before the attempt is sent
                 spent = (self.bill.known or 0.0) + self.bill.unknown
-                await self.bill.reserve(spent + limits.counted(reserved))
+                await self.bill.reserve(spent + reserved * (limits.budget.worst if limits.budget else 0.0))
             if limits.stopping.is_set():
                 raise RunStopError
         except BaseException:

@@ -209,11 +209,6 @@ class Job:
         """The cost of a reply in dollars; 0 if the judge is not a language model."""
         return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
 
-    def pulse(self) -> Pulse:
-        """What is stored of the run now."""
-        now = self.seen
-        return Pulse(self.concurrency, now.in_flight, now.attempts, now.left_s)
-
     @property
     def seen(self) -> Progress:
         """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
@@ -356,7 +351,12 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
 
 async def _record(job: Job) -> None:
     """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
-    while (outcomes := await job.recorder.commit_next(job.pulse)) is not None:
+
+    def pulse() -> Pulse:
+        now = job.seen
+        return Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
+
+    while (outcomes := await job.recorder.commit_next(pulse)) is not None:
         for outcome in outcomes:
             _end(job, outcome)
             try:

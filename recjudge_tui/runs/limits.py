@@ -268,10 +268,6 @@ class CallLimits:
         self.at_once = at_once
         self.freed.set()
 
-    def counted(self, reserved: float) -> float:
-        """The dollars that a reservation counts for, given the cost of replies so far."""
-        return reserved * self.budget.worst if self.budget else 0.0
-
     def leave(
         self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
     ) -> float:

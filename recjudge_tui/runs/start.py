@@ -124,12 +124,6 @@ def work(db: Database, run_id: int, on_progress: OnProgress | None = None) -> Wo
     return WorkResult(run_id, progress, run_row(db, run_id)["error"])
 
 
-def detach(db: Database, run_id: int) -> None:
-    """Work on a run in another process, which needs neither this terminal nor this app. Raises RunError if it does not
-    start, UntrustedError as the other process would."""
-    start_detached(db, run_id)
-
-
 def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
     """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are). Raises
     RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its judge,
