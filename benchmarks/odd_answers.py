@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, run_command
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.judges import refusals
+from recjudge_tui.judges import replies
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs import limits
 from recjudge_tui.store.schema import connect
@@ -27,7 +27,7 @@ ANSWERS, QUICK_ANSWERS = 60_000, 100
 def measure(quick: bool = False) -> list[Row]:
     wanted = QUICK_ANSWERS if quick else ANSWERS
     # no waiting between attempts, and no stop after many failures in a row
-    limits.FIRST_WAIT_S, refusals.LONGEST_DELAY_S, retries.FAILURES_IN_A_ROW = 0.001, 0.002, 10**9
+    limits.FIRST_WAIT_S, replies.LONGEST_DELAY_S, retries.FAILURES_IN_A_ROW = 0.001, 0.002, 10**9
     retries.PATIENCE_S = {"rate_limit": 0.0}
     ends: Counter[str] = Counter()
     ended_early: list[str] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, run_command
-from recjudge_tui.judges import refusals
+from recjudge_tui.judges import replies
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs import limits
 from recjudge_tui.store.schema import connect
@@ -24,7 +24,7 @@ SLOW_TIMEOUT_S, TIMEOUT_S = 0.5, 10.0
 
 def measure(quick: bool = False) -> Iterator[Row]:
     # no waiting between attempts, and no stop after many failures in a row
-    limits.FIRST_WAIT_S, refusals.LONGEST_DELAY_S, retries.FAILURES_IN_A_ROW = 0.001, 0.002, 10**9
+    limits.FIRST_WAIT_S, replies.LONGEST_DELAY_S, retries.FAILURES_IN_A_ROW = 0.001, 0.002, 10**9
     retries.PATIENCE_S = {"rate_limit": 0.0}
     retries.MAX_ATTEMPTS = 2
     yield from (_row(proxied, 1 if quick else ROUNDS) for proxied in (False, True))

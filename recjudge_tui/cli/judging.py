@@ -527,7 +527,7 @@ def batch_collect(database: Database, run_id: int, give_up: bool) -> None:
         click.echo(f"run {run_id}: {forget(database, run_id)} batches given up")
         return
     done = collect(database, run_id, narrate)
-    _report(database, run_id, done.results)
+    _report(database, run_id, done)
     if done.waiting:
         narrate(
             "1 batch has not finished yet"

@@ -133,7 +133,7 @@ def _work(database: Database, run_id: int, *, detach: bool) -> None:
     from recjudge_tui.runs import start
 
     if detach:
-        start.detach(database, run_id)
+        start.start_detached(database, run_id)
         click.echo(f"run {run_id} started in the background")
     else:
         work_on(database, run_id, click.echo)
@@ -325,15 +325,16 @@ def tell_plans(database: Database, experiment: Experiment, plans: Sequence[Plan]
 def work_through(database: Database, experiment: Experiment, plans: Sequence[Plan]) -> tuple[list[int], bool]:
     """Work on the runs that are not finished, one after the other, within the budget for all; their ids, and whether one
     could judge nothing. Exit 130 if one was stopped."""
-    from recjudge_tui.runs.experiment import with_rest_of_budget
     from recjudge_tui.runs.saer import is_finished
+    from recjudge_tui.runs.start import leave_rest_of_budget
 
     runs = [planned.run_id for planned in plans if planned.run_id is not None]
     failed = False
     for run_id in runs:
         if is_finished(database, run_id):
             continue
-        with_rest_of_budget(database, experiment, runs, run_id)
+        others = {*runs, *experiment.spent_by} - {run_id}
+        leave_rest_of_budget(database, experiment.budget, others, run_id)
         try:
             again = "to go on, repeat the same command; answered calls are not repeated"
             work_on(database, run_id, narrate, again)
@@ -419,7 +420,8 @@ def work_on_group(
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.saer import Stages, saer_page
-    from recjudge_tui.runs.saer import next_stage, result_of
+    from recjudge_tui.runs.saer import FIRST, SECOND, asked_in, exclusion, next_stage
+    from recjudge_tui.store.runs import group_by_id
 
     while (stage := next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
@@ -431,11 +433,11 @@ def work_on_group(
             partial(_narrate_of, stage.protocol),
             "to resume, repeat the same command; answered calls are not repeated",
         )
-    saer = result_of(database, group_id)
-    stages = Stages(
-        saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none, human_price
-    )
-    put(saer_page(Project.numbered(database, saer.project_id), stages), fmt, out)
+    group, asked = group_by_id(database, group_id), asked_in(database, group_id)
+    first, (left_out, _, why) = group.runs[FIRST], exclusion(database, asked, group.runs[FIRST])
+    second, over = None if why else group.runs[SECOND], asked.drop_poor_over
+    stages = Stages(group.rater, first, second, left_out, over, why, human_price)
+    put(saer_page(Project.numbered(database, group.project_id), stages), fmt, out)
 
 
 def _narrate_of(protocol: str, line: str) -> None:
@@ -802,7 +804,7 @@ def _judged(
     planned = [plan.run_id for plan in plans if plan.run_id is not None]
     for number, run_id in enumerate(planned):
         if given["detach"]:
-            start.detach(database, run_id)
+            start.start_detached(database, run_id)
             narrate(f"run {run_id} started in the background: “recjudge runs show {run_id}”")
             continue
         work_on(database, run_id, narrate, *map(how_to_resume, planned[number:]))

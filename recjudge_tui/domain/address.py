@@ -142,12 +142,14 @@ def check_headers(headers: Sequence[tuple[str, str]]) -> None:
 # ---- sending -----------------------------------------------------------------------------------------------------
 
 
+# the servers' names for the cap on a reply: among the options one stands for --max-tokens
+LEAST_CAP, CAPS = 16, ("max_tokens", "max_completion_tokens", "maxTokens", "num_predict")
 # parameters that recjudge sets itself -> where the user can change them
 _OWN_SENDING = {
     **dict.fromkeys(("model", "modelId"), "--judge"),
     **dict.fromkeys(("messages", "system", "prompt", "input"), "the prompt's file"),
     **dict.fromkeys(("response_format", "format", "outputConfig"), "the prompt's file"),
-    **dict.fromkeys(("max_tokens", "max_completion_tokens", "maxTokens", "num_predict"), "--max-tokens"),
+    **dict.fromkeys(CAPS, "--max-tokens"),
     "temperature": "--temperature",
     "seed": "--seed",
     **dict.fromkeys(("n", "best_of"), "--repeats"),
@@ -173,8 +175,17 @@ def sending_options(words: Iterable[str]) -> dict[str, Any]:
                 "For example: reasoning_effort=low or think=false.",
             )
         options[name] = _value(name, text)
-    check_sending(options)
+    check_sending(without_caps(options)[0])
     return options
+
+
+def without_caps(options: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """The options without the cap on a reply, and that cap; None without one, and for null: recjudge finds out itself by
+    which name a server takes it. Raises UsageError for another cap than --max-tokens takes."""
+    cap = next((options[name] for name in CAPS if options.get(name) is not None), None)
+    if cap is not None and (not isinstance(cap, int) or cap < LEAST_CAP):
+        raise UsageError(f"the longest reply is a number of tokens from {LEAST_CAP}, not {cap!r}")
+    return {name: value for name, value in options.items() if name not in CAPS}, cap
 
 
 def _value(name: str, text: str) -> Any:

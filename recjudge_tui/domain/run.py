@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from recjudge_tui.domain.address import check_sending
+from recjudge_tui.domain.address import check_sending, without_caps
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
@@ -74,6 +74,15 @@ class RunSettings(Model):
     tokens_per_minute: float | None = _setting("tokens_per_minute")
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cap_among_options(cls, data: Any) -> Any:
+        """`max_tokens` may also be given among the options, by any server's name for it."""
+        if not isinstance(data, dict) or not isinstance(data.get("sending"), dict):
+            return data
+        sending, cap = without_caps(data["sending"])
+        return {**data, "sending": sending, **({} if cap is None else {"max_tokens": cap})}
 
     @field_validator("sending")
     @classmethod

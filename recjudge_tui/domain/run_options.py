@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from recjudge_tui.domain.address import LEAST_CAP
 from recjudge_tui.domain.options import OCCASIONS, WHERE, Option
 from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts, protocol_facts
 
@@ -216,7 +217,7 @@ _DECLARED = (
     ),
     RunOption(
         "max_tokens", int, "The longest reply, in tokens.",
-        default=2048, bounds={"ge": 16}, flag="--max-tokens", metavar="N", label="max tokens",
+        default=2048, bounds={"ge": LEAST_CAP}, flag="--max-tokens", metavar="N", label="max tokens",
     ),
     RunOption(
         "sending", dict, "Send this to the server too, such as think=false or reasoning_effort=low.",

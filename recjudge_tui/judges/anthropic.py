@@ -10,8 +10,16 @@ from recjudge_tui.domain.calls import PlacedImage, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import CallTarget, ends_a_run, error_of, sound_text
-from recjudge_tui.judges.replies import VendorReply, bad_body, part_of
+from recjudge_tui.judges.replies import (
+    CallTarget,
+    VendorReply,
+    bad_body,
+    ends_a_run,
+    error_of,
+    object_in,
+    part_of,
+    sound_text,
+)
 from recjudge_tui.judges.servers import (
     BatchJudge,
     as_base64,
@@ -70,11 +78,7 @@ class AnthropicJudge(BatchJudge[int | None]):
         """The model's context length, if the server reports it."""
         response = await self._fetch(f"{url}/v1/models/{self._model}")
         if response.status_code == 200:
-            try:
-                body = response.json()
-            except ValueError:
-                return None
-            return whole(body.get("max_input_tokens")) if isinstance(body, dict) else None
+            return whole(object_in(response).get("max_input_tokens"))
         status, error = response.status_code, error_of(response)
         no_model = status == 404 and error.kind == "not_found_error" and "model" in error.message.lower()
         if no_model or ends_a_run(status, error):

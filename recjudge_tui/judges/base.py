@@ -27,11 +27,10 @@ async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
 
 
 class Judge(Protocol):
-    """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name
-    of its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a
-    stored reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its
-    server takes one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats
-    itself."""
+    """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name of
+    its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a stored
+    reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its server takes
+    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself."""
 
     name: str
     rater_kind: RaterKind

@@ -25,12 +25,19 @@ from recjudge_tui.judges.http import (
     add_to,
     broken,
     connection_faults,
-    tls_context,
     usable_network,
     whole_answer,
 )
-from recjudge_tui.judges.refusals import CallTarget, error_in_body, error_of, failure, sound_text
-from recjudge_tui.judges.replies import json_object, list_of, part_of
+from recjudge_tui.judges.replies import (
+    CallTarget,
+    error_in_body,
+    error_of,
+    failure,
+    json_object,
+    list_of,
+    part_of,
+    sound_text,
+)
 from recjudge_tui.judges.servers import BatchAccess
 from recjudge_tui.version import USER_AGENT
 
@@ -47,14 +54,19 @@ _MEGABYTE = 1_000_000
 
 
 class Shape(NamedTuple):
-    """The form of a batch file: its calls are between `head` and `tail`, with a maximum number of calls and bytes."""
+    """The form of a batch file: its calls are between `head` and `tail`, with a maximum number of calls and bytes. The body
+    of a call stands between `begin`, with its name and path, and `end`."""
 
-    line: Callable[[str, str, bytes], bytes]
+    begin: str
+    end: bytes
     max_calls: int
     max_bytes: int
     head: bytes = b""
     between: bytes = b""
     tail: bytes = b""
+
+    def line(self, custom_id: str, path: str, body: bytes) -> bytes:
+        return (self.begin % {"name": custom_id, "path": path}).encode() + body + self.end
 
 
 class ResultLine(NamedTuple):
@@ -71,18 +83,13 @@ class LineFault(Exception):  # noqa: N818 - a finding about a line of a file, re
     """A bad line. The message says why."""
 
 
-def _openai_line(custom_id: str, path: str, body: bytes) -> bytes:
-    head = f'{{"custom_id":"{custom_id}","method":"POST","url":"{path}","body":'
-    return head.encode() + body + b"}\n"
-
-
-def _anthropic_line(custom_id: str, _: str, body: bytes) -> bytes:
-    return f'{{"custom_id":"{custom_id}","params":'.encode() + body + b"}"
-
-
 # a little below the providers' limits of 200 and 256 MB, however these count a megabyte
-JSONL = Shape(_openai_line, 50_000, 199 * _MEGABYTE)
-MESSAGE_BATCH = Shape(_anthropic_line, 100_000, 255 * _MEGABYTE, b'{"requests":[', b",", b"]}")
+JSONL = Shape(
+    '{"custom_id":"%(name)s","method":"POST","url":"%(path)s","body":', b"}\n", 50_000, 199 * _MEGABYTE
+)
+MESSAGE_BATCH = Shape(
+    '{"custom_id":"%(name)s","params":', b"}", 100_000, 255 * _MEGABYTE, b'{"requests":[', b",", b"]}"
+)
 
 
 class RequestLine(NamedTuple):
@@ -187,7 +194,7 @@ class BatchServer(ABC):
             self._client = httpx.Client(
                 headers={"User-Agent": USER_AGENT, **headers},
                 timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
-                verify=tls_context(),
+                verify=httpx.create_ssl_context(),
                 follow_redirects=False,
             )
 

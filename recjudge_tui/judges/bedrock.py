@@ -7,9 +7,10 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import httpx2 as httpx
 
@@ -22,9 +23,10 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.http import CONNECT_S, broken, late
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
     failure,
     has_images,
     is_blind,
@@ -32,8 +34,8 @@ from recjudge_tui.judges.refusals import (
     retry_after,
     sees_no_images,
     sound_text,
+    usage_of,
 )
-from recjudge_tui.judges.replies import VendorReply, usage_of
 from recjudge_tui.judges.servers import (
     Endpoints,
     RejectedPartError,
@@ -59,8 +61,8 @@ _CACHING = ("anthropic.", "amazon.nova")
 
 
 def make(spec: JudgeSpec) -> BedrockJudge:
-    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another
-    endpoint than the region's. Raises UsageError for a bad base URL."""
+    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another endpoint
+    than the region's. Raises UsageError for a bad base URL."""
     return BedrockJudge(spec.spec, spec.target, tuple(map(checked_url, spec.base_urls)))
 
 
@@ -81,7 +83,7 @@ class BedrockJudge(VendorJudge):
         self._given = urls
         self._clients: dict[str, Any] = {}
         self._threads: ThreadPoolExecutor | None = None
-        self._secrets = Secrets()
+        self._keys: tuple[Key, ...] = ()
 
     def secrets(self) -> tuple[Sent, ...]:
         """The credential chain, if an address is given; else the region's own server gets it."""
@@ -97,7 +99,7 @@ class BedrockJudge(VendorJudge):
         self.check_trust()
         try:
             # threads and connections are made as they are needed: the run's concurrency may be raised later
-            self._clients, self._secrets = await asyncio.to_thread(
+            self._clients, self._keys = await asyncio.to_thread(
                 open_clients, self._given, workload.timeout_s, MOST_AT_ONCE
             )
         except ModuleNotFoundError:
@@ -119,8 +121,8 @@ class BedrockJudge(VendorJudge):
         for client in clients.values():
             client.close()
 
-    def _scrub(self, text: str) -> str:
-        return self._secrets.scrub(text)
+    def _secrets(self) -> tuple[Key, ...]:
+        return self._keys
 
     def _wanted(self, request: Request) -> dict[str, Any]:
         schema = {"schema": json.dumps(without_bounds(request.reply_schema)), "name": request.schema_name}
@@ -144,8 +146,7 @@ class BedrockJudge(VendorJudge):
             "messages": [{"role": m.role, "content": content_of(m, _text, _image)} for m in others],
             "inferenceConfig": inference,
         }
-        own = ("cachePoint", *inference)
-        options = {name: value for name, value in sent.items() if name not in own}
+        options = {name: value for name, value in sent.items() if name not in ("cachePoint", *inference)}
         return with_options(body | ({"system": blocks} if blocks else {}), options)
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
@@ -175,7 +176,7 @@ class BedrockJudge(VendorJudge):
                 refused = refused_part(400, said, body.sent, droppable) if status else None
                 if refused or (unknown and "outputConfig" in body.sent):
                     raise RejectedPartError(refused or "outputConfig") from None
-                fault = failure_of(error, url, self._model, self._secrets)
+                fault = failure_of(error, url, self._model, self._scrub)
                 raise self._endpoints.pause_server(url, fault) from None
 
         answer, latency_s = await self._endpoints.call(converse, request.seat)
@@ -207,18 +208,9 @@ def _image(placed: PlacedImage) -> dict[str, Any]:
 # ---- boto3 -------------------------------------------------------------------------------------------------------
 
 
-class Secrets(NamedTuple):
-    """The secret parts of the AWS credentials. The repr holds their names only."""
-
-    keys: tuple[Key, ...] = ()
-
-    def scrub(self, text: str) -> str:
-        for key in self.keys:
-            text = key.scrub(text)
-        return text
-
-
-def open_clients(urls: tuple[str, ...], timeout_s: float, concurrency: int) -> tuple[dict[str, Any], Secrets]:
+def open_clients(
+    urls: tuple[str, ...], timeout_s: float, concurrency: int
+) -> tuple[dict[str, Any], tuple[Key, ...]]:
     """A client for each URL (by default the region's own), and the secrets they sign with. Raises ModuleNotFoundError
     without boto3, JudgeError without credentials or region."""
     import boto3
@@ -242,7 +234,7 @@ def open_clients(urls: tuple[str, ...], timeout_s: float, concurrency: int) -> t
     return {client.meta.endpoint_url: client for client in made}, secrets
 
 
-def _secrets_of(session: Any) -> Secrets:
+def _secrets_of(session: Any) -> tuple[Key, ...]:
     """The secrets that the session signs with. Raises NoCredentialsError if there are none."""
     import botocore.exceptions
 
@@ -250,11 +242,11 @@ def _secrets_of(session: Any) -> Secrets:
     credentials = session.get_credentials()
     if credentials is None and not bearer:
         raise botocore.exceptions.NoCredentialsError
-    frozen = credentials.get_frozen_credentials() if credentials else None
     parts = [(BEARER, bearer)]
-    if frozen is not None:
+    if credentials is not None:
+        frozen = credentials.get_frozen_credentials()
         parts += [("AWS secret key", frozen.secret_key), ("AWS session token", frozen.token)]
-    return Secrets(tuple(Key(name, secret) for name, secret in parts if secret))
+    return tuple(Key(name, secret) for name, secret in parts if secret)
 
 
 def _not_ready(error: Exception) -> JudgeError:
@@ -279,19 +271,19 @@ _BY_CODE = {
 }
 
 
-def failure_of(error: Exception, url: str, model: str, secrets: Secrets) -> RecjudgeError:
+def failure_of(error: Exception, url: str, model: str, scrub: Callable[[str], str]) -> RecjudgeError:
     """The error for a failure of boto3: a JudgeError if every further call would fail too, else a CallError."""
     from botocore.exceptions import ConnectionError as NoConnectionError
     from botocore.exceptions import HTTPClientError, ParamValidationError
     from botocore.parsers import ResponseParserError
 
     code, said, status, headers = _parts(error)
-    cause = secrets.scrub(one_line(said.message, 400))
+    cause = scrub(one_line(said.message, 400))
     if isinstance(error, ParamValidationError):
         return CallError("bad_request", "boto3 refused to send this request", cause)
     if isinstance(error, (HTTPClientError, NoConnectionError, ResponseParserError)):
         lost = broken(url, error)
-        lost.cause = secrets.scrub(lost.cause)
+        lost.cause = scrub(lost.cause)
         return lost
     if not status:
         return _not_ready(error)
@@ -305,7 +297,7 @@ def failure_of(error: Exception, url: str, model: str, secrets: Secrets) -> Recj
         )
     if code in _BY_CODE:
         return CallError(*_BY_CODE[code], cause, retry=True, retry_after=retry_after(headers))
-    return failure(status, headers, said, CallTarget(url, model, "", secrets.scrub))
+    return failure(status, headers, said, CallTarget(url, model, "", scrub))
 
 
 def _parts(error: Exception) -> tuple[str, ServerError, int, httpx.Headers]:

@@ -26,23 +26,22 @@ class Token(NamedTuple):
 def label_confidence(request: Request, text: str, entries: object) -> float | None:
     """The probability of the label in `text` among all labels of its enum, in (0, 1], or None.
 
-    `entries` is the server's list of `{token, logprob, bytes?, top_logprobs: [{token, logprob, bytes?}]}`. The
-    label is the value of the top-level property `request.label_field` of the JSON object that `text` is.
-    Its tokens are read in order. At each token, the open labels are those that begin like the text so far. Every
-    listed alternative is the beginning (or the whole) of some of them, or of none:
+    `entries` is the server's list of `{token, logprob, bytes?, top_logprobs: [{token, logprob, bytes?}]}`. The label is
+    the value of the top-level property `request.label_field` of the JSON object that `text` is. Its tokens are read in
+    order. At each token, the open labels are those that begin like the text so far. Every listed alternative is the
+    beginning (or the whole) of some of them, or of none:
 
     - for: the token that was written, and every other that leaves only the written label open,
     - against: those that leave open one or more other labels, but not the written one,
     - left out: those of no label, and those that do not tell the written label from another.
 
-    p(token) = sum of exp(logprob) over `for` / sum over `for` and `against`; the confidence is the product of
-    p over the tokens until only the written label is open. A label that is not among the listed
-    alternatives counts 0, as its probability is below all of theirs.
+    p(token) = sum of exp(logprob) over `for` / sum over `for` and `against`; the confidence is the product of p over the
+    tokens until only the written label is open. A label that is not among the listed alternatives counts 0, as its
+    probability is below all of theirs.
 
-    None if there are no entries or no alternatives; if the request names no label; if `text` is not a JSON object,
-    has no such property, or its value is not in the enum; if the tokens do not join to the text; or if the token
-    written is not among the alternatives (a grammar chose it, not the model).
-    """
+    None if there are no entries or no alternatives; if the request names no label; if `text` is not a JSON object, has no
+    such property, or its value is not in the enum; if the tokens do not join to the text; or if the token written is not
+    among the alternatives (a grammar chose it, not the model)."""
     if not entries:
         return None
     field = request.reply_schema.get("properties", {}).get(request.label_field)

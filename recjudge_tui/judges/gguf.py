@@ -1,8 +1,6 @@
-"""A model file on this machine, without a server to start: llama.cpp runs in a process of its own for one run.
-
-The process (`gguf_child`) listens on loopback, at a port and with a key that are drawn anew each time, and ends with this
-one, however that ends. What is sent and read is as for any OpenAI-compatible server.
-"""
+"""A model file on this machine, without a server to start: llama.cpp runs in a process of its own for one run. The process
+(`gguf_child`) listens on loopback, at a port and with a key that are drawn anew each time, and ends with this one, however
+that ends. What is sent and read is as for any OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -151,7 +149,7 @@ class _ServedModel(OpenAIJudge):
         super().__init__(JudgeSpec(spec=f"openai:{alias}"), (f"{url}/v1",))
         self._drawn = Key("the key of the model's process", key)
 
-    def _look_up_key(self) -> None:
+    def _look_up_key(self, *, typed: bool = False) -> None:
         self._key = self._drawn
         self._headers.update(self._drawn.bearer())
 
@@ -236,9 +234,9 @@ async def _free_cores() -> int:
 
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
-    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply
-    is asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not
-    suffice. Raises JudgeError if it does not suffice for one."""
+    """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
+    asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not suffice.
+    Raises JudgeError if it does not suffice for one."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context
@@ -262,9 +260,8 @@ def _free_memory() -> int | None:
     """Bytes that a new process can have, within the limit of a container; None: unknown."""
     free = None
     with suppress(OSError, ValueError):  # no such group, or “max”
-        told = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-        free = int(told[1]) << 10 if told else None
-        if free is not None:
+        if told := re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE):
+            free = int(told[1]) << 10
             free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return free
 

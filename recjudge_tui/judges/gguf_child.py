@@ -3,8 +3,7 @@
     python -m recjudge_tui.judges.gguf_child
 
 The first line of stdin is JSON: `model`, `alias`, `key`, `context` (of a slot), `slots`, `threads`. The one line on stdout
-is the server's address. stderr has llama.cpp's own log, which is the parent's to show.
-"""
+is the server's address. stderr has llama.cpp's own log, which is the parent's to show."""
 
 from __future__ import annotations
 

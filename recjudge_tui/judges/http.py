@@ -1,9 +1,6 @@
 """HTTP by httpx2's core: one exchange with a total deadline and a cap on its size, no redirects, and errors that say what
-to do.
-
-Proxies and certificates come from the environment and the system. A connection is used again only when nothing is left on
-it: httpx2 alone takes what a server sent behind an answer for the answer to the next request.
-"""
+to do. Proxies and certificates come from the environment and the system. A connection is used again only when nothing is
+left on it: httpx2 alone takes what a server sent behind an answer for the answer to the next request."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpcore2
@@ -148,7 +143,7 @@ class Client:
 def _made_pool(proxy: str, *, secure: bool) -> httpcore2.AsyncConnectionPool:
     with usable_network():
         # reading the certificates takes 20 ms, so an address without TLS goes without
-        context = tls_context() if secure or proxy else None
+        context = httpx.create_ssl_context() if secure or proxy else None
         if not proxy:
             return _Pool(context, max_connections=None, keepalive_expiry=IDLE_S)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
@@ -225,16 +220,13 @@ class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetw
     async def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, *_: Any, **__: Any
     ) -> _Wire:
-        loop, is_name = asyncio.get_running_loop(), literal_address(host) is None
+        is_name = literal_address(host) is None
         # a name may have addresses that do not answer; one address needs no race
-        opening = asyncio.ensure_future(
-            within(
-                timeout or CONNECT_S,
-                loop.create_connection(
-                    lambda: self, host, port, happy_eyeballs_delay=0.25 if is_name else None
-                ),
-            )
+        delay = 0.25 if is_name else None
+        making = asyncio.get_running_loop().create_connection(
+            lambda: self, host, port, happy_eyeballs_delay=delay
         )
+        opening = asyncio.ensure_future(within(timeout or CONNECT_S, making))
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             with _as_connect_error():
@@ -422,21 +414,21 @@ def broken(url: str, error: Exception) -> CallError:
     """The error for a failure of the connection."""
     names = {kind.__name__ for kind in type(error).__mro__}
     fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
-    title = fault.title.format(url)
+    title, why = fault.title.format(url), one_line(error, 200)
     if fault.kind == "bad_request":
-        why = "A header or the address holds a character that HTTP does not allow."
-        return CallError(fault.kind, title, why)
-    why = one_line(error, 200)
+        return CallError(
+            fault.kind, title, "A header or the address holds a character that HTTP does not allow."
+        )
     if number := _ERROR_NUMBER.search(why):
         # negative numbers are those of name resolution, which os.strerror does not know
         code = int(number[1])
         why = os.strerror(code) if code > 0 else why.replace(number[0], "").strip()
-    if fault.kind == "unreachable":
-        if fault.next_step:
-            return UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
-        return _unreachable(url, title, error, why)
-    step = fault.next_step if url.startswith("http:") else ""
-    return CallError(fault.kind, title, why, step, retry=True)
+    if fault.kind != "unreachable":
+        step = fault.next_step if url.startswith("http:") else ""
+        return CallError(fault.kind, title, why, step, retry=True)
+    if fault.next_step:
+        return UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
+    return _unreachable(url, title, error, why)
 
 
 def late(url: str, timeout_s: float) -> CallError:
@@ -473,64 +465,25 @@ def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
         )
     reason = getattr(error, "reason", None) or ""
     if reason in _PLAIN_ANSWERS:
-        return UnreachableError(
-            f"The server at {url} does not speak TLS",
-            "Its answer is not TLS.",
-            "Write http:// instead of https://, or give the port for TLS.",
-        )
-    why = reason.replace("_", " ").lower() or one_line(error, 200)
-    return UnreachableError(
-        f"No secure connection to {url}", f"TLS failed: {why}.", "Check the address and the server's TLS."
-    )
+        step = "Write http:// instead of https://, or give the port for TLS."
+        return UnreachableError(f"The server at {url} does not speak TLS", "Its answer is not TLS.", step)
+    why = f"TLS failed: {reason.replace('_', ' ').lower() or one_line(error, 200)}."
+    return UnreachableError(f"No secure connection to {url}", why, "Check the address and the server's TLS.")
 
 
 # ---- proxies and certificates ------------------------------------------------------------------------------------
 
 OTHER_PROXY = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY."
-# the first one that is set is used
-CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+# the first one that is set is used by httpx2
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
-class Certificates(NamedTuple):
-    """The source of the trusted certificates: `variable` names `path`, else they are the system's."""
-
-    variable: str
-    path: str
-
-    def __str__(self) -> str:
-        source = self.variable or "the system's"
-        return f"{source}: {self.path}" if self.path else source
-
-
-def certificates(platform: str = sys.platform) -> Certificates:
-    """The certificates in force: those that the environment names, else the system's."""
-    for variable in CERTIFICATE_VARIABLES:
-        if path := os.environ.get(variable):
-            return Certificates(variable, path)
-    if _has_own_store(platform):
-        return Certificates("", "")
+def certificates() -> str:
+    """The source of the trusted certificates: a variable with its path, else the system's."""
+    variable = next(filter(os.environ.get, CERTIFICATE_VARIABLES), "")
     default = ssl.get_default_verify_paths()
-    return Certificates("", default.cafile or default.capath or "")
-
-
-def tls_context(platform: str = sys.platform) -> ssl.SSLContext:
-    """A context that trusts the certificates in use. Raises OSError if they cannot be read."""
-    source = certificates(platform)
-    if not source.variable:
-        if not _has_own_store(platform):
-            # OpenSSL reads the system's files once; truststore would read them for each connection
-            return ssl.create_default_context()
-        import truststore
-
-        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if any(Path(path).is_dir() for path in source.path.split(os.pathsep)):
-        return ssl.create_default_context(capath=source.path)
-    return ssl.create_default_context(cafile=source.path)
-
-
-def _has_own_store(platform: str) -> bool:
-    """Whether the system keeps its certificates in a store that OpenSSL does not read."""
-    return platform in ("darwin", "win32") and find_spec("truststore") is not None
+    path = os.environ.get(variable) or default.cafile or default.capath
+    return ": ".join(filter(None, (variable or "the system's", path)))
 
 
 def proxies() -> dict[str, str]:
@@ -549,14 +502,11 @@ def _named_proxies() -> dict[str, str]:
 def _proxy_for(url: httpx.URL) -> str:
     """The proxy that the environment names for this URL; empty if there is none."""
     named = _named_proxies()
-    proxy = named.get(url.scheme) or named.get("all") or ""
-    if not proxy:
-        return ""
-    import urllib.request
+    if proxy := named.get(url.scheme) or named.get("all") or "":
+        import urllib.request
 
-    if urllib.request.proxy_bypass(url.host):
-        return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
+        proxy = "" if urllib.request.proxy_bypass(url.host) else proxy
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
 
 
 def _without_password(proxy: str) -> str:
@@ -566,8 +516,8 @@ def _without_password(proxy: str) -> str:
 
 @contextmanager
 def usable_network() -> Iterator[None]:
-    """For making an HTTP client: raises JudgeError if the proxy or the certificates that the environment names cannot
-    be used."""
+    """For making an HTTP client: raises JudgeError if the proxy or the certificates that the environment names cannot be
+    used."""
     try:
         yield
     except ImportError as error:
@@ -578,11 +528,8 @@ def usable_network() -> Iterator[None]:
         ) from error
     except OSError as error:
         reason = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
-        source = certificates()
-        step = "Name a file of certificates in SSL_CERT_FILE."
-        if source.variable:
-            step = f"Correct {source.variable}, or remove it from the environment."
-        raise JudgeError("the certificates cannot be read", f"{source}: {reason}.", step) from error
+        step = "Correct or remove SSL_CERT_FILE and SSL_CERT_DIR."
+        raise JudgeError("the certificates cannot be read", f"{certificates()}: {reason}.", step) from error
     except (ValueError, httpx.InvalidURL) as error:
         raise JudgeError(
             "the proxy in the environment has no valid address",

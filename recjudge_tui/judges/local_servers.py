@@ -16,8 +16,7 @@ from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.openai import api_root
-from recjudge_tui.judges.refusals import CallTarget, sound_text
-from recjudge_tui.judges.replies import json_object, list_of
+from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
 
 WITHIN_S = 1.0
 MOST_MODELS = 200

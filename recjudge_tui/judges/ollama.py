@@ -1,9 +1,7 @@
 """Models served by Ollama through its own API, the only one that lets a call set the context length; the servers and their
-installed models.
-
-Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts silently, it
-sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with its.
-"""
+installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts
+prompts silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with
+its."""
 
 from __future__ import annotations
 
@@ -23,15 +21,19 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
+    bad_body,
     failure,
+    json_object,
+    list_of,
     overflow,
+    part_of,
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import VendorReply, bad_body, json_object, list_of, part_of
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -129,18 +131,14 @@ class OllamaJudge(HttpJudge[ServedModel]):
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
         lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
-        return ServedModel(
-            url,
-            one_line(sound_text(version.get("version")), 40),
-            installed,
-            next(filter(None, map(whole, lengths)), None),
-            list(map(_line, list_of(shown, "capabilities"))),
-        )
+        context = next(filter(None, map(whole, lengths)), None)
+        served_by, can = _line(version.get("version"))[:40], list(map(_line, list_of(shown, "capabilities")))
+        return ServedModel(url, served_by, installed, context, can)
 
     async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object in a server's answer to one of the questions asked before the first call."""
-        content = None if body is None else json.dumps(body).encode()
-        response = await self._fetch(f"{url}{path}", "GET" if body is None else "POST", content, _HINT)
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
+        response = await self._fetch(f"{url}{path}", method, content, _HINT)
         if response.status_code != 200:
             raise self._unusable(url, response)
         try:
@@ -196,10 +194,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
             prompt, reply = said.usage.input, said.usage.output
             if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
                 raise
-            why = (
-                f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of {self._num_ctx}."
-            )
-            full = overflow(why, prompt, self._num_ctx)
+            filled = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of"
+            full = overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
             full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
             raise full from None
 
@@ -211,11 +207,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if response.status_code == 404 and "model" in message:
             return not_installed(self._model, url, [])
         if _NO_MEMORY.search(message):
-            return JudgeError(
-                f"The model “{self._model}” does not fit into memory",
-                message,
-                "Choose a smaller model or context.",
-            )
+            title = f"The model “{self._model}” does not fit into memory"
+            return JudgeError(title, message, "Choose a smaller model or context.")
         sized = replace(error, context=error.context or self._num_ctx)
         meaning = failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
@@ -250,10 +243,9 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
-    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024. At least
-    4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does not affect
-    the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated because
-    thinking used up the first cap."""
+    """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024; at least
+    4,096 and at most the model's maximum. A model that thinks gets room for the larger cap of a call that is repeated
+    because thinking used up the first cap."""
     reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
     need = workload.longest_prompt_tokens + reply + MARGIN
     rounded = max(MIN_CONTEXT, -(-need // 1024) * 1024)
@@ -261,18 +253,13 @@ def context_for(workload: Workload, context_length: int | None, *, thinks: bool 
 
 
 def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
-    """A flag if the server's count of prompt tokens suggests truncation; empty when nothing looks wrong.
+    """`prompt_count_suspicious`, to store with the call, if the server's count of prompt tokens suggests that it cut the
+    prompt; empty when nothing looks wrong.
 
-    Servers before 0.5, and some of 2026, count only the tokens that were not in their cache, so a low count
-    alone proves nothing. CallError `overflow` is raised if
-
-    - the prompt fills the context,
-    - the count includes the cached tokens by the server's word, and is too low nevertheless,
-    - the count is too low even for the last message, which is new in every call, but not so low that the whole
-      prompt must have been cached.
-
-    Any other low count is returned as `prompt_count_suspicious`, which is stored with the call.
-    """
+    Servers before 0.5, and some of 2026, count only the tokens that were not in their cache, so a low count alone proves
+    nothing. CallError `overflow` is raised if the prompt fills the context; if the count includes the cached tokens by the
+    server's word, and is too low nevertheless; and if it is too low even for the last message, which is new in every call,
+    but not so low that the whole prompt must have been cached."""
     counted = whole(answer.get("prompt_eval_count"))
     if counted is None:
         return {}
@@ -319,19 +306,18 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
     `timeout_s` seconds."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
-    client = Client()
+    client, headers = Client(), key.bearer() if key else None
     try:
-        headers = key.bearer() if key else None
         response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
         if response.status_code != 200:
             raise not_ollama(url)
         listing = json_object(response, CallTarget(url, "", ""), "Ollama's")
-    except UnreachableError as error:
+    except CallError as error:
+        if not isinstance(error, UnreachableError):
+            raise not_ollama(url) from None
         if error.next_step:
             raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
-    except CallError:
-        raise not_ollama(url) from None
     finally:
         await client.aclose()
     return sorted(listed_models(listing, url), key=lambda model: model.name)
@@ -342,19 +328,17 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
     models = listing.get("models")
     if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
         raise not_ollama(url)
-    return list(map(_model, models))
-
-
-def _model(model: dict[str, Any]) -> InstalledModel:
-    details = part_of(model, "details")
-    return InstalledModel(
-        name=_line(model.get("model") or model.get("name")),
-        digest=_line(model.get("digest")),
-        size_bytes=whole(model.get("size")),
-        parameters=_line(details.get("parameter_size")),
-        quantization=_line(details.get("quantization_level")),
-        family=_line(details.get("family")),
-    )
+    return [
+        InstalledModel(
+            name=_line(model.get("model") or model.get("name")),
+            digest=_line(model.get("digest")),
+            size_bytes=whole(model.get("size")),
+            parameters=_line(part_of(model, "details").get("parameter_size")),
+            quantization=_line(part_of(model, "details").get("quantization_level")),
+            family=_line(part_of(model, "details").get("family")),
+        )
+        for model in models
+    ]
 
 
 def _line(value: object) -> str:
@@ -370,9 +354,8 @@ def no_server(urls: tuple[str, ...]) -> JudgeError:
 
 
 def not_ollama(url: str) -> JudgeError:
-    return JudgeError(
-        f"No Ollama server at {url}", "Something else answers there.", "Check OLLAMA_HOST or --base-url."
-    )
+    step = "Check OLLAMA_HOST or --base-url."
+    return JudgeError(f"No Ollama server at {url}", "Something else answers there.", step)
 
 
 def not_installed(model: str, url: str, installed: list[str]) -> JudgeError:
@@ -391,6 +374,5 @@ def _with_scheme(host: str) -> str:
     name, _, path = host.partition("/")
     if name.startswith(":"):
         name = f"127.0.0.1{name}"
-    if not re.search(r":\d+$", name):
-        name = f"{name}:11434"
-    return f"http://{name}/{path}".rstrip("/")
+    port = "" if re.search(r":\d+$", name) else ":11434"
+    return f"http://{name}{port}/{path}".rstrip("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
@@ -13,17 +13,20 @@ from recjudge_tui.domain.calls import Message, PlacedImage, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
-from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
+    VendorReply,
+    bad_body,
     ends_a_run,
     error_of,
+    list_of,
+    object_in,
+    part_of,
     sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.replies import VendorReply, bad_body, list_of, part_of
 from recjudge_tui.judges.servers import (
     BatchJudge,
     RejectedPartError,
@@ -56,8 +59,8 @@ def make(spec: JudgeSpec) -> OpenAIJudge:
 
 
 def api_root(url: str) -> str:
-    """The URL in front of `/chat/completions`. `/v1` is added unless the path contains a version or is given whole, or
-    Azure's query names a version."""
+    """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
+    Azure's query names one."""
     address, _, query = url.strip().partition("?")
     name, _, version = query.partition("=")
     if name == "api-version":
@@ -78,19 +81,9 @@ def _lacks_version(url: str) -> bool:
     return "?" not in url and not path.endswith("/chat/completions") and not re.search(r"/v\d", path)
 
 
-def key_header(key: Key, urls: Sequence[str]) -> dict[str, str]:
-    """The header that carries the key to these servers."""
-    return key.header("api-key") if all(map(_is_azure, urls)) else key.bearer()
-
-
-def address_form(url: str) -> str:
-    """How the address of such a server is written."""
-    return _AZURE_FORM if _is_azure(url) else "It usually ends with /v1."
-
-
 class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it
-    sees images, and how many slots the server has, if the server says so."""
+    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it sees
+    images, and how many slots the server has, if the server says so."""
 
     owner: str
     context: int | None
@@ -127,9 +120,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         self.slots: int | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models. Raises JudgeError when the key is missing or refused, when no server answers,
-        when a server on the local network lists its models and this one is not among them, or when it says that the model
-        does not see images that will be sent. A server without a list is accepted."""
+        """Ask each server for its models; one without a list is accepted. Raises JudgeError when the key is missing or
+        refused, when no server answers, when one on the local network lists its models without this one, or when it says
+        that the model does not see images that will be sent."""
         entries = await self._inspect_servers(workload)
         if workload.images and any(entry.sees is False for entry in entries):
             raise sees_no_images(self._model, "Its server says so.")
@@ -147,7 +140,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         response = await self._fetch(under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
-        listed = [e for e in list_of(_object_in(response), "data") if isinstance(e, dict) and "id" in e]
+        told = object_in(response) if response.status_code == 200 else {}
+        listed = [e for e in list_of(told, "data") if isinstance(e, dict) and "id" in e]
         names = {self._model, f"{self._model}:latest"}
         entry = next((e for e in listed if names & {str(e["id"]), *map(str, list_of(e, "aliases"))}), {})
         if not entry and listed and _is_local(url):
@@ -165,7 +159,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             # outside the versioned API: the context for one call, and the model's input types
             props: dict[str, Any] = {}
             with suppress(CallError, JudgeError):
-                props = _object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
+                props = object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
             context = whole(part_of(props, "default_generation_settings").get("n_ctx")) or context
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
@@ -173,10 +167,10 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return ModelEntry(owner, context, sees, slots)
 
     def _key_header(self, key: Key) -> dict[str, str]:
-        return key_header(key, self.urls)
+        return key.header("api-key") if all(map(_is_azure, self.urls)) else key.bearer()
 
     def _address_form(self, url: str) -> str:
-        return address_form(url)
+        return _AZURE_FORM if _is_azure(url) else "It usually ends with /v1."
 
     def _chat_url(self, url: str) -> str:
         without = VERSION in self._dropped and url in self._added_version
@@ -261,8 +255,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         )
 
     def _check_said(self, said: VendorReply, body: RequestBody) -> None:
-        """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent. Other causes
-        (a full context) are not far from the cap or come after many tokens."""
+        """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
+        full context, which comes near the cap or after many tokens."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output
         if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
             raise RejectedPartError(CAP, said.usage)
@@ -315,15 +309,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _image(placed: PlacedImage) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{as_base64(placed)}"}}
-
-
-def _object_in(response: Answer) -> dict[str, Any]:
-    """The object in an answer about the model; empty for a server that says nothing of it."""
-    try:
-        body = response.json() if response.status_code == 200 else {}
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
 
 
 def _is_azure(url: str) -> bool:

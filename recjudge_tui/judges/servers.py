@@ -1,6 +1,5 @@
-"""The common part of judges that ask a language model: servers, key, connections, the request made from what a vendor takes,
-parts of it that a server refuses, and the reply made from what a vendor's answer says.
-"""
+"""The common part of judges that ask a language model: servers, key, connections, the request made from what a vendor
+takes, parts of it that a server refuses, and the reply made from what a vendor's answer says."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ import shlex
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -29,28 +27,26 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     LOADING_S,
     CallTarget,
     ServerError,
+    VendorReply,
+    added,
     error_in_body,
     error_of,
     failure,
+    finished,
     has_images,
     is_blind,
     is_loading,
+    json_object,
+    object_in,
     refused_part,
     sees_no_images,
     sound_text,
-    status_in,
-)
-from recjudge_tui.judges.replies import (
-    VendorReply,
-    added,
-    finished,
-    json_object,
-    looks_like_object,
     split_thinking,
+    status_in,
     usage_of,
 )
 from recjudge_tui.judges.trust import Sent, pairs_of
@@ -59,7 +55,6 @@ PREPARE_S = 15.0
 # how long a server may load its model before a run
 LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
-HIGHEST_PORT = 65535
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
 
 Facts = TypeVar("Facts")
@@ -68,71 +63,61 @@ T = TypeVar("T")
 # ---- several servers ---------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Endpoint:
-    """One server. It is not asked before `aside_until` (monotonic; 0: no reason to wait)."""
-
-    url: str
-    in_flight: int = 0
-    aside_until: float = 0.0
-
-
 class Endpoints:
     """The servers of one judge, which have the same model, with the number of calls in flight at each. Calls of one seat
-    follow each other and are about one user; they stay at a server as long as none has fewer calls in flight, because a
+    are about one user and follow each other; they stay at a server as long as none has fewer calls in flight, because a
     server that has just read a user's prompts need not read them again."""
 
     def __init__(self, urls: tuple[str, ...]) -> None:
-        self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
-        self.urls = tuple(endpoint.url for endpoint in self._all)
+        self.urls = tuple(dict.fromkeys(urls))
+        self._in_flight = dict.fromkeys(self.urls, 0)
+        # not asked before this time (monotonic); 0: no reason to wait
+        self._aside_until = dict.fromkeys(self.urls, 0.0)
         # seat -> the server that answered its last call
-        self._kept: dict[int, Endpoint] = {}
+        self._kept: dict[int, str] = {}
 
     async def call(self, action: Callable[[str], Awaitable[T]], seat: int | None = None) -> T:
-        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that
-        answered the last call of this `Request.seat`. An endpoint without a connection (`UnreachableError`: nothing was
-        sent) is set aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway,
-        so a single server is always asked. Raises the last UnreachableError when none can be reached."""
-        tried: list[Endpoint] = []
+        """Run `action` on the URL of a live server with the fewest calls in flight; of several, on the one that answered
+        the last call of this `Request.seat`. A server without a connection (`UnreachableError`: nothing was sent) is set
+        aside for 5 s and the next one is tried. When all are set aside, the one due first is tried anyway, so a single
+        server is always asked. Raises the last UnreachableError when none can be reached."""
+        aside, tried = self._aside_until, set()
         while True:
-            alive = [each for each in self._all if each not in tried and each.aside_until <= time.monotonic()]
+            alive = [url for url in self.urls if url not in tried and aside[url] <= time.monotonic()]
             kept = None if seat is None else self._kept.get(seat)
-            endpoint = min(
-                alive or self._all,
-                key=lambda e: (e.in_flight, e is not kept) if alive else (e.aside_until, False),
+            url = min(
+                alive or self.urls,
+                key=lambda u: (self._in_flight[u], u != kept) if alive else (aside[u], False),
             )
-            known_until = endpoint.aside_until
-            endpoint.in_flight += 1
+            known_until = aside[url]
+            self._in_flight[url] += 1
             try:
-                result = await action(endpoint.url)
+                result = await action(url)
             except UnreachableError:
-                self.set_aside(endpoint.url)
-                tried.append(endpoint)
-                if all(other in tried or other.aside_until > time.monotonic() for other in self._all):
+                self.set_aside(url)
+                tried.add(url)
+                if all(other in tried or aside[other] > time.monotonic() for other in self.urls):
                     raise
             else:
-                if endpoint.aside_until == known_until:  # otherwise it was paused during this call
-                    endpoint.aside_until = 0.0
+                if aside[url] == known_until:  # otherwise it was paused during this call
+                    aside[url] = 0.0
                 if seat is not None:
-                    self._kept[seat] = endpoint
+                    self._kept[seat] = url
                 return result
             finally:
-                endpoint.in_flight -= 1
+                self._in_flight[url] -= 1
 
     def set_aside(self, url: str, seconds: float | None = None) -> None:
         """Do not ask this server for this many seconds (default 5), as long as there are other servers."""
-        for endpoint in self._all:
-            if endpoint.url == url:
-                endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
+        self._aside_until[url] = time.monotonic() + (ASIDE_S if seconds is None else seconds)
 
     def pause_server(self, url: str, error: RecjudgeError) -> RecjudgeError:
         """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise. Its `retry_after`
         becomes the time until any server may be asked: 0 while another one is free."""
         if isinstance(error, CallError) and error.retry_after is not None:
             self.set_aside(url, error.retry_after)
-            if len(self._all) > 1:
-                due = min(endpoint.aside_until for endpoint in self._all)
-                error.retry_after = max(0.0, due - time.monotonic())
+            if len(self.urls) > 1:
+                error.retry_after = max(0.0, min(self._aside_until.values()) - time.monotonic())
         return error
 
 
@@ -165,24 +150,14 @@ def _fault_of(url: str) -> str:
     """What is wrong with a URL; empty if nothing is."""
     if not url.startswith(("http://", "https://")):
         return "It does not begin with http:// or https://."
-    place = url.partition("://")[2].partition("/")[0]
-    host, colon, port = place.partition(":")
-    if place.startswith("["):
-        host, closed, rest = place.partition("]")
-        if not closed or (rest and not rest.startswith(":")):
-            return "Its IPv6 address is incomplete: write it between [ and ]."
-        colon, port = rest[:1], rest[1:]
-    elif ":" in port:
-        return "It has too many colons; write an IPv6 address between [ and ]."
-    if colon and not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) <= HIGHEST_PORT):
-        return f"Its port must be a number from 1 to {HIGHEST_PORT}."
-    if not host:
-        return "It has no host."
     if _NO_URL.search(url):
         return "It contains a space or another character that a URL cannot have."
     try:
+        parts = urlsplit(url)
+        if parts.netloc.endswith(":") or parts.port == 0:
+            return "Its port must be a number from 1 to 65535."
         httpx.URL(url).raw_host.decode("ascii").encode("idna")
-        return "" if urlsplit(url).hostname else "It has no host."
+        return "" if parts.hostname else "It has no host."
     except UnicodeError:
         return "Its host is not a valid name."
     except (ValueError, httpx.InvalidURL) as error:
@@ -191,8 +166,6 @@ def _fault_of(url: str) -> str:
 
 # ---- requests ----------------------------------------------------------------------------------------------------
 
-# the first bytes of a JPEG file as base64
-_DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
 _BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
@@ -229,11 +202,6 @@ def as_base64(placed: PlacedImage) -> str:
     """The image as base64. Its content was put into the request before it was sent."""
     assert placed.data, "the content of images is added to a request before it is sent"
     return b64encode(placed.data).decode("ascii")
-
-
-def without_images(body: bytes) -> tuple[bytes, int]:
-    """The body of a request without the data of its images, and how many it has."""
-    return _DATA.subn(b"", body)
 
 
 def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
@@ -285,8 +253,8 @@ class RejectedPartError(Exception):
 
 class VendorJudge(ABC):
     """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
-    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a
-    server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
+    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a server
+    may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
     (`replies.usage_of`)."""
 
     rater_kind: RaterKind = "judge"
@@ -329,9 +297,8 @@ class VendorJudge(ABC):
                     error.usage = added(paid, error.usage if isinstance(error.usage, Usage) else Usage())
                 raise
             else:
-                if paid == Usage():
-                    return reply
-                return reply.model_copy(update={"usage": added(paid, reply.usage)})
+                total = reply.usage if paid == Usage() else added(paid, reply.usage)
+                return reply.model_copy(update={"usage": total})
 
     @abstractmethod
     async def _attempt(self, request: Request, deadline: float) -> Reply:
@@ -346,8 +313,13 @@ class VendorJudge(ABC):
         """The body with these parameters."""
 
     @abstractmethod
+    def _secrets(self) -> Iterable[Key]: ...
+
     def _scrub(self, text: str) -> str:
         """The text without secrets."""
+        for key in self._secrets():
+            text = key.scrub(text)
+        return text
 
     def _body(self, request: Request) -> RequestBody:
         wanted = with_options(self._wanted(request), request.sampling.extra)
@@ -361,12 +333,13 @@ class VendorJudge(ABC):
         """The reply in what an answer says. Raises CallError as `finished`."""
         scrub = self._scrub
         text, thinking = split_thinking(said.text, said.thinking)
+        bare = text.strip()
         reply = Reply(
             text=scrub(text),
             thinking=scrub(thinking),
             model=scrub(said.model),
             stop=scrub(said.stop),
-            structured=self.schema_part in body.sent and looks_like_object(text),
+            structured=self.schema_part in body.sent and f"{bare[:1]}{bare[-1:]}" == "{}",
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
@@ -392,9 +365,9 @@ class QuietHeaders(httpx.Headers):
 
 
 class HttpJudge(VendorJudge, Generic[Facts]):
-    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where
-    the judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless
-    the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
+    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where the
+    judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless the
+    user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
     answer should be, in words. `fold` folds the events of a stream into one body."""
 
     chat_path: str
@@ -434,11 +407,11 @@ class HttpJudge(VendorJudge, Generic[Facts]):
             except UnreachableError as error:
                 self._endpoints.set_aside(url)
                 faults.append(error)
-        if advised := next((f for f in faults if f.next_step and not facts), None):
+        if facts:
+            return facts
+        if advised := next((f for f in faults if f.next_step), None):
             raise JudgeError(advised.title, advised.cause, advised.next_step)
-        if not facts:
-            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
-        return facts
+        raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
 
     @abstractmethod
     async def _inspect(self, url: str) -> Facts:
@@ -476,7 +449,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
-        if isinstance(fault, CallError) and (counted := self._counted(response)) != Usage():
+        if (
+            isinstance(fault, CallError)
+            and (counted := usage_of(object_in(response), self.counts)) != Usage()
+        ):
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
 
@@ -506,22 +482,14 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         error = error_in_body(body)
         return failure(status_in(error), httpx.Headers(), error, target)
 
-    def _counted(self, response: Answer) -> Usage:
-        try:
-            body = response.json()
-        except ValueError:
-            return Usage()
-        return usage_of(body, self.counts) if isinstance(body, dict) else Usage()
-
-    async def _post(self, content: bytes, deadline: float, url: str) -> tuple[str, Answer, float]:
+    async def _post(
+        self, content: bytes, deadline: float, url: str, path: str = ""
+    ) -> tuple[str, Answer, float]:
         """The server's URL, its answer, and the seconds it took."""
         begin = time.monotonic()
+        where, left = under(url, path) if path else self._chat_url(url), max(deadline - begin, 0.001)
         response = await self._client.send(
-            "POST",
-            self._chat_url(url),
-            headers=self._headers,
-            content=content,
-            timeout_s=max(deadline - begin, 0.001),
+            "POST", where, headers=self._headers, content=content, timeout_s=left
         )
         return url, self._scrubbed(response), time.monotonic() - begin
 
@@ -536,11 +504,6 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     def _secrets(self) -> list[Key]:
         return [*([self._key] if self._key else []), *self._header_values]
-
-    def _scrub(self, text: str) -> str:
-        for key in self._secrets():
-            text = key.scrub(text)
-        return text
 
     async def _fetch(
         self, url: str, method: str = "GET", content: bytes | None = None, hint: str = ""
@@ -568,34 +531,33 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         fault = self._meaning(url, response, error_of(response))
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
-    def _look_up_key(self) -> None:
-        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named
-        its variable or a server needs one, and when a header has no value."""
-        found = find_keys(self._variables(), self.urls, own=self._own)
+    def _look_up_key(self, *, typed: bool = False) -> None:
+        """Look up the key and the values of headers. Raises JudgeError when the key is missing although the user named its
+        variable or a server needs one, and when a header has no value."""
+        found = find_keys(self._variables(), self.urls, own=self._own, typed=typed)
         self._header_values = []
         for name, variable in self._header_env:
             if variable not in found:
                 raise missing_header(name, variable)
             self._header_values.append(found[variable])
             self._headers.update(found[variable].header(name))
-        variable = self._variables()[0] if self._sends_key() else ""
-        self._key = found.get(variable)
+        self._key = found.get(name := self._key_name())
         if self._key is not None:
             self._headers.update(self._key_header(self._key))
         elif self._key_variable or self._needs_key():
-            raise missing_key(variable, self.keyed_host if self._needs_key() else self.urls[0])
+            raise missing_key(name, self.keyed_host if self._needs_key() else self.urls[0])
 
     def _needs_key(self) -> bool:
         return self.keyed_host in (urlsplit(url).hostname for url in self.urls)
 
-    def _sends_key(self) -> bool:
-        """The vendor's key is not sent to a gateway that has headers of its own."""
-        return not self._header_env or bool(self._key_variable) or self._needs_key()
+    def _key_name(self) -> str:
+        """The variable of the key; empty: none is sent. The vendor's own goes to no gateway with headers of its own."""
+        sends = not self._header_env or self._key_variable or self._needs_key()
+        return (self._key_variable or self.default_key) if sends else ""
 
     def _variables(self) -> tuple[str, ...]:
         """The variables whose values are sent: that of the key, then those of headers."""
-        key = (self._key_variable or self.default_key,) if self._sends_key() else ()
-        return (*key, *(variable for _, variable in self._header_env))
+        return tuple(filter(None, (self._key_name(), *(variable for _, variable in self._header_env))))
 
     @property
     def _own(self) -> str:

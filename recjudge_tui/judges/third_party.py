@@ -21,9 +21,9 @@ CLOSED_WITHIN_S = 2.0
 
 
 class ThirdPartyJudge:
-    """Everything about the judge itself is as its package says; its coroutines run in an event loop of this judge's own.
-    A call that is given up, because of a time limit or a signal, is cancelled; code that blocks notices nothing of it,
-    and its thread ends with the process."""
+    """Everything about the judge itself is as its package says; its coroutines run in an event loop of this judge's own. A
+    call that is given up, because of a time limit or a signal, is cancelled; code that blocks notices nothing of it, and
+    its thread ends with the process."""
 
     def __init__(self, point: EntryPoint, spec: JudgeSpec) -> None:
         """Raises UsageError if the package cannot be loaded or makes no judge of this name."""

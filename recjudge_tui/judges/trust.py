@@ -1,9 +1,6 @@
-"""Which key may go to which server: the vendors' own, and what this user confirmed.
-
-A database, which may come from anybody, names servers and variables. So each pair of a variable and a server must be
-trusted before the variable is read (`keys.find_keys`). The user's decisions stand in a file of their own beside
-`config.toml`, never in a database.
-"""
+"""Which key may go to which server: the vendors' own, and what this user confirmed. A database, which may come from
+anybody, names servers and variables. So each pair of a variable and a server must be trusted before the variable is read
+(`keys.find_keys`). The user's decisions stand in a file of their own beside `config.toml`, never in a database."""
 
 from __future__ import annotations
 

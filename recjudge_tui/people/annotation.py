@@ -33,7 +33,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import system_text, user_text
 from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
-from recjudge_tui.runs.selection import adversarial_cases, select_cases
+from recjudge_tui.runs.selection import Chooser
 from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
@@ -356,10 +356,10 @@ def _cases(
     what a judge has judged, since only there people and judge can be compared, and takes one case of each user before a
     second of any."""
     if chosen.name == ADVERSARIAL:
-        selection = adversarial_cases(db, project_id, settings, store=True)
+        selection = Chooser(db, project_id, settings).adversarial(store=True)
         left_out.update(selection.left_out)
         return [key for _, keys in selection.by_user for key in keys]
-    selection = select_cases(db, project_id, chosen.facts.unit, settings)
+    selection = Chooser(db, project_id, settings).cases(chosen.facts.unit)
     if settings.sample is not None:
         judged: set[CaseKey] = set()
         for rater in list_raters(db, project_id):

@@ -429,7 +429,7 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
     if setup is not None:
         key = CallKey(row["id"], row["case_id"], row["list_order"], row["aspect"], row["sample"])
         try:
-            _, request = build_request(db, run_id, setup.settings, setup.protocol, setup.prompt, key)
+            _, request = build_request(db, run_id, setup, key)
         except RecjudgeError as error:
             fault = str(error)
     stored = json.loads(row["sent"]) if row["sent"] else {}

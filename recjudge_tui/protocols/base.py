@@ -96,8 +96,8 @@ ONE_ORDER = "one order"
 
 
 def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
-    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes. Raises
-    PromptError when no label has the opposite value."""
+    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes. Raises PromptError
+    when no label has the opposite value."""
     value = -label.value if order == "ba" else label.value
     for spec in prompt.labels_of(aspect):
         if spec.value == value:
@@ -111,8 +111,8 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
 
 def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
     """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
-    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict
-    is failed, never a tie."""
+    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict is
+    failed, never a tie."""
     rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
     given = [answer for answer in answers.values() if answer is not None]
     if len(given) < len(answers) or not given:

@@ -62,8 +62,8 @@ class Lines(str):
 
 
 def as_data(value: object) -> str:
-    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could end
-    a frame."""
+    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could end a
+    frame."""
     if isinstance(value, Lines):
         return value
     text = safe_text(value)
@@ -107,8 +107,8 @@ def item_lines(items: Iterable[Record], *attributes: str) -> Lines:
 
 
 def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
-    """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line. The value of events of other types
-    than `rating` is shown only with `values`; so is the scale, where it is known."""
+    """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line. The value of events of other types than
+    `rating` is shown only with `values`; so is the scale, where it is known."""
     _check(event, ShownEvent, "event_line expects an event")
     item = event["item"]
     what = item_line(item, *attributes) if item else f"“{_part(event['text'])}”"
@@ -198,8 +198,8 @@ def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Mess
 
 
 def _with_images(text: str, material: Material) -> Message:
-    """The text of a case, with the images of its items beside their lines. If the prompt writes items without
-    `item_line`, the lines of items with images come above its text."""
+    """The text of a case, with the images of its items beside their lines. If the prompt writes items without `item_line`,
+    the lines of items with images come above its text."""
     items = {item.item_id: item for item in material.items_with_images()}
     if items and not _IMAGE_MARK.search(text):
         lines = [f"- {item_line(record(item))}" for item in items.values()]

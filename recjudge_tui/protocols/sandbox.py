@@ -1,8 +1,6 @@
 """Templates may come from strangers: they reach plain data, a few methods and filters, and end before they cost much.
-
 Python cannot be interrupted within one operation, so no value may grow large: what a filter, a call, an operator or a
-literal makes is measured as text at once, and the few operations that multiply their operands are checked before.
-"""
+literal makes is measured as text at once, and the few operations that multiply their operands are checked before."""
 
 from __future__ import annotations
 

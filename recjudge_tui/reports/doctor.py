@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges import anthropic, openai
-from recjudge_tui.judges.http import Client, certificates, proxies, tls_context, usable_network
+from recjudge_tui.judges.http import Client, certificates, proxies, usable_network
 from recjudge_tui.judges.keys import is_usable
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
@@ -114,8 +114,10 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
     yield _proxy(around.environment)
     try:
         with usable_network():
-            tls_context()
-        yield Check("certificates", "ok", str(certificates()))
+            import httpx2 as httpx
+
+            httpx.create_ssl_context()
+        yield Check("certificates", "ok", certificates())
     except JudgeError as error:
         yield _failed("certificates", error)
     forms = {name: provider.form for provider in built_in() for name in provider.key_variables}

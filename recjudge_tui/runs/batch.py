@@ -1,8 +1,6 @@
-"""A run's calls in batches: as files, or at a provider, which gets each exactly once; and their results.
-
-A batch is another source of replies. Its calls are prepared, asked for once more, billed and stored as live ones are; only
-what a live run would send at once waits for the next batch.
-"""
+"""A run's calls in batches: as files, or at a provider, which gets each exactly once; and their results. A batch is
+another source of replies. Its calls are prepared, asked for once more, billed and stored as live ones are; only what a
+live run would send at once waits for the next batch."""
 
 from __future__ import annotations
 
@@ -10,12 +8,13 @@ import asyncio
 import contextlib
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,10 +84,8 @@ BatchRun = HeldRun[BatchJudge[Any]]
 
 @contextmanager
 def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
-    """Lease the run, and release it in its former state, or done when nothing is outstanding.
-
-    Raises UsageError for a judge that cannot be asked in batches, RunError when another process works on the run.
-    """
+    """Lease the run, and release it in its former state, or done when nothing is outstanding. Raises UsageError for a
+    judge that cannot be asked in batches, RunError when another process works on the run."""
     row = run_row(db, run_id)
     setup = setup_of(db, row)
     for cannot, why in (
@@ -188,11 +185,9 @@ def outgoing(
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
-    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum.
-
-    A call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
-    cover a single call.
-    """
+    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A
+    call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
+    cover a single call."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := waiting_calls(run.db, run.id, last, WINDOW)):
         last = calls[-1].key.id
@@ -207,14 +202,14 @@ def outgoing(
             request = _call(run, price, prepared.question, earlier.get(key.id, ())).request
             size = most_tokens(request), request.sampling.max_tokens
             most = budget.take(*size) if budget else 0.0
-            if budget and most is None:
-                why = budget.refusal(*size)
+            if most is None:
+                assert budget is not None
                 if not sent:
-                    raise RunError("the budget does not cover the next call", why)
-                tell(f"The other calls are left out. {why}")
+                    raise RunError("the budget does not cover the next call", budget.refusal(*size))
+                tell(f"The other calls are left out. {budget.refusal(*size)}")
                 spent = True
                 break
-            yield Outgoing(key.id, custom_id, run.judge.batch_body(request), most or 0.0)
+            yield Outgoing(key.id, custom_id, run.judge.batch_body(request), most)
             sent += 1
             if progress:
                 progress(sent)
@@ -252,33 +247,26 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
 # ---- files -------------------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """One file of calls, whole, and the most that they can cost."""
+class Sent(NamedTuple):
+    """The calls that went out: as `files`, or in new `batches` at a provider. `found_again` counts batches that an
+    interrupted submit had sent, `from_cache` calls that had a stored reply. `away` calls are in a batch at a provider and
+    were left out."""
 
-    path: Path
-    call_ids: tuple[int, ...]
-    most: float
-
-
-class ExportSummary(NamedTuple):
-    """The exported calls. `away` calls are in a batch at a provider and were left out."""
-
-    files: tuple[Path, ...]
     calls: int
     from_cache: int
-    away: int
+    files: tuple[Path, ...] = ()
+    away: int = 0
+    batches: int = 0
+    found_again: int = 0
 
 
 def export_calls(
     db: Database, run_id: int, out: Path, progress: Advance | None = None, shape: Shape = JSONL
-) -> ExportSummary:
-    """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them.
-
-    The calls' names are committed before the first line is written, and a call without an answer keeps its name when
-    it is exported again. A call with a stored reply is answered and not exported. Files appear complete or
-    not at all. Raises UsageError for a judge whose calls cannot be written to a file, RunError while another process
-    works on the run.
-    """
+) -> Sent:
+    """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them. The calls'
+    names are committed before the first line is written; a call keeps its name until it is answered. Files appear complete
+    or not at all. Raises UsageError for a judge whose calls cannot be written to a file, RunError while another process
+    works on the run."""
     refuse_database(out)
     with held_run(db, run_id) as run:
         if run.setup.spec.provider != "openai":
@@ -294,31 +282,33 @@ def export_calls(
             width = max(2, len(str(len(parts))))
             files = [out.with_name(f"{out.stem}-{n:0{width}d}{out.suffix}") for n in range(1, len(parts) + 1)]
             files = [out] if len(parts) == 1 else files
-            for part, file in zip(parts, files, strict=True):
+            for (part, _), file in zip(parts, files, strict=True):
                 refuse_database(file)
-                part.path.replace(file)
+                part.replace(file)
         except OSError as error:
             raise RunError(f"{out} cannot be written", f"{error.strerror}.") from error
-        return ExportSummary(tuple(files), sum(len(part.call_ids) for part in parts), len(cached), away)
+        return Sent(sum(len(sent) for _, sent in parts), len(cached), tuple(files), away)
 
 
-def write_parts(run: BatchRun, calls: Iterable[Outgoing], shape: Shape, out: Path) -> Iterator[Part]:
-    """Files beside `out` (`NAME.part1`, ...) that hold the calls in order, each within the limits of `shape`.
-
-    A part is yielded when it is closed. Raises RunError for a call that is too large for any part.
-    """
-    number, pending = 0, iter(calls)
+def write_parts(
+    run: BatchRun, calls: Iterable[Outgoing], shape: Shape, out: Path
+) -> Iterator[tuple[Path, list[Outgoing]]]:
+    """Files beside `out` (`NAME.part1`, ...), each within the limits of `shape`, with the calls in it, in order. A part is
+    yielded when it is closed. Raises RunError for a call that is too large for any part."""
+    pending = iter(calls)
     call = next(pending, None)
-    while call is not None:
-        number += 1
+    for number in count(1):
+        if call is None:
+            return
         path = out.with_name(f"{out.name}.part{number}")
         written: list[Outgoing] = []
         size = len(shape.head) + len(shape.tail)
         with path.open("wb") as file:
             file.write(shape.head)
             while call is not None and len(written) < shape.max_calls:
-                line = shape.line(call.custom_id, run.judge.batch_path, call.body)
-                line = (shape.between if written else b"") + line
+                line = (shape.between if written else b"") + shape.line(
+                    call.custom_id, run.judge.batch_path, call.body
+                )
                 if size + len(line) > shape.max_bytes:
                     break
                 size += file.write(line)
@@ -328,7 +318,7 @@ def write_parts(run: BatchRun, calls: Iterable[Outgoing], shape: Shape, out: Pat
         if not written:
             path.unlink()
             raise RunError("a call is too large for a batch", f"It has {size + len(line):,} bytes.")
-        yield Part(path, tuple(done.id for done in written), sum(done.most for done in written))
+        yield path, written
 
 
 # ---- collect -----------------------------------------------------------------------------------------------------
@@ -337,11 +327,14 @@ def write_parts(run: BatchRun, calls: Iterable[Outgoing], shape: Shape, out: Pat
 LINES_A_TRANSACTION = 256
 NOTED = 20
 Earlier = Iterable[tuple[str, str]]
+# where a result stands, and the result
+Line = tuple[str, ResultLine]
 
 
 @dataclass
 class ImportTally:
-    """Counts of result lines. `again`: answers after which the call stays outstanding. `notes` locate the first faults."""
+    """Counts of result lines. `again`: answers after which the call stays outstanding. `notes` locate the first faults. Of
+    batches at a provider, `over` have ended and `waiting` have not."""
 
     done: int = 0
     failed: int = 0
@@ -349,8 +342,10 @@ class ImportTally:
     already: int = 0
     unknown: int = 0
     broken: int = 0
+    over: int = 0
+    waiting: int = 0
     stopped: bool = False
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
@@ -360,35 +355,28 @@ class ImportTally:
     def lines(self) -> list[str]:
         """The counts and notes, one per line."""
         why = ", ".join(f"{n:,} × {kind}" for kind, n in self.reasons.items())
-        counts = [
-            (self.done, "answered"),
-            (self.failed, f"failed ({why})"),
-            (self.again, "to be sent again: not processed by the server, or the answer cannot be used"),
-            (self.already, "already answered"),
-            (self.unknown, "not of this run"),
-            (self.broken, "broken lines"),
-        ]
-        first = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "no lines"
+        counts = {
+            "answered": self.done,
+            f"failed ({why})": self.failed,
+            "to be sent again: not processed by the server, or the answer cannot be used": self.again,
+            "already answered": self.already,
+            "not of this run": self.unknown,
+            "broken lines": self.broken,
+        }
+        first = ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "no lines"
         last = ["stopped before the end; import the files again"] if self.stopped else []
         return [first, *self.notes, *last]
-
-
-class Line(NamedTuple):
-    place: str
-    result: ResultLine
 
 
 def import_results(
     db: Database, run_id: int, files: Sequence[Path], progress: Advance | None = None
 ) -> ImportTally:
-    """Store the results in result and error files of a run's calls.
+    """Store the results in result and error files of a run's calls; nothing is stored twice.
 
-    Each reply is read, priced and adjudicated like a live one. A reply that cannot be used, or was cut, leaves its call
-    outstanding: the next batch asks once more, as a live run does at once. An error makes a failed call, unless the server
-    did not process the call (rate limit, expired): then it stays outstanding too. Nothing is stored twice. Replies are
-    stored before errors, so the order of the files does not matter. Raises InputError for a file that cannot be read,
-    RunError while another process works on the run.
-    """
+    A reply that cannot be used, or was cut, leaves its call outstanding: the next batch asks once more, as a live run does
+    at once. So does an error by which the server did not process the call (rate limit, expired); any other makes a failed
+    call. Replies are stored before errors, so the order of the files does not matter. Raises InputError for a file that
+    cannot be read, RunError while another process works on the run."""
     for path in files:
         if not path.is_file():
             raise InputError(f"{path} does not exist")
@@ -401,12 +389,11 @@ def import_results(
 def _store_results(
     run: BatchRun, files: Sequence[Path], tally: ImportTally, progress: Advance | None = None
 ) -> None:
-    errors: list[Line] = []
-    read = 0
+    read, errors = 0, []
 
     def replies() -> Iterator[Line]:
         for line in _lines(files, tally):
-            if line.result.body is None:
+            if line[1].body is None:
                 errors.append(line)
             else:
                 yield line
@@ -427,7 +414,7 @@ def _lines(files: Sequence[Path], tally: ImportTally) -> Iterator[Line]:
                     if not raw.strip():
                         continue
                     try:
-                        yield Line(f"{path}:{number}", read_result(raw))
+                        yield f"{path}:{number}", read_result(raw)
                     except LineFault as fault:
                         tally.broken += 1
                         tally.note(f"{path}:{number}: {fault}")
@@ -436,7 +423,7 @@ def _lines(files: Sequence[Path], tally: ImportTally) -> Iterator[Line]:
 
 
 def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
-    calls = find_calls(run.db, run.id, [line.result.custom_id for line in lines])
+    calls = find_calls(run.db, run.id, [result.custom_id for _, result in lines])
     answers: dict[int, tuple[CallKey, ResultLine]] = {}
     for place, result in lines:
         call = calls.get(result.custom_id)
@@ -461,7 +448,7 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
             tally.again += 1
         else:
             tally.failed += 1
-            tally.reasons[kind] = tally.reasons.get(kind, 0) + 1
+            tally.reasons[kind] += 1
     tally.stopped = wanted(run.db, run.id) != "run"
 
 
@@ -492,23 +479,6 @@ CLOCKS_APART_S = 600.0
 LINES_LOOKED_AT = 50
 
 
-class SubmitSummary(NamedTuple):
-    """The number of new `batches` and `calls` in them. `found_again` counts batches that an interrupted submit had sent."""
-
-    batches: int
-    calls: int
-    found_again: int
-    from_cache: int
-
-
-class CollectSummary(NamedTuple):
-    """The results of the batches that ended (`over`), and the number still `waiting`."""
-
-    results: ImportTally
-    over: int
-    waiting: int
-
-
 def submit(
     db: Database,
     run_id: int,
@@ -516,13 +486,11 @@ def submit(
     settle_s: float = SETTLE_S,
     tell: Tell = lambda _: None,
     progress: Advance | None = None,
-) -> SubmitSummary:
-    """Send the outstanding calls of a run to its judge's provider, in as many batches as needed.
-
-    Each batch is committed before it is sent, and its provider's id right after. If an earlier submit was interrupted in
-    between, the provider's list is searched first, so that no call is sent twice. Raises RunError when the list does
-    not show whether the batch arrived, JudgeError and CallError when the provider refuses.
-    """
+) -> Sent:
+    """Send the outstanding calls of a run to its judge's provider, in as many batches as needed. Each batch is committed
+    before it is sent, and its provider's id right after; after an interruption in between, the provider's list is searched
+    first, so that no call is sent twice. Raises RunError when the list does not show whether the batch arrived, JudgeError
+    and CallError when the provider refuses."""
     with _at_provider(db, run_id, tell) as provider:
         run, server = provider.run, provider.server
         found_again = sum(provider.resolve(row, settle_s) for row in batches_of(db, run_id, "planned"))
@@ -533,12 +501,12 @@ def submit(
         reserved = sum(row["reserved_usd"] or 0.0 for row in batches_of(db, run_id, "planned", "submitted"))
         budget = budget_of(settings, spec, batch_price(spec), run_progress(db, run_id), reserved)
         affordable = outgoing(run, cached, progress, budget, tell)
-        for part in write_parts(run, affordable, server.shape, provider.folder / "calls.jsonl"):
-            remote_id = provider.send(part)
-            part.path.unlink()
-            batches, calls = batches + 1, calls + len(part.call_ids)
-            tell(f"batch {remote_id}: {len(part.call_ids):,} calls submitted to {provider.url}")
-        return SubmitSummary(batches, calls, found_again, len(cached))
+        for path, sent in write_parts(run, affordable, server.shape, provider.folder / "calls.jsonl"):
+            remote_id = provider.send(path, sent)
+            path.unlink()
+            batches, calls = batches + 1, calls + len(sent)
+            tell(f"batch {remote_id}: {len(sent):,} calls submitted to {provider.url}")
+        return Sent(calls, len(cached), batches=batches, found_again=found_again)
 
 
 def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> list[StoredRow]:
@@ -549,8 +517,7 @@ def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> l
     if submitted:
         with contextlib.closing(batch_server(spec.provider, judge.batch_access())) as server:
             for row in submitted:
-                remote = server.fetch(row["remote_id"])
-                set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
+                _asked(db, server, row)
     if any(row["asked_at"] for row in batches_of(db, run_id, "planned")):
         tell(
             f"a batch was sent but not confirmed: “recjudge batch submit {run_id}” checks whether it arrived"
@@ -558,25 +525,29 @@ def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> l
     return batches_of(db, run_id)
 
 
-def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> CollectSummary:
-    """Store the results of every batch of the run that has ended. Repeating it changes nothing.
-
-    Calls that a batch left unanswered (expired, cancelled) can be sent again, live or in another batch.
-    """
-    tally, over, waiting = ImportTally(), 0, 0
+def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTally:
+    """Store the results of every batch of the run that has ended. Repeating it changes nothing. Calls that a batch left
+    unanswered (expired, cancelled) can be sent again, live or in another batch."""
+    tally = ImportTally()
     with _at_provider(db, run_id, tell) as provider:
         for row in batches_of(db, run_id, "planned"):
-            waiting += bool(row["asked_at"]) and not provider.adopt(row)
+            tally.waiting += bool(row["asked_at"]) and not provider.adopt(row)
         for row in batches_of(db, run_id, "submitted"):
-            remote = provider.server.fetch(row["remote_id"])
-            set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
+            remote = _asked(db, provider.server, row)
             if remote.over and not tally.stopped:
-                over += provider.store(row["id"], remote, tally)
+                tally.over += provider.store(row["id"], remote, tally)
             else:
-                waiting += 1
+                tally.waiting += 1
                 done = f"{remote.done or 0:,} of {row['calls']:,} answered"
                 tell(f"batch {remote.id} is {remote.status}: {done}")
-    return CollectSummary(tally, over, waiting)
+    return tally
+
+
+def _asked(db: Database, server: BatchServer, row: StoredRow) -> RemoteBatch:
+    """The batch as the provider describes it now, which is stored."""
+    remote = server.fetch(row["remote_id"])
+    set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
+    return remote
 
 
 def give_up(db: Database, run_id: int) -> int:
@@ -627,18 +598,19 @@ class _Provider:
     folder: Path
     tell: Tell
 
-    def send(self, part: Part) -> str:
+    def send(self, path: Path, calls: list[Outgoing]) -> str:
         """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
         db, run_id = self.run.db, self.run.id
-        batch_id = plan_batch(db, run_id, self.url, part.call_ids, part.most or None)
+        most = sum(call.most for call in calls) or None
+        batch_id = plan_batch(db, run_id, self.url, tuple(call.id for call in calls), most)
         try:
-            file_id = self.server.upload(part.path)
+            file_id = self.server.upload(path)
         except (CallError, JudgeError):
             forget_batch(db, batch_id)
             raise
         mark_requested(db, batch_id, file_id)
         try:
-            remote_id = self.server.create(part.path, file_id, batch_row(db, batch_id)["mark"])
+            remote_id = self.server.create(path, file_id, batch_row(db, batch_id)["mark"])
         except (CallError, JudgeError) as error:
             if was_refused(error):
                 forget_batch(db, batch_id)
@@ -652,11 +624,9 @@ class _Provider:
         return remote_id
 
     def resolve(self, row: StoredRow, settle_s: float) -> bool:
-        """Resolve a batch whose submission was interrupted. True if the provider has it.
-
-        Otherwise forget the batch, so that its calls are sent again. The second search comes after `settle_s` seconds, when
-        a late request must have arrived, and after its file was withdrawn, so that it can no longer start a batch.
-        """
+        """Resolve a batch whose submission was interrupted: True if the provider has it, else it is forgotten and its
+        calls are sent again. The second search comes after `settle_s` seconds, when a late request must have arrived, and
+        after its file was withdrawn, so that it can no longer start a batch."""
         if row["asked_at"]:
             if self.adopt(row):
                 return True
@@ -673,12 +643,9 @@ class _Provider:
         return False
 
     def adopt(self, row: StoredRow) -> bool:
-        """Look for a planned batch at the provider and store its id. False if it is not there.
-
-        It is known by its file, its mark or the call names in its results. If the provider keeps neither file nor mark and
-        has no results yet, the only unknown batch of the same size since then is assumed to match; `store` verifies it.
-        Raises RunError when there are several.
-        """
+        """Look for a planned batch at the provider, by its file, its mark or the call names in its results, and store its
+        id. False if it is not there. If none of these is there yet, the only unknown batch of the same size since then is
+        assumed to match; `store` verifies it. Raises RunError when there are several."""
         known = known_remote_ids(self.run.db, row["server"])
         since = datetime.fromisoformat(row["created_at"]).timestamp() - CLOCKS_APART_S
         candidates: list[RemoteBatch] = []

@@ -7,9 +7,9 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from uuid import uuid4
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
-from recjudge_tui.judges.http import Answer, Client
-from recjudge_tui.judges.keys import find_keys, missing_header, missing_key
-from recjudge_tui.judges.openai import address_form, api_root, key_header
-from recjudge_tui.judges.refusals import CallTarget, error_of, failure
-from recjudge_tui.judges.servers import Endpoints, under
+from recjudge_tui.judges.http import Answer
+from recjudge_tui.judges.openai import OpenAIJudge, api_root
+from recjudge_tui.judges.replies import error_of
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import Failures, note_attempt
 from recjudge_tui.runs.limits import CallLimits
@@ -45,7 +44,7 @@ Result = dict[str, Any]
 
 class Servers(NamedTuple):
     """The servers and how to call them. `key_variable` and `header_env` (header, variable) are NAMES of variables, read
-    where they are used. The user types all of this: nothing of it is taken from a file."""
+    where they are used. The user types all of this."""
 
     urls: tuple[str, ...]
     key_variable: str = ""
@@ -59,14 +58,12 @@ class Servers(NamedTuple):
 
 async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callable[[Result], None]) -> None:
     """Send all lines, many at once, and pass each result to `take` when it arrives. An exception from `take` ends it.
-
-    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing.
-    """
+    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing."""
     asker = _LineAsker(servers)
 
     async def work() -> None:
         for line in lines:
-            take(await asker.ask(line))
+            take(await asker.result(line))
 
     workers = [asyncio.create_task(work()) for _ in range(servers.calls_at_once())]
     try:
@@ -78,43 +75,26 @@ async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callab
         await asker.close()
 
 
-class _LineAsker:
-    """Sends each line to the least busy of one or more servers. Belongs to one event loop. Raises JudgeError for a key or
-    the value of a header that is missing."""
+class _LineAsker(OpenAIJudge):
+    """Sends each line as it is to the least busy of one or more servers. No key goes out that was not named."""
+
+    default_key = keyed_host = ""
 
     def __init__(self, servers: Servers) -> None:
-        self._endpoints = Endpoints(tuple(map(api_root, servers.urls)))
-        urls, variable, named = self._endpoints.urls, servers.key_variable, servers.header_env
-        variables = [variable] * bool(variable) + [name for _, name in named]
-        found = find_keys(variables, urls, typed=True)
-        if variable and variable not in found:
-            raise missing_key(variable, servers.urls[0])
-        self._headers = {"Content-Type": "application/json"}
-        if variable:
-            self._headers |= key_header(found[variable], urls)
-        for name, variable in named:
-            if variable not in found:
-                raise missing_header(name, variable)
-            self._headers |= found[variable].header(name)
-        self._keys = [found[variable] for variable in variables]
-        self._target = CallTarget("", "the model of the file", servers.key_variable, self._scrub)
+        spec = JudgeSpec(spec="openai:the model of the file", api_key_env=servers.key_variable)
+        super().__init__(spec, tuple(map(api_root, servers.urls)))
+        self.send_headers(servers.header_env)
+        self._look_up_key(typed=True)
         self._timeout_s = servers.timeout_s
-        self._client = Client()
         self._limits = CallLimits(asyncio.Event())
 
-    def _scrub(self, text: str) -> str:
-        for key in self._keys:
-            text = key.scrub(text)
-        return text
-
-    async def ask(self, line: RequestLine) -> Result:
+    async def result(self, line: RequestLine) -> Result:
         """The result line of one call, or of its error after the same retries as in a live run."""
         failures = Failures(self._limits)
         while True:
             await self._limits.wait_out_pause()
             try:
-                response = await self._endpoints.call(partial(self._post, line))
-                body = _json(self._scrub(response.text))
+                body = _json((await self._endpoints.call(partial(self._sent, line))).text)
             except CallError as error:
                 note_attempt(self._limits, error)
                 if failures.end_with(error):
@@ -126,22 +106,12 @@ class _LineAsker:
                 note_attempt(self._limits)
                 return _result(line, response={"status_code": 200, "request_id": uuid4().hex, "body": body})
 
-    async def _post(self, line: RequestLine, url: str) -> Answer:
-        response = await self._client.send(
-            "POST",
-            under(url, line.path),
-            headers=self._headers,
-            content=line.body,
-            timeout_s=self._timeout_s,
-        )
+    async def _sent(self, line: RequestLine, url: str) -> Answer:
+        deadline = time.monotonic() + self._timeout_s
+        _, response, _ = await self._post(line.body, deadline, url, line.path)
         if response.status_code != 200:
-            target = replace(self._target, server=url, address_form=address_form(url))
-            fault = failure(response.status_code, response.headers, error_of(response), target)
-            raise self._endpoints.pause_server(url, fault)
+            raise self._endpoints.pause_server(url, self._meaning(url, response, error_of(response)))
         return response
-
-    async def close(self) -> None:
-        await self._client.aclose()
 
 
 def _json(text: str) -> Any:
@@ -171,12 +141,10 @@ def ask_by_ray(
 ) -> None:
     """Send all lines by workers of a Ray cluster, and pass on the results of each block when it is done.
 
-    `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and
-    at least one for each of `servers.urls`; one that is lost is started again and sends its block again. Every worker
-    calls the servers at the given URLs: 127.0.0.1 is each node's own server, and of several servers the least busy one
-    is called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster
-    cannot be reached or lost a worker too often.
-    """
+    `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and at
+    least one for each of `servers.urls`; one that is lost is started again and sends its block again. 127.0.0.1 is each
+    node's own server, and keys are read on the worker's node. Raises UsageError when Ray is missing, RunError when the
+    cluster cannot be reached or lost a worker too often."""
     if find_spec("ray") is None:
         raise UsageError(
             "Ray is not installed here",
@@ -221,22 +189,18 @@ def _spread(
             return
         for done in ray.wait(list(working))[0]:
             idle.append(working.pop(done))
-            for result in _results(ray, done):
+            try:
+                results: list[Result] = ray.get(done)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except ray.exceptions.RayError as error:
+                raise RunError(
+                    "a worker of the Ray cluster was lost",
+                    f"Ray says: {one_line(str(error), 400)}",
+                    "Look at the cluster with “ray status”, then repeat the same command. It continues where it stopped.",
+                ) from error
+            for result in results:
                 take(result)
-
-
-def _results(ray: Any, done: Any) -> list[Result]:
-    try:
-        results: list[Result] = ray.get(done)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
-    except ray.exceptions.RayError as error:
-        raise RunError(
-            "a worker of the Ray cluster was lost",
-            f"Ray says: {one_line(str(error), 400)}",
-            "Look at the cluster with “ray status”, then repeat the same command. It continues where it stopped.",
-        ) from error
-    return results
 
 
 class _Worker:
@@ -290,11 +254,10 @@ def run_file(
 ) -> FileProgress:
     """Send every line of a batch file and append the results to `out` as they arrive.
 
-    Lines with a reply in `out` are not sent again, so an interrupted command can be repeated; lines with an
-    error in `out` are. `ray_address`: None sends from this process, `local` from a Ray started here, anything else
-    from that cluster. Raises InputError for a bad line (before anything is sent), JudgeError when the server cannot
-    be used or many calls in a row fail.
-    """
+    Lines with a reply in `out` are not sent again, so an interrupted command can be repeated; lines with an error in `out`
+    are. `ray_address`: None sends from this process, `local` from a Ray started here, anything else from that cluster.
+    Raises InputError for a bad line (before anything is sent), JudgeError when the server cannot be used or many calls in
+    a row fail."""
     if not servers.urls:
         raise UsageError("no server was named", next_step="Name one or more with --base-url URL.")
     refuse_database(out)

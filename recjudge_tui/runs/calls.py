@@ -27,6 +27,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.base import within
+from recjudge_tui.judges.replies import added
 from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
 from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
@@ -47,12 +48,11 @@ PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0, "
 class Failures:
     """The failed attempts of one call, and whether to try again.
 
-    Five failures end a call. Two kinds are not counted: failures of a machine that just woke up, and errors by which
-    a server says that it takes no calls now (429, 503, 529, any error with a delay, no connection). For these the
-    call waits up to an hour, or two minutes without a connection, counted from its first failure or from the server's
-    last answer to any call, whichever is earlier. So a short outage fails no call, and a long one ends the run because
-    many calls in a row fail. A connection lost again while other calls are answered is the call's own fault and counts.
-    """
+    Five failures end a call, without those of a machine that just woke up, and those by which a server says that it takes
+    no calls now (429, 503, 529, any delay, no connection). For these the call waits up to `PATIENCE_S`, counted from its
+    first failure or from the server's last answer to any call, whichever is earlier. So a short outage fails no call, and
+    a long one ends the run because many calls in a row fail. A connection lost again while other calls are answered is the
+    call's own fault and counts."""
 
     limits: CallLimits
     in_row: int = 0
@@ -79,10 +79,8 @@ class Failures:
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
 
     async def wait(self, error: CallError) -> None:
-        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
-
-        A delay of zero is honoured once. Raises RunStopError when the run is to stop.
-        """
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer. A
+        delay of zero is honoured once. Raises RunStopError when the run is to stop."""
         limits, told = self.limits, error.retry_after
         if told:
             limits.pause(told)
@@ -110,22 +108,14 @@ _TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
 
 @dataclass
 class Bill:
-    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost.
-
-    `reserve`, if given, stores the most that the call can have cost when its next attempt ends, and returns when it
-    is on disk, so that the amount counts as spent if the process is killed during an attempt. The same holds for a
-    call cancelled during an attempt (`was_cut`).
-    """
+    """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost. `reserve`
+    stores the most that the call can have cost when its next attempt ends, and returns when it is on disk: it counts as
+    spent if the process is killed, or the call cancelled (`was_cut`), during the attempt."""
 
     known: float | None = None
     unknown: float = 0.0
     reserve: Callable[[float], Awaitable[None]] | None = None
     was_cut: bool = False
-
-    async def open(self, most: float) -> None:
-        """Reserve `most` dollars for the next attempt, beside what was spent so far."""
-        if self.reserve is not None:
-            await self.reserve((self.known or 0.0) + self.unknown + most)
 
     def add(self, cost: float | None, most: float) -> None:
         """Add an attempt with this cost; None: unknown, but at most `most`."""
@@ -136,9 +126,7 @@ class Bill:
 
 
 def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
-    """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
-    the cost is not known from them. Images are left out, because some models take next to nothing for one.
-    """
+    """The usage without counts that are too low for the texts sent and received: such a server has not counted them."""
     least = {"input": sum(least_tokens(m.content) for m in request.messages), "output": least_tokens(reply)}
     counts = {name: getattr(usage, name) for name in least}
     doubted = {name: None for name, n in counts.items() if n is not None and n < least[name]}
@@ -146,10 +134,8 @@ def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
 
 
 def billed(error: CallError, cost_of: CostOf, request: Request) -> tuple[float | None, float]:
-    """The cost of a failed attempt, and the least it can be, which is what the server itself claims. From the usage that was
-    reported with the failure, else 0 if the request was rejected or not sent. None if unknown, as for an answer that was
-    lost, refused or unreadable.
-    """
+    """The cost of a failed attempt, and the least it can be, which is what the server itself claims. 0 if the request was
+    rejected or not sent; None if unknown, as for an answer that was lost, refused or unreadable."""
     usage = error.usage
     least = (usage.cost_usd or 0.0) if isinstance(usage, Usage) else 0.0
     if isinstance(usage, Usage) and usage != Usage():
@@ -200,11 +186,9 @@ class Source(AnyProtocol):
 
 @dataclass
 class Call:
-    """A call while it is asked. `request` is what is sent next. A reply that cannot be read is asked for once more with its
-    fault named (`unread`), and an answer that ended at the cap once more with a changed request (`mended` says how);
-    `earlier` are the kind and text of both. `usage` are the tokens of all attempts. `cost_of` prices a reply's usage, and
-    every attempt is added to `bill`.
-    """
+    """A call while it is asked. `request` is what is sent next. A reply that cannot be read is asked for once more with
+    its fault named (`unread`), and an answer that ended at the cap once more with a changed request (`mended` says how);
+    `earlier` are the kind and text of both. `usage` are the tokens of all attempts."""
 
     judge: Source
     question: Question
@@ -223,11 +207,9 @@ class Call:
         self.request = self.question.request
 
     async def result(self) -> CallResult:
-        """Ask until there is an answer.
-
-        Raises JudgeError when no call can work; RunStopError and BudgetLimitError while there is no reply. A reply that
-        cannot be read, and cannot be asked for again because of one of these, is a failed call: it was paid for.
-        """
+        """Ask until there is an answer. Raises JudgeError when no call can work; RunStopError and BudgetLimitError while
+        there is no reply. A reply that cannot be read, and cannot be asked for again because of one of these, is a failed
+        call: it was paid for."""
         failures = Failures(self.limits)
         while True:
             try:
@@ -317,9 +299,9 @@ class Call:
         return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 
     def _mend(self, error: CallError) -> bool:
-        """Change the request, once, after an answer that ended at the cap: with a penalty on repetition where the server
-        takes one, if the answer repeats itself; else with a larger cap, if that fits the context and can be written within
-        the timeout. False if nothing can be changed."""
+        """Change the request, once, after an answer that ended at the cap: if it repeats itself, with a penalty where the
+        server takes one; else with a larger cap, if that fits the context and the timeout. False if nothing can be
+        changed."""
         said, sampling = error.text or error.thinking, self.request.sampling
         if self.mended:
             return False
@@ -376,8 +358,9 @@ class Call:
         limits, request = self.limits, self.request
         reserved = await limits.enter(request)
         try:
-            # the reservation is stored before the attempt is sent
-            await self.bill.open(limits.counted(reserved))
+            if self.bill.reserve is not None:  # the reservation is stored before the attempt is sent
+                spent = (self.bill.known or 0.0) + self.bill.unknown
+                await self.bill.reserve(spent + reserved * (limits.budget.worst if limits.budget else 0.0))
             if limits.stopping.is_set():
                 raise RunStopError
         except BaseException:
@@ -412,7 +395,7 @@ class Call:
     def _count(self, usage: object, started: float) -> None:
         self.latency_s = time.monotonic() - started
         if isinstance(usage, Usage):
-            self.usage = usage if self.attempts == 1 else _sum(self.usage, usage)
+            self.usage = usage if self.attempts == 1 else added(self.usage, usage)
             self.limits.note_speed(usage.output or 0, self.latency_s)
 
 
@@ -438,13 +421,3 @@ def _place(error: Exception) -> str:
     return ", ".join(
         [type(error).__name__, *(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)]
     )
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    """The sums of token counts and costs; None where both replies lack a figure."""
-    sums = {
-        name: sum(value for value in pair if value is not None) if any(v is not None for v in pair) else None
-        for name in Usage.model_fields
-        if (pair := (getattr(first, name), getattr(second, name)))
-    }
-    return Usage(**sums)

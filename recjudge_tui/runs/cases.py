@@ -25,15 +25,10 @@ from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
 from recjudge_tui.runs.selection import (
+    Chooser,
     Selection,
     Shots,
-    adversarial_cases,
-    choose_shots,
-    chosen_systems,
     drawn_by_level,
-    levels_of,
-    planted_cases,
-    select_cases,
 )
 from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import (
@@ -73,12 +68,10 @@ def cases_of_users(
     items: ItemViews,
     undated: Counter[str] | None = None,
 ) -> Iterator[UserCases]:
-    """Each user as of each time with the cases of that time, in the order of the selection.
-
-    Users without the history that is needed are left out. These cases, and events that are not shown because they are
-    not before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of
-    events without a time of each user whose lists have one.
-    """
+    """Each user as of each time with the cases of that time, in the order of the selection. Users without the history that
+    is needed are left out. These cases, and events that are not shown because they are not before the time the list was
+    served, are counted in the selection's `left_out`. `undated` gets the number of events without a time of each user
+    whose lists have one."""
     needed = facts.needs_history
     history_needed = (needed or settings.profile == "llm") and not settings.no_history
     left_out: Counter[str] = selection.left_out
@@ -140,13 +133,10 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
     )
 
 
-def build_request(
-    db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt, key: CallKey
-) -> tuple[Material, Request]:
-    """The request of a call, and the material its reply is read against.
-
-    Raises NoProfileError, and PromptError for a prompt that cannot be rendered.
-    """
+def build_request(db: Database, run_id: int, setup: Setup, key: CallKey) -> tuple[Material, Request]:
+    """The request of a call, and the material its reply is read against. Raises NoProfileError, and PromptError for a
+    prompt that cannot be rendered."""
+    _, settings, protocol, prompt = setup
     material = load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:
@@ -172,19 +162,11 @@ def with_image_contents(db: Database, request: Request) -> Request:
     digests = {placed.image.digest for message in request.messages for placed in message.images}
     if not digests:
         return request
-    contents = image_contents(db, digests)
-    messages = tuple(
-        message.model_copy(
-            update={
-                "images": tuple(
-                    placed.model_copy(update={"data": contents[placed.image.digest]})
-                    for placed in message.images
-                )
-            }
-        )
-        for message in request.messages
-    )
-    return request.model_copy(update={"messages": messages})
+    contents, messages = image_contents(db, digests), []
+    for message in request.messages:
+        images = tuple(p.model_copy(update={"data": contents[p.image.digest]}) for p in message.images)
+        messages.append(message.model_copy(update={"images": images}))
+    return request.model_copy(update={"messages": tuple(messages)})
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -207,11 +189,10 @@ class EarlierCases(NamedTuple):
 
 @dataclass
 class RunCases:
-    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
-    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown.
-    `strata` counts the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated`
-    the events without a time by user, of users whose lists have one.
-    """
+    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case with the
+    ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown. `strata` counts
+    the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated` the events without
+    a time by user, of users whose lists have one."""
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
     users: set[str] = field(default_factory=set)
@@ -225,28 +206,26 @@ class RunCases:
 def collect_cases(
     db: Database,
     project_id: int,
-    protocol: Protocol,
-    prompt: Prompt,
-    settings: RunSettings,
+    setup: Setup,
     judged: EarlierCases,
     *,
     store: bool,
     progress: Callable[[int], None] | None,
 ) -> RunCases:
-    """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it
-    (a dry run) nothing is. `progress` gets the number of cases read so far.
-    """
+    """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
+    nothing is. `progress` gets the number of cases read so far."""
+    _, settings, protocol, prompt = setup
+    choose = Chooser(db, project_id, settings)
     if protocol.name == ADVERSARIAL:
-        selection = adversarial_cases(db, project_id, settings, store=store)
+        selection = choose.adversarial(store=store)
     elif protocol.name == PLANTED:
-        selection = planted_cases(db, project_id, settings, prompt, store=store)
+        selection = choose.planted(prompt, store=store)
     else:
-        selection = select_cases(db, project_id, protocol.facts.unit, settings)
+        selection = choose.cases(protocol.facts.unit)
     pool = tuple(user for user, _ in selection.by_user)
     shots = None
     if settings.shots != "none":
-        systems = chosen_systems(db, project_id, settings, protocol.facts.unit)
-        shots = choose_shots(db, project_id, settings, prompt, systems)
+        shots = choose.shots(protocol.facts.unit, prompt)
         selection = _with_examples(selection, shots)
     items = ItemViews(db, project_id, selection.made)
     result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
@@ -254,14 +233,14 @@ def collect_cases(
     asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
     wanted = min(n for n in asked if n is not None)
     add = partial(_add, db, project_id, settings, shots, items)
-    people_taken: set[str] = set()
+    people: set[str] = set()
     batch: list[UserCases] = []
     count = shown = 0
-    people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
-    for user, taken in people:
-        if user.user_id not in people_taken and len(people_taken) == wanted:
+    views = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
+    for user, taken in views:
+        if user.user_id not in people and len(people) == wanted:
             break
-        people_taken.add(user.user_id)
+        people.add(user.user_id)
         fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
         if len(fresh) < len(taken):
             result.left_out[judged.reason] += len(taken) - len(fresh)
@@ -279,7 +258,7 @@ def collect_cases(
     if progress:
         progress(count)
     if settings.stratify != "none":
-        result.strata = drawn_by_level(levels_of(db, project_id, pool, settings), result.users)
+        result.strata = drawn_by_level(choose.levels(pool), result.users)
     return result
 
 
@@ -308,8 +287,7 @@ def _add(
     store: bool,
 ) -> None:
     """Read what is shown of some cases, and store snapshots of it in a short transaction of their own, so that a plan that
-    takes an hour does not lock out others.
-    """
+    takes an hour does not lock out others."""
     keys = [key for _, some in batch for key in some]
     lists = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
     texts = {key.explanation_id: None for key in keys if key.explanation_id is not None}

@@ -26,10 +26,8 @@ _CATEGORY, _BRAND = attrgetter("category"), attrgetter("brand")
 
 
 def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION) -> UserView:
-    """The user as of the end of the window; the caller refuses an empty history.
-
-    The window ends before the list was served, so that no judge sees its outcome.
-    """
+    """The user as of the end of the window; the caller refuses an empty history. The window ends before the list was
+    served, so that no judge sees its outcome."""
     served_at = occasion.served_at
     until = parse_time(settings.as_of) if settings.as_of else ""
     if served_at and (not until or until >= served_at):
@@ -96,12 +94,10 @@ def _days_before(moment: str, days: int) -> str:
 
 
 def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
-    """Short statements about the user's preferred categories and brands, from events in newest-first order.
-
-    A category counts when it has at least 3 of the newest 30 events that show interest, and a fifth of them; a brand with
-    at least 3. With 5 ratings or more, a category is liked when its mean of at least 3 ratings is half a point or more
-    above the user's own mean.
-    """
+    """Short statements about the user's preferred categories and brands, from events in newest-first order. A category
+    counts when it has at least 3 of the newest 30 events that show interest, and a fifth of them; a brand with at least 3.
+    With 5 ratings or more, a category is liked when its mean of at least 3 ratings is half a point or more above the
+    user's own mean."""
     types = {event.type for event in events}
     interesting = {name for name in types if shows_interest(name)}
     of_interest = [item for event in events if (item := event.item) is not None and event.type in interesting]

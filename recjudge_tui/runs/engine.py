@@ -73,8 +73,8 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(eq=False)
 class Seat:
-    """A worker's place in the queue: the lowest number that no other has, the user of its calls, and whether another worker
-    began with that user."""
+    """A worker's place in the queue: the lowest number that no other has, the user of its calls, and whether another
+    worker began with that user."""
 
     number: int
     user: int = 0
@@ -82,14 +82,13 @@ class Seat:
 
 
 class CallQueue:
-    """The planned calls of a run by user, in the order of the plan, read in windows so that memory does not grow with
-    the run.
+    """The planned calls of a run by user, in the order of the plan, read in windows so that memory does not grow with the
+    run.
 
     A worker makes the calls about one user one after the other, so that a server finds in its memory what it just read
     about this user; then those about the user who has waited longest. When no user is left to begin with, it takes the
     last calls of the user who has most, so that nobody is idle while a call waits. No more than `users_at_once` users
-    (None: any number) are begun as long as they have calls waiting.
-    """
+    (None: any number) are begun as long as they have calls waiting."""
 
     def __init__(
         self, db: Database, run_id: int, stopping: asyncio.Event, users_at_once: int | None = None
@@ -172,11 +171,9 @@ class CallQueue:
 
 @dataclass
 class Job:
-    """A leased run while its calls are made. `work_with` changes `concurrency`.
-
-    `failure` ends the run; the calls that were sent by then are still stored. `stopped_because` is the reason of a
-    stop that no user requested. `unsaved` calls are asked or wait to be stored.
-    """
+    """A leased run while its calls are made. `work_with` changes `concurrency`. `failure` ends the run; the calls that
+    were sent by then are still stored. `stopped_because` is the reason of a stop that no user requested. `unsaved` calls
+    are asked or wait to be stored."""
 
     run: HeldRun[Judge]
     recorder: Recorder
@@ -212,15 +209,10 @@ class Job:
         """The cost of a reply in dollars; 0 if the judge is not a language model."""
         return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
 
-    def pulse(self) -> Pulse:
-        """What is stored of the run now."""
-        now = self.seen
-        return Pulse(self.concurrency, now.in_flight, now.attempts, now.left_s)
-
     @property
     def seen(self) -> Progress:
-        """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight among
-        them, for each call that ended, times the calls that are left."""
+        """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
+        among them, for each call that ended, times the calls that are left."""
         limits, now = self.limits, self.progress
         ended = now.done + now.failed - now.cached - self.ended_before
         busy = limits.busy(time.monotonic())
@@ -246,10 +238,8 @@ class Job:
 
 async def judge_outstanding(job: Job) -> None:
     """Make and store every planned call of the run, or as many as possible before `stopping` is set. A call that is asked
-    and not yet stored takes room, so that memory is limited.
-
-    Raises what makes further calls useless: JudgeError, StoreError, LeaseLostError.
-    """
+    and not yet stored takes room, so that memory is limited. Raises what makes further calls useless: JudgeError,
+    StoreError, LeaseLostError."""
     # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
     most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if (slots := slots_of(job.run.judge)) is None else [slots]
@@ -361,7 +351,12 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
 
 async def _record(job: Job) -> None:
     """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
-    while (outcomes := await job.recorder.commit_next(job.pulse)) is not None:
+
+    def pulse() -> Pulse:
+        now = job.seen
+        return Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
+
+    while (outcomes := await job.recorder.commit_next(pulse)) is not None:
         for outcome in outcomes:
             _end(job, outcome)
             try:
@@ -408,11 +403,10 @@ def _count(job: Job, results: list[CallResult]) -> None:
 def work(path: Path, run_id: int, on_progress: OnProgress | None = None) -> Progress:
     """Make the outstanding calls of a run in this process, until it is done, is stopped or fails.
 
-    A run that was started before is resumed: answered calls are not sent again. Raises RunError when another process
-    works on the run. JudgeError and StoreError are raised after the run is released, and it can be resumed. SIGINT
-    and SIGTERM stop it like `runs stop`, after the calls in flight; a second one drops these and raises
-    KeyboardInterrupt. A closed terminal (SIGHUP) does not end it.
-    """
+    A run that was started before is resumed: answered calls are not sent again. Raises RunError when another process works
+    on the run. JudgeError and StoreError are raised after the run is released, and it can be resumed. SIGINT and SIGTERM
+    stop it like `runs stop`, after the calls in flight; a second one drops these and raises KeyboardInterrupt. A closed
+    terminal (SIGHUP) does not end it."""
     try:
         with few_collections():
             return asyncio.run(_work(path, run_id, on_progress))
@@ -556,8 +550,8 @@ async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
 
 
 def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
-    """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it
-    is reached again. Returns what is noted now."""
+    """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it is
+    reached again. Returns what is noted now."""
     run, retries = job.run, list(job.limits.retries.values())
     if not retries:
         if noted is not None and job.limits.trouble_since is None:

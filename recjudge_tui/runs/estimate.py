@@ -29,8 +29,7 @@ SECONDS_A_STORED_CALL = 0.002
 
 class CallPlan(NamedTuple):
     """The calls of a plan: for each case and aspect `calls_a_case`, after one call for each profile, `at_once` of them
-    together. Of all of them, the share `stored` is expected to have a stored reply.
-    """
+    together. Of all of them, the share `stored` is expected to have a stored reply."""
 
     aspects: tuple[str, ...]
     calls_a_case: int
@@ -41,10 +40,8 @@ class CallPlan(NamedTuple):
 
 
 class Sample:
-    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest.
-
-    `images` are those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case.
-    """
+    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest. `images` are
+    those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case."""
 
     def __init__(self, *, has_images: bool = True) -> None:
         self._has_images = has_images
@@ -97,8 +94,7 @@ def estimate(
     """Estimate tokens from the rendered prompts of a sample, scaled by size, and from the images of all cases; cost from
     the price; time, and what the server reuses of prompts, from the judge's last run: unknown without one. Only the low
     cost counts on reuse; for the high one, all prompts are stored in the server's cache if that costs more. A judge that
-    is not a language model takes no tokens and costs nothing. Calls with a stored reply take and cost nothing.
-    """
+    is not a language model takes no tokens and costs nothing. Calls with a stored reply take and cost nothing."""
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
     past, stored = judge_past(db, judge), round(calls * planned.stored)
@@ -163,8 +159,8 @@ def estimate(
 
 
 def seconds_of(past: Sequence[PastCall], fresh: float) -> float:
-    """The seconds of a call that reads `fresh` tokens and writes as many as the past ones did: reading and writing speed by
-    least squares over the past calls."""
+    """The seconds of a call that reads `fresh` tokens and writes as many as the past ones did: reading and writing speed
+    by least squares over the past calls."""
     rows = [(call.tokens_in - (call.tokens_cached or 0), call.tokens_out, call.seconds) for call in past]
     xx, yy, xy = (fsum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (1, 1), (0, 1)))
     xt, yt = (fsum(r[i] * r[2] for r in rows) for i in (0, 1))
@@ -180,9 +176,8 @@ def seconds_of(past: Sequence[PastCall], fresh: float) -> float:
 def refuse_too_long(
     prompt: Prompt, materials: Sequence[Material], aspects: Sequence[str], reply: int, context: int
 ) -> None:
-    """Raise RunError if the longest of these prompts and a usual reply do not fit into the judge's context, with the number
-    of events that does. Prompts are counted by their low estimate: what may fit is not refused.
-    """
+    """Raise RunError if the longest of these prompts and a usual reply do not fit into the judge's context, with the
+    number of events that does. Prompts are counted by their low estimate: what may fit is not refused."""
 
     def longest(history: int) -> int:
         shown = (
@@ -213,9 +208,8 @@ class _Tokens(NamedTuple):
 
 
 def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
-    """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. If all
-    kept cases have the same size, it is the mean times the number of cases.
-    """
+    """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. If all kept
+    cases have the same size, it is the mean times the number of cases."""
     sizes = [size for size, _ in sample.kept]
     size, mean = fmean(sizes), fmean(tokens)
     spread = fsum((s - size) ** 2 for s in sizes)

@@ -2,34 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from recjudge_tui.domain.address import AddressError
+from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered, protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
-from recjudge_tui.domain.text import money
-from recjudge_tui.errors import RecjudgeError, RunError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, arms_of, default_prompt
 from recjudge_tui.runs.saer import existing_stage
 from recjudge_tui.runs.settings import AlreadyJudgedError, series_name, settings_for, stored_run
-from recjudge_tui.runs.start import change_settings, plan
+from recjudge_tui.runs.start import plan
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import find_rater
-from recjudge_tui.store.runs import run_progress, run_row, stored_runs
+from recjudge_tui.store.runs import stored_runs
 
-_KEYS = ("protocols", "judges", "prompts", "truth", "budget", "options")
+Several = BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+Spec = BeforeValidator(lambda value: {"spec": value} if isinstance(value, str) else value)
+
+
+class _File(Model):
+    """What stands in a file; one value may stand for a list of one."""
+
+    protocols: Annotated[list[str], Several, Field(min_length=1)]
+    judges: Annotated[list[Annotated[JudgeSpec, Spec]], Several, Field(min_length=1)]
+    prompts: Annotated[list[str], Several] = []
+    truth: str = ""
+    budget: Annotated[float, Field(gt=0, strict=True)] | None = None
+    options: dict[str, Any] = {}
+
+    @field_validator("protocols", "prompts")
+    @classmethod
+    def _once(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        known = offered() if info.field_name == "protocols" else names
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"it names {unknown[0]}; there are {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise ValueError("it names one twice")
+        return names
 
 
 class Experiment(NamedTuple):
@@ -45,71 +74,39 @@ class Experiment(NamedTuple):
 def read_experiment(db: Database, project_id: int, path: Path) -> Experiment:
     """Raises UsageError that names the file and the key for what cannot be read, is unknown or does not fit."""
     try:
-        data = parse_toml(small_file(path).decode("utf-8"))
+        asked = _File.model_validate(parse_toml(small_file(path).decode("utf-8")))
+        for judge in asked.judges:
+            judge.check()
+    except ValidationError as error:
+        raise _misfit(path, error) from error
+    except AddressError as error:
+        raise _wrong(path, "judges", f"does not fit: {error}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read", f"{getattr(error, 'strerror', None) or error}.") from error
-    if unknown := [name for name in data if name not in _KEYS]:
-        raise _wrong(path, unknown[0], f"is unknown; there are {', '.join(_KEYS)}")
-    protocols = _texts(path, data, "protocols")
-    for name in protocols:
-        if name not in offered():
-            raise _wrong(path, "protocols", f"names {name}; there are {', '.join(offered())}")
-    judges = [_judge(path, each) for each in _listed(path, data, "judges")]
-    options = data.get("options", {})
-    if not isinstance(options, dict):
-        raise _wrong(path, "options", "is not a table")
-    budget, truth = data.get("budget"), data.get("truth", "")
-    if budget is not None and (
-        isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0
-    ):
-        raise _wrong(path, "budget", "is not a number of dollars above 0")
-    if not isinstance(truth, str):
-        raise _wrong(path, "truth", "is not the name of a rater")
+    protocols, options, budget = asked.protocols, asked.options, asked.budget
     load_shipped(db)
     named: dict[str, list[str]] = {}
-    for prompt in _texts(path, data, "prompts") if "prompts" in data else []:
+    for prompt in asked.prompts:
         named.setdefault(get_prompt(db, prompt)[2].protocol, []).append(prompt)
     settings = {name: _settings(path, name, options, budget, protocols) for name in protocols}
     if spare := named.keys() - {protocol_facts(name).prompt_protocol for name in protocols}:
         raise _wrong(path, "prompts", f"names one for {min(spare)}, which is none of the protocols")
     requests = [
         RunRequest(project_id, judge, settings[name], "", prompt or _usual(db, project_id, settings[name]))
-        for name, judge in product(protocols, judges)
+        for name, judge in product(protocols, asked.judges)
         for prompt in named.get(protocol_facts(name).prompt_protocol, [""])
     ]
-    return Experiment(tuple(requests), truth, None if budget is None else float(budget))
+    return Experiment(tuple(requests), asked.truth, budget)
 
 
 def _wrong(path: Path, key: str, what: str) -> UsageError:
     return UsageError(f"{path}: “{key}” {what}", next_step="“recjudge run --save FILE” writes such a file.")
 
 
-def _listed(path: Path, data: Mapping[str, Any], key: str) -> list[Any]:
-    values = data.get(key)
-    values = values if isinstance(values, list) else [] if values is None else [values]
-    if not values:
-        raise _wrong(path, key, "is missing or empty")
-    return values
-
-
-def _texts(path: Path, data: Mapping[str, Any], key: str) -> list[str]:
-    values = _listed(path, data, key)
-    if not all(isinstance(value, str) and value for value in values) or len({*values}) < len(values):
-        raise _wrong(path, key, "is not a list of different names")
-    return values
-
-
-def _judge(path: Path, given: object) -> JudgeSpec:
-    try:
-        judge = JudgeSpec.model_validate({"spec": given} if isinstance(given, str) else given)
-        judge.check()
-    except (ValidationError, AddressError) as error:
-        raise _wrong(path, "judges", f"has {given!r}, which is no judge ({_first(error)})") from error
-    return judge
-
-
-def _first(error: Exception) -> str:
-    return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
+def _misfit(path: Path, error: ValidationError) -> UsageError:
+    """The first fault, by its key."""
+    fault = error.errors()[0]
+    return _wrong(path, str((fault["loc"] or ("options",))[0]), f"does not fit: {fault['msg']}")
 
 
 def _usual(db: Database, project_id: int, settings: RunSettings) -> str:
@@ -137,8 +134,7 @@ def _settings(
         # a list is a tuple here, a whole number may stand for another
         return settings_for(protocol, **given, budget_usd=budget)
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise _wrong(path, str((fault["loc"] or ("options",))[0]), f"does not fit: {fault['msg']}") from error
+        raise _misfit(path, error) from error
 
 
 def _option(path: Path, key: str, value: Any) -> tuple[RunOption, Any]:
@@ -255,19 +251,3 @@ def _existing(db: Database, request: RunRequest) -> Plan | None:
         return None
     row = stored_run(db, request.project_id, rater, request.judge, request.prompt, request.settings)
     return None if row is None else existing_stage(db, row["id"])
-
-
-def with_rest_of_budget(db: Database, experiment: Experiment, runs: Iterable[int], run_id: int) -> None:
-    """Give a run what the others have left of the budget for all. Raises RunError when nothing is left."""
-    if experiment.budget is None:
-        return
-    beside = {*runs, *experiment.spent_by} - {run_id}
-    others = sum(run_progress(db, other).spent_usd for other in beside)
-    if (left := experiment.budget - others) <= 0:
-        raise RunError(
-            "the budget is spent",
-            f"The runs cost {money(others)} of {money(experiment.budget)}.",
-            "Repeat the command with a larger budget in the file: it goes on where it stopped.",
-        )
-    if RunSettings.model_validate_json(run_row(db, run_id)["settings"]).budget_usd != left:
-        change_settings(db, run_id, budget_usd=left)

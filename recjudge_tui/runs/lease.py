@@ -43,12 +43,10 @@ def process_of(owner: str) -> str:
 
 
 def is_alive(owner: str, heartbeat: str | None) -> bool:
-    """Whether the process that holds the lease still lives.
-
-    On this machine the process itself is checked, so neither a sleeping laptop nor a clock that jumps makes a live run
-    look dead. Its start time distinguishes it from a later process with the same number. On another machine only the
-    heartbeat can be checked; one that is far in the future, or no time, is none.
-    """
+    """Whether the process that holds the lease still lives. On this machine the process itself is checked, so neither a
+    sleeping laptop nor a clock that jumps makes a live run look dead. Its start time distinguishes it from a later process
+    with the same number. On another machine only the heartbeat can be checked; one that is far in the future, or no time,
+    is none."""
     host, pid, started, *_ = [*owner.split("|"), "", ""]
     if host == socket.gethostname() and pid.isdecimal():
         return _exists(int(pid)) and started in ("", _started(int(pid)))
@@ -60,8 +58,8 @@ def is_alive(owner: str, heartbeat: str | None) -> bool:
 
 
 def take_over(db: Database, run_id: int) -> str:
-    """Release a run whose process cannot be asked, such as one on another machine, and return whose it was; empty if nobody
-    held it. Raises RunError if its process is on this machine and lives."""
+    """Release a run whose process cannot be asked, such as one on another machine, and return whose it was; empty if
+    nobody held it. Raises RunError if its process is on this machine and lives."""
     run_row(db, run_id)
     owner, heartbeat = lease_owner(db, run_id)
     if owner is None:
@@ -87,8 +85,8 @@ def _started(pid: int) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time (in clock ticks since boot)
-    20th; empty where the system does not provide it."""
+    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time (in clock ticks since
+    boot) 20th; empty where the system does not provide it."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -117,10 +115,8 @@ def _in_use(run_id: int, owner: str, next_step: str) -> RunError:
 
 
 def stop_and_wait(db: Database, run_id: int, how: Wanted, wait_s: float = 180.0) -> str:
-    """Request a stop or a pause and wait until the process has released the run. Returns a message.
-
-    A run whose process is dead is marked as stopped at once.
-    """
+    """Request a stop or a pause and wait until the process has released the run. Returns a message. A run whose process is
+    dead is marked as stopped at once."""
     run_row(db, run_id)
     ended: RunState = "paused" if how == "pause" else "stopped"
     owner, heartbeat = lease_owner(db, run_id)

@@ -35,12 +35,9 @@ class BudgetLimitError(Exception):
 
 @dataclass
 class RateLimit:
-    """An amount per minute, given out at a steady rate, first come first served.
-
-    Servers also apply a limit per minute to windows of a second, so unused amounts are not saved up: in any T
-    seconds at most T/60 of the limit is given out, plus one. A call that takes more than a minute's amount waits
-    until all of it is available.
-    """
+    """An amount per minute, given out at a steady rate, first come first served. Servers also apply a limit per minute to
+    windows of a second, so unused amounts are not saved up: in any T seconds at most T/60 of the limit is given out, plus
+    one. A call that takes more than a minute's amount waits until all of it is available."""
 
     per_minute: float
     given_until: float = float("-inf")
@@ -54,12 +51,10 @@ class RateLimit:
 
 @dataclass
 class Budget:
-    """Dollars that a run may spend. Every attempt reserves the most it can cost, so the limit is not exceeded.
-
-    If replies cost more than was reserved for them (tokens that cannot be counted beforehand, fees), all later
-    reservations are multiplied by the worst such ratio seen. Where the cost of an attempt is not known (lost on its way,
-    without a count of tokens), it counts as its reservation. `spent` includes such amounts of earlier processes.
-    """
+    """Dollars that a run may spend. Every attempt reserves the most it can cost, so the limit is not exceeded. If replies
+    cost more than was reserved for them (tokens that cannot be counted beforehand, fees), all later reservations are
+    multiplied by the worst such ratio seen. Where the cost of an attempt is not known (lost on its way, without a count of
+    tokens), it counts as its reservation. `spent` includes such amounts of earlier processes."""
 
     limit: float
     price: Price
@@ -87,10 +82,8 @@ class Budget:
         )
 
     async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
-        """`take`, after waiting while calls in flight may still free enough.
-
-        Raises BudgetLimitError when they cannot, RunStopError when the run is to stop.
-        """
+        """`take`, after waiting while calls in flight may still free enough. Raises BudgetLimitError when they cannot,
+        RunStopError when the run is to stop."""
         while (amount := self.take(tokens_in, max_tokens)) is None:
             most = self.price.most(tokens_in, max_tokens) * self.worst
             if not self.in_flight or self.spent + most > self.limit:
@@ -102,10 +95,8 @@ class Budget:
         return amount
 
     def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
-        """Replace a reservation by what the attempt cost, and return the dollars that count as spent.
-
-        An unknown cost (None) counts as the reservation, or as `least` if that is more.
-        """
+        """Replace a reservation by what the attempt cost, and return the dollars that count as spent. An unknown cost
+        (None) counts as the reservation, or as `least` if that is more."""
         self.in_flight -= 1
         # sums of floats leave a remainder, which must not look like a call in flight
         self.reserved = self.reserved - amount if self.in_flight else 0.0
@@ -127,9 +118,7 @@ def budget_of(
     is_model: bool = True,
 ) -> Budget | None:
     """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
-
-    Raises RunError when it cannot be enforced.
-    """
+    Raises RunError when it cannot be enforced."""
     if settings.budget_usd is None:
         return None
     if before.impossible_costs:
@@ -156,11 +145,10 @@ class Retry(NamedTuple):
 class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
-    `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `in_flight` are, of `attempts` so far. `is_local`: the server is on
-    this machine; `context` is the judge's, where it is known. `retries` are the calls that wait because their
-    server cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget.
-    """
+    `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may be
+    in flight (None: as many as there are workers); `in_flight` are, of `attempts` so far. `is_local`: the server is on
+    this machine; `context` is the judge's, where it is known. `retries` are the calls that wait because their server
+    cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget."""
 
     stopping: asyncio.Event
     requests: RateLimit | None = None
@@ -218,10 +206,8 @@ class CallLimits:
             del self.retries[key]
 
     async def enter(self, request: Request) -> float:
-        """Wait until the attempt may be sent. Returns the dollars reserved for it.
-
-        Raises RunStopError as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
-        """
+        """Wait until the attempt may be sent. Returns the dollars reserved for it. Raises RunStopError as soon as the run
+        is to stop, BudgetLimitError when the call could exceed the budget."""
         # the most tokens that the prompt can have; servers put the schema into it as well
         schema = json.dumps(request.reply_schema) if self.tokens else ""
         size = estimate_prompt_tokens(request.messages)[1] + estimate_tokens(schema)[1] if self.tokens else 0
@@ -282,16 +268,11 @@ class CallLimits:
         self.at_once = at_once
         self.freed.set()
 
-    def counted(self, reserved: float) -> float:
-        """The dollars that a reservation counts for, given the cost of replies so far."""
-        return reserved * self.budget.worst if self.budget else 0.0
-
     def leave(
         self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
     ) -> float:
-        """End an attempt begun with `enter`, and return the dollars that count as spent. `cost` is in dollars; None
-        if unknown: it is then bounded by the reservation, else by the size of the `request`, and is at least `least`.
-        """
+        """End an attempt begun with `enter`, and return the dollars that count as spent. `cost` is in dollars; None if
+        unknown: it is then bounded by the reservation, else by the size of the `request`, and is at least `least`."""
         self._free_place()
         if self.budget:
             return self.budget.settle(reserved, cost, least)
@@ -329,11 +310,9 @@ class CallLimits:
         return self.rng.uniform(0.1, 1.0) * longest
 
     def check_for_sleep(self) -> None:
-        """Check whether this process was suspended: the machine slept, or the process was stopped.
-
-        While a machine sleeps, the monotonic clock stands still and the wall clock does not. While a process is
-        stopped, both go on, but this method is not called. A clock that jumps back is not a sleep.
-        """
+        """Check whether this process was suspended: the machine slept, or the process was stopped. While a machine sleeps,
+        the monotonic clock stands still and the wall clock does not. While a process is stopped, both go on, but this
+        method is not called. A clock that jumps back is not a sleep."""
         now = (time.monotonic(), time.time())
         stood = now[0] - self.last_check[0]
         if stood > STALL_S or (now[1] - self.last_check[1]) - stood > STALL_S:

@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Message, Order, digest
 from recjudge_tui.domain.event_types import Data, data_of
-from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL
+from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
-from recjudge_tui.judges.base import Judge, takes_images
+from recjudge_tui.judges.base import takes_images
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
-from recjudge_tui.runs.cases import EarlierCases, RunCases, collect_cases
+from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, collect_cases
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.prices import require_price
@@ -68,11 +68,8 @@ CaseCounter = Callable[[int], None]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as the user requests it.
-
-    `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`.
-    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data.
-    """
+    """A run as the user requests it. `rater` is the name of the run's rater; empty: the rater that was asked the same
+    before, see `series_name`. `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data."""
 
     project_id: int
     judge: JudgeSpec
@@ -83,8 +80,8 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before. `prompt`
-    is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
+    """A planned run; `run_id` is None where nothing was stored (a dry run), `existing` where it was planned before.
+    `prompt` is NAME@VERSION. `first` are the messages of its first call, where it is planned now."""
 
     run_id: int | None
     rater: str
@@ -97,14 +94,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Draft:
-    """A run that is planned in full and not stored yet; `plan` has no run id."""
+    """A run that is planned in full and not stored yet; `plan` has no run id, `setup` the words of the project's domain."""
 
-    request: RunRequest
+    project_id: int
     plan: Plan
     rater_kind: RaterKind
-    protocol: Protocol
     prompt_id: int
-    prompt: Prompt
+    setup: Setup
     cases: RunCases
 
 
@@ -112,81 +108,80 @@ class Draft:
 def draft_run(
     db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
 ) -> Draft:
-    """Choose the cases of a run and estimate calls, tokens, cost and time.
-
-    With `store`, snapshots of what will be shown are stored, so that `store_draft` can follow. `progress` gets the
-    number of cases read so far. Raises UsageError or RunError when the settings do not fit the project.
-    """
-    settings, judge = request.settings, make_judge(request.judge)
-    protocol = protocol_named(settings.protocol)
+    """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown
+    are stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or
+    RunError when the settings do not fit the project."""
+    settings, spec, project_id = request.settings, request.judge, request.project_id
+    judge, protocol = make_judge(spec), protocol_named(settings.protocol)
     if settings.budget_usd is not None:
-        require_price(request.judge)
+        require_price(spec)
     load_shipped(db)
-    domain = settings.domain or project_domain(db, request.project_id)
-    name = request.prompt or default_prompt(db, request.project_id, protocol, domain)
+    domain = settings.domain or project_domain(db, project_id)
+    name = request.prompt or default_prompt(db, project_id, protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
     check_settings(settings, protocol, prompt, judge)
-    _check_images(db, request.judge, judge, settings)
+    known, takes = judge_capabilities(db, spec), takes_images(judge)
+    if settings.images and (not takes or (known is not None and known.images is False)):
+        raise UsageError(
+            f"judge “{judge.name}” does not {'see' if takes else 'accept'} images",
+            "This is the result of “recjudge judge test”." if takes else "",
+            "Leave out --images, or choose a judge that sees images (recjudge docs images).",
+        )
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
-    request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
-    series = request.judge, prompt_id, settings
-    rater = request.rater or series_name(db, request.project_id, request.judge.rater, *series)
-    check_series(db, request.project_id, rater, *series)
-    cases = _cases_of(db, request, protocol, prompt, rater, store=store, progress=progress)
-    preset = protocol.facts.published if settings.as_published else None
+    setup, series = Setup(spec, settings, protocol, prompt), (spec, prompt_id, settings)
+    rater = request.rater or series_name(db, project_id, spec.rater, *series)
+    check_series(db, project_id, rater, *series)
+    cases = _cases_of(db, project_id, setup, rater, store=store, progress=progress)
+    facts, past = protocol.facts, judge_past(db, spec).identity
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
-        tokens_a_reply=protocol.facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
+        tokens_a_reply=facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
         at_once=settings.concurrency or judge.concurrency,
     )
-    count = len(cases.cases) * planned.calls_a_case * len(planned.aspects)
-    share = _stored_share(db, request, protocol, prompt_id, prompt, cases, count)
-    planned = planned._replace(stored=share)
-    known = judge_past(db, request.judge).identity or judge_capabilities(db, request.judge)
-    if known is not None and known.context_length and is_language_model(judge.rater_kind):
-        materials = cases.sample.materials()
-        refuse_too_long(prompt, materials, planned.aspects, planned.tokens_a_reply, known.context_length)
+    materials = cases.sample.materials()
+    if past is not None and settings.use_cache and judge.cacheable and settings.profile != "llm":
+        calls = len(cases.cases) * planned.calls_a_case * len(planned.aspects)
+        key = past.model_copy(update={"headers": spec.headers}).cache_key()
+        most = answered_calls(db, spec, prompt_id) / calls
+        planned = planned._replace(stored=min(_stored_share(db, setup, materials, key), most))
+    context = (past or known or Capabilities()).context_length
+    if context and is_language_model(judge.rater_kind):
+        refuse_too_long(prompt, materials, planned.aspects, planned.tokens_a_reply, context)
     undated = ""
     if n := cases.undated.total():
         events = f"{quantity(n, 'event')} of {quantity(len(cases.undated), 'user')}"
         verbs = ("has", "it is", "it") if n == 1 else ("have", "they are", "they")
         undated = "{} {} no time: {} shown, although {} may be later than the list".format(events, *verbs)
-    expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
+    preset = facts.published if settings.as_published else None
+    expected = estimate(db, spec, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
             "left_out": dict(cases.left_out),
             "strata": cases.strata,
             "undated_note": undated,
-            "copies_notes": tuple(held_out_copies(db, request.project_id).sentences),
+            "copies_notes": tuple(held_out_copies(db, project_id).sentences),
             "published": preset.lines() if preset else (),
             "domain_note": left_out_examples_note(prompt, domain),
         }
     )
-    first = _first_messages(db, request, protocol, prompt, cases)
+    first = _first_messages(db, project_id, setup, cases.cases[0][0], materials[0])
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first, protocol.name)
-    return Draft(request, plan, judge.rater_kind, protocol, prompt_id, prompt, cases)
+    return Draft(project_id, plan, judge.rater_kind, prompt_id, setup, cases)
 
 
 def _cases_of(
-    db: Database,
-    request: RunRequest,
-    protocol: Protocol,
-    prompt: Prompt,
-    rater: str,
-    *,
-    store: bool,
-    progress: CaseCounter | None,
+    db: Database, project_id: int, setup: Setup, rater: str, *, store: bool, progress: CaseCounter | None
 ) -> RunCases:
     """The cases to judge. Raises AlreadyJudgedError or NoCasesError if none is left."""
-    settings = request.settings
-    rater_id = None if settings.again else find_rater(db, request.project_id, rater)
-    judged = EarlierCases(rater, set() if rater_id is None else judged_cases(db, rater_id, protocol.name))
+    settings = setup.settings
+    rater_id = None if settings.again else find_rater(db, project_id, rater)
+    judged = EarlierCases(
+        rater, set() if rater_id is None else judged_cases(db, rater_id, setup.protocol.name)
+    )
     with db.bulk_writing(_CACHE_KIB):
-        cases = collect_cases(
-            db, request.project_id, protocol, prompt, settings, judged, store=store, progress=progress
-        )
+        cases = collect_cases(db, project_id, setup, judged, store=store, progress=progress)
     if not cases.cases:
         if count := cases.left_out[judged.reason]:
             raise AlreadyJudgedError(rater, count)
@@ -205,50 +200,21 @@ def _cases_of(
     return cases
 
 
-def _check_images(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSettings) -> None:
-    """Raises UsageError if images are to be shown to a judge that does not accept them, or could not see them in a test."""
-    known, why = judge_capabilities(db, spec), ""
-    if not takes_images(judge):
-        title = f"judge “{judge.name}” does not accept images"
-    elif known is not None and known.images is False:
-        title, why = (
-            f"judge “{judge.name}” does not see images",
-            "This is the result of “recjudge judge test”.",
-        )
-    else:
-        return
-    if settings.images:
-        raise UsageError(
-            title, why, "Leave out --images, or choose a judge that sees images (recjudge docs images)."
-        )
-
-
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def store_draft(db: Database, draft: Draft) -> Plan:
-    """Store run, cases and calls in one transaction.
-
-    Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed.
-    """
-    request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
-    aspects = call_aspects(settings, draft.prompt)
+    """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the
+    meantime, RunError when the project was changed."""
+    project_id, rater, prompt_id = draft.project_id, draft.plan.rater, draft.prompt_id
+    spec, settings, protocol, prompt = draft.setup
+    aspects = call_aspects(settings, prompt)
     try:
         with db.bulk_writing(_CACHE_KIB), db.transaction():
-            recipe = {"judge": request.judge.spec}
-            check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
-            rater_id = ensure_rater(db, request.project_id, rater, draft.rater_kind, recipe)
-            run_id = create_run(
-                db,
-                NewRun(
-                    request.project_id,
-                    rater_id,
-                    draft.prompt_id,
-                    request.judge,
-                    settings,
-                    draft.plan.estimate,
-                ),
-            )
+            check_series(db, project_id, rater, spec, prompt_id, settings)
+            rater_id = ensure_rater(db, project_id, rater, draft.rater_kind, {"judge": spec.spec})
+            new = NewRun(project_id, rater_id, prompt_id, spec, settings, draft.plan.estimate)
+            run_id = create_run(db, new)
             keys = [key for key, _ in draft.cases.cases]
-            ids = ensure_cases(db, request.project_id, keys)
+            ids = ensure_cases(db, project_id, keys)
             views = [shown for _, shown in draft.cases.cases]
             add_cases(db, run_id, zip(ids, views, strict=True))
             if settings.profile == "llm":
@@ -257,11 +223,9 @@ def store_draft(db: Database, draft: Draft) -> Plan:
                 for case_id, shown in zip(ids, views, strict=True):
                     first_cases.setdefault(shown.user, case_id)
                 add_calls(db, run_id, (PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()))
-            all_orders = case_orders(
-                draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
-            )
-            planned = list(map(CaseCalls, ids, views, all_orders))
-            shared = guidelines_are_shared(draft.prompt, settings.top_k, aspects)
+            orders = case_orders(protocol, settings, keys, lambda: slate_digests(db, project_id))
+            planned = list(map(CaseCalls, ids, views, orders))
+            shared = guidelines_are_shared(prompt, settings.top_k, aspects)
             add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared))
     except ConstraintError as error:
         raise RunError(
@@ -272,50 +236,31 @@ def store_draft(db: Database, draft: Draft) -> Plan:
     return replace(draft.plan, run_id=run_id)
 
 
-def _stored_share(
-    db: Database,
-    asked: RunRequest,
-    protocol: Protocol,
-    prompt_id: int,
-    prompt: Prompt,
-    cases: RunCases,
-    calls: int,
-) -> float:
-    """The share of the calls that have a stored reply, by those of the sampled cases."""
-    settings, judge = asked.settings, make_judge(asked.judge)
-    identity = judge_past(db, asked.judge).identity
-    if identity is None or not (settings.use_cache and judge.cacheable) or settings.profile == "llm":
-        return 0.0
-    key = identity.model_copy(update={"headers": asked.judge.headers}).cache_key()
-    orders = protocol.orders[: orders_a_case(protocol, settings)]
+def _stored_share(db: Database, setup: Setup, materials: Sequence[Material], key: str) -> float:
+    """The share of the calls about these cases that have a stored reply of the judge with this cache key."""
+    _, settings, protocol, prompt = setup
+    orders, sampling = protocol.orders[: orders_a_case(protocol, settings)], sampling_of(settings, 0)
     requests = [
-        protocol.request(prompt, material, order, aspect, sampling_of(settings, 0))
-        for material, order, aspect in product(
-            cases.sample.materials(), orders, call_aspects(settings, prompt)
-        )
+        protocol.request(prompt, material, order, aspect, sampling)
+        for material, order, aspect in product(materials, orders, call_aspects(settings, prompt))
     ]
-    stored = sum(stored_reply(db, request.request_hash(key)) is not None for request in requests)
-    return min(stored / len(requests), answered_calls(db, asked.judge, prompt_id) / calls)
+    return sum(stored_reply(db, each.request_hash(key)) is not None for each in requests) / len(requests)
 
 
 def _first_messages(
-    db: Database, request: RunRequest, protocol: Protocol, prompt: Prompt, cases: RunCases
+    db: Database, project_id: int, setup: Setup, key: CaseKey, material: Material
 ) -> tuple[Message, ...]:
-    settings, material = request.settings, cases.sample.materials()[0]
+    _, settings, protocol, prompt = setup
     if settings.profile == "llm":
         return profile_messages(prompt, material)
-    keys = [key for key, _ in cases.cases[:1]]
-    orders = case_orders(protocol, settings, keys, lambda: slate_digests(db, request.project_id))
+    ((order, *_),) = case_orders(protocol, settings, [key], lambda: slate_digests(db, project_id))
     aspect = call_aspects(settings, prompt)[0]
-    return protocol.request(prompt, material, orders[0][0], aspect, sampling_of(settings, 0)).messages
+    return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
 
 
 def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:
-    """The protocol's prompt for the domain (empty: that of the project's data).
-
-    If that is unknown: the prompt for media if users rate more than they buy, for shopping if they buy more, and the
-    protocol's first prompt if they do neither.
-    """
+    """The protocol's prompt for the domain (empty: that of the project's data). If that is unknown: the prompt for media
+    if users rate more than they buy, for shopping if they buy more, and the protocol's first prompt if they do neither."""
     prompts = protocol.facts.prompts
     domain = domain or project_domain(db, project_id)
     if domain and (data := domain_named(domain).data) in prompts:
@@ -352,14 +297,13 @@ def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) ->
 def ordered_calls(
     cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
 ) -> Iterator[PlannedCall]:
-    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of
-    the first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect;
-    by aspect first if prompts do not end with it. Repeats of a prompt follow each other.
+    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of the
+    first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect; by
+    aspect first if prompts do not end with it. Repeats of a prompt follow each other.
 
-    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers
-    only its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's
-    second order follows its first one.
-    """
+    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers only
+    its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's second order
+    follows its first one."""
     by_user: dict[int, list[CaseCalls]] = {}
     for case in cases:
         by_user.setdefault(case.shown.user, []).append(case)
@@ -400,11 +344,8 @@ def case_orders(
     read_contents: Callable[[], Mapping[int, str]],
 ) -> list[tuple[Order, ...]]:
     """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
-    id.
-
-    A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
-    the order is drawn.
-    """
+    id. A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
+    the order is drawn."""
     if protocol.name == ADVERSARIAL:
         return [(order,) for order in positions(keys, settings.seed)]
     if orders_a_case(protocol, settings) == len(protocol.orders):
@@ -415,11 +356,9 @@ def case_orders(
 
 
 def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
-    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once.
-
-    The content of the lists, not the names of their systems, decides which comes first in the first case of a block.
-    For lists with the same items, the order of import decides.
-    """
+    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once. The content of
+    the lists, not the names of their systems, decides which comes first in the first case of a block. For lists with the
+    same items, the order of import decides."""
     open_block: dict[tuple[str, str], Order] = {}
     orders: list[Order] = []
     for key in keys:
@@ -454,18 +393,15 @@ class Arm(NamedTuple):
 
 
 def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
-    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the
-    project's kind of data, anything else is a prompt's own NAME[@VERSION].
-
-    Raises UsageError for fewer than two, one named twice, and a prompt that does not compare two lists;
-    NotFoundError for an unknown prompt.
-    """
+    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the project's kind
+    of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for fewer than two, one named twice, and a
+    prompt that does not compare two lists; NotFoundError for an unknown prompt."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
             "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."
         )
     load_shipped(db)
-    chosen = protocol(ADVERSARIAL)
+    chosen = protocol_named(ADVERSARIAL)
     usual = default_prompt(db, project_id, chosen)
     full = {"saer": usual} | {
         name: usual.replace(f"{chosen.facts.prompt_protocol}-", f"{name}-") for name in PROMPTS[:2]

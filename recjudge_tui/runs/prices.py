@@ -44,9 +44,8 @@ _PROVIDERS = {"bedrock": "aws"}
 class Price:
     """What a call costs. `amounts` are US dollars per million tokens by kind: `input`, `output`, and where they differ
     `cached_input` (read from the vendor's cache) and `cache_write` (stored in it); None: the list price of `model`
-    (provider, name), which may be higher for a long prompt. A call in a hosted batch costs the share `batch_discount`
-    of it; `factor` is 1 or this share.
-    """
+    (provider, name), which may be higher for a long prompt. A call in a hosted batch costs the share `batch_discount` of
+    it; `factor` is 1 or this share."""
 
     source: str
     amounts: dict[str, float] | None = None
@@ -97,12 +96,10 @@ class Price:
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
-    """The judge's price; 0 for a server on this machine; None when unknown, never a guess.
-
-    The user's own table comes first. If it does not have the exact name, the price of the model without its date is
-    used, and Claude on Amazon Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is
-    asked: of the provider's own, or of another one that the list knows by its address.
-    """
+    """The judge's price; 0 for a server on this machine; None when unknown, never a guess. The user's own table comes
+    first. If it does not have the exact name, the price of the model without its date is used, and Claude on Amazon
+    Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is asked: of the provider's own,
+    or of another one that the list knows by its address."""
     path = config_dir() / "prices.toml"
     table = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
     provider, _, model = judge.spec.partition(":")
@@ -162,8 +159,7 @@ def require_price(judge: JudgeSpec) -> None:
 
 def cost_at(price: Price | None, usage: Usage) -> float | None:
     """The cost of a call: at this price, or as the server reports it if that is more or the price is not known. None when
-    unknown.
-    """
+    unknown."""
     if price is None:
         return usage.cost_usd
     if price.is_free:

@@ -60,10 +60,8 @@ class HeldRun(Generic[J_co]):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent, or that has its `result` without being sent.
-
-    `question` is None if no request could be built.
-    """
+    """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
+    be built."""
 
     key: CallKey
     question: Question | None
@@ -82,12 +80,12 @@ NO_PROFILE = "profile"
 
 def prepare_call(run: HeldRun[Judge], key: CallKey, *, use_stored: bool = True) -> PreparedCall:
     """Build the request of a call and, with `use_stored`, look for a stored reply to it."""
-    _, settings, protocol, prompt = run.setup
     try:
-        material, request = build_request(run.db, run.id, settings, protocol, prompt, key)
+        material, request = build_request(run.db, run.id, run.setup, key)
     except NoProfileError as missing:
         return PreparedCall(key, None, "", None, CallResult(0, error_kind=NO_PROFILE, error=missing.title))
     content_hash = request.content_hash()
+    _, settings, protocol, prompt = run.setup
     question = Question(request, protocol, prompt, material, key.order, key.aspect)
     request_hash = result = None
     if run.judge.cacheable:
@@ -139,12 +137,11 @@ def verdicts_of(rule: Rule, prompt: Prompt, calls: list[CaseCall]) -> list[Verdi
 def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answer | None:
     """The most frequent label; None when there are no answers or one of them failed.
 
-    A split vote gives a tie if the scale has one (a label of value 0 between others), else the lowest of
-    the most frequent labels. Confidence of several answers: the share of them with that label; if the server gave the
-    label's probability for each of these, the sum of these probabilities divided by the number of all answers (the
-    mean probability of the label if the other answers gave it none). Reasoning: the first answer with that label. On
-    a scale of numbers: their mean, without a confidence, and the reasoning of the answer nearest to it.
-    """
+    A split vote gives a tie if the scale has one (a label of value 0 between others), else the lowest of the most frequent
+    labels. Confidence of several answers: the share of them with that label; if the server gave the label's probability
+    for each of these, the sum of these probabilities divided by the number of all answers (the mean probability of the
+    label if the other answers gave it none). Reasoning: the first answer with that label. On a scale of numbers: their
+    mean, without a confidence, and the reasoning of the answer nearest to it."""
     given = [answer for answer in answers if answer is not None]
     if not given or len(given) < len(answers):
         return None
@@ -187,11 +184,9 @@ PATIENCE_S = 3600.0
 
 
 class Recorder:
-    """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere.
-
-    The statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another
-    process writes, the commit is retried.
-    """
+    """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere. The
+    statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another process
+    writes, the commit is retried."""
 
     def __init__(self, path: Path, run: HeldRun[Judge]) -> None:
         """Raises StoreError when the database cannot be opened."""
@@ -233,11 +228,9 @@ class Recorder:
         self._wake.set()
 
     async def commit_next(self, pulse: Callable[[], Pulse | None] = lambda: None) -> list[CallOutcome] | None:
-        """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk.
-
-        None after `end`, when all are committed. `pulse()` is stored with them. Raises
-        StoreError (disk full, damaged file), LeaseLostError.
-        """
+        """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk. None
+        after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged file),
+        LeaseLostError."""
         while not self._waiting and not self._reservations and not self._beat_due:
             if self._ended:
                 return None
@@ -272,8 +265,7 @@ class Recorder:
 
     async def _synced(self) -> None:
         """Commit in a thread. A cancelled caller waits until the thread is done: closing the connection while it is in use
-        crashes Python.
-        """
+        crashes Python."""
         commit = asyncio.get_running_loop().run_in_executor(None, self._db.execute, "COMMIT")
         try:
             await asyncio.shield(commit)
@@ -292,11 +284,9 @@ class Recorder:
 def store_outcomes(
     db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], pulse: Pulse | None = None
 ) -> list[CallOutcome]:
-    """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction.
-
-    Returns the calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another
-    process has taken over the run.
-    """
+    """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction. Returns the
+    calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another process has taken
+    over the run."""
     with db.transaction():
         heartbeat(db, run.id, run.owner, pulse)
         stored = [outcome for outcome in outcomes if save_outcome(db, outcome)]

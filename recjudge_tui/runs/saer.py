@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.domain.run import Estimate, RunSettings
-from recjudge_tui.domain.text import money
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.registry import check_trust
 from recjudge_tui.protocols.registry import protocol as protocol_named
@@ -25,7 +25,7 @@ from recjudge_tui.runs.plan import (
     draft_run,
     store_draft,
 )
-from recjudge_tui.runs.selection import chosen_systems
+from recjudge_tui.runs.selection import Chooser
 from recjudge_tui.runs.settings import (
     OPERATION,
     AlreadyJudgedError,
@@ -34,7 +34,7 @@ from recjudge_tui.runs.settings import (
     settings_for,
     stored_run,
 )
-from recjudge_tui.runs.start import change_settings, check_judge, start_detached
+from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, start_detached
 from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater
@@ -62,11 +62,9 @@ FIRST, SECOND = SAER
 
 
 class SaerRequest(Model):
-    """Both stages as the user requests them.
-
-    `settings` and `prompts` (NAME[@VERSION]) are by stage; the budget is that of both stages together. Systems whose
-    share of the lowest label in the first stage is larger than `drop_poor_over` are left out of the second.
-    """
+    """Both stages as the user requests them. `settings` and `prompts` (NAME[@VERSION]) are by stage; the budget is that of
+    both stages together. Systems whose share of the lowest label in the first stage is larger than `drop_poor_over` are
+    left out of the second."""
 
     judge: JudgeSpec
     settings: dict[str, RunSettings]
@@ -87,11 +85,9 @@ def saer_request(
     drop_poor_over: float | None = None,
     **options: object,
 ) -> SaerRequest:
-    """The request from `options` as `settings_for` takes them.
-
-    `until` and `baseline` belong to the second stage; the baseline's lists are judged alone too. Raises UsageError for a
-    prompt of another protocol, and what `chosen_systems` raises.
-    """
+    """The request from `options` as `settings_for` takes them. `until` and `baseline` belong to the second stage; the
+    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `Chooser.systems`
+    raises."""
     load_shipped(db)
     named: dict[str, str] = {}
     for prompt in prompts:
@@ -103,7 +99,7 @@ def saer_request(
             )
         named[protocol] = prompt
     settings = {stage: settings_for(stage, **options) for stage in SAER}
-    chosen_systems(db, project_id, settings[SECOND], "pair")
+    Chooser(db, project_id, settings[SECOND]).systems("pair")
     alone = settings[FIRST]
     systems = dict.fromkeys((*alone.systems, *filter(None, (alone.baseline,)))) if alone.systems else ()
     update = {"until": "", "margin": None, "baseline": "", "systems": tuple(systems)}
@@ -119,8 +115,7 @@ def saer_request(
     )
 
 
-@dataclass(frozen=True)
-class SaerPlan:
+class SaerPlan(NamedTuple):
     """Both stages; `group_id` is None for a dry run."""
 
     group_id: int | None
@@ -160,12 +155,10 @@ def plan_saer(
     must_answer: bool = False,
     progress: CaseCounter | None = None,
 ) -> SaerPlan:
-    """Both stages: those that exist already, the others planned now, all or none.
-
-    `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second
-    stage is only estimated, as if no system were left out; `next_stage` plans it. Raises what `start.plan` raises, and
-    RunError when a process works on one of the runs.
-    """
+    """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
+    extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
+    were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
+    runs."""
     labels = {stage: prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()}
     request = request.model_copy(update={"prompts": labels})
     match = _match(db, project_id, request, rater)
@@ -253,8 +246,7 @@ class _Match(NamedTuple):
 
 def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _Match:
     """The named rater; else the first of the judge's names that is new or has no runs with another prompt or other
-    settings.
-    """
+    settings."""
     for name in [rater] if rater else _names(db, project_id, request):
         rater_id = find_rater(db, project_id, name)
         if rater_id is None:
@@ -335,13 +327,12 @@ def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
     prompt, over = prompt_by_id(db, run_row(db, first_run)["prompt_id"]), request.drop_poor_over
     aspect, settings = prompt.aspects[0].name, request.settings[SECOND]
     lowest = min(label.value for label in prompt.labels_of(aspect))
-    judged: dict[str, int] = {}
-    poor: dict[str, int] = {}
+    judged, poor = Counter[str](), Counter[str]()
     for system, value, n in label_counts(db, first_run, aspect):
-        judged[system] = judged.get(system, 0) + n
-        poor[system] = poor.get(system, 0) + n * (value == lowest)
+        judged[system] += n
+        poor[system] += n * (value == lowest)
     known = run_systems(db, first_run)
-    shares = {system: poor[system] / judged[system] for system in known if judged.get(system)}
+    shares = {system: poor[system] / judged[system] for system in known if judged[system]}
     left_out = {system: share for system, share in shares.items() if over is not None and share > over}
     kept, why = tuple(system for system in known if system not in left_out), ""
     if len(kept) < 2:
@@ -351,26 +342,11 @@ def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
     return Exclusion(left_out, kept if left_out else settings.systems, why)
 
 
-class SaerResult(NamedTuple):
-    """The runs of both stages. `second` is None where there was none, `why_none` says why; `left_out` are the systems
-    kept out of it with their shares of the lowest label, over `drop_poor_over`."""
-
-    project_id: int
-    rater: str
-    first: int
-    second: int | None
-    left_out: dict[str, float]
-    drop_poor_over: float | None
-    why_none: str
-
-
 def next_stage(db: Database, group_id: int) -> Plan | None:
-    """The stage to work on next, ready for it; None when both are done.
-
-    The second stage is planned here where that had to wait for the first, and gets what is left of the budget.
-    Raises RunError when nothing is left, or when calls of the run are in a batch at a provider.
-    """
-    group, request = group_by_id(db, group_id), _request(db, group_id)
+    """The stage to work on next, ready for it; None when both are done. The second stage is planned here where that had to
+    wait for the first, and gets what is left of the budget. Raises RunError when nothing is left, or when calls of the run
+    are in a batch at a provider."""
+    group, request = group_by_id(db, group_id), asked_in(db, group_id)
     if FIRST not in group.runs:
         raise RunError(
             "the first stage was deleted", "The second one needs it.", "Start again with “recjudge run saer”."
@@ -398,38 +374,19 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
         _close(db, stage.run_id)
         return None
     refuse_when_away(db, stage.run_id)
-    budget = request.settings[SECOND].budget_usd
-    if budget is not None:
-        left = budget - run_progress(db, first).spent_usd
-        if left <= 0:
-            raise RunError(
-                "the budget is spent",
-                f"The first stage cost {money(budget - left)} of {money(budget)}.",
-                "To resume, repeat the command with a larger --budget.",
-            )
-        change_settings(db, stage.run_id, budget_usd=left)
+    leave_rest_of_budget(db, request.settings[SECOND].budget_usd, [first], stage.run_id)
     return stage
 
 
-def result_of(db: Database, group_id: int) -> SaerResult:
-    """The runs of both stages, once `next_stage` returns None."""
-    group, request = group_by_id(db, group_id), _request(db, group_id)
-    first, over = group.runs[FIRST], request.drop_poor_over
-    left_out, _, why_none = exclusion(db, request, first)
-    second = None if why_none else group.runs[SECOND]
-    return SaerResult(group.project_id, group.rater, first, second, left_out, over, why_none)
+def asked_in(db: Database, group_id: int) -> SaerRequest:
+    """The request that made a group."""
+    return read_cell(SaerRequest, group_by_id(db, group_id).request, "run_groups", group_id, "request")
 
 
 def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] = ()) -> None:
-    """Work through the stages in another process, beginning with run `run_id`.
-
-    `words` are further arguments of its command. Raises RunError if it does not start.
-    """
+    """Work through the stages in another process, beginning with run `run_id`. `words` are further arguments of its
+    command. Raises RunError if it does not start."""
     start_detached(db, run_id, ("runs", "work-group", str(group_id), *words))
-
-
-def _request(db: Database, group_id: int) -> SaerRequest:
-    return read_cell(SaerRequest, group_by_id(db, group_id).request, "run_groups", group_id, "request")
 
 
 def _close(db: Database, run_id: int) -> None:

@@ -34,10 +34,8 @@ PROFILE_HISTORY = 50
 
 def settings_for(protocol: str, **options: Any) -> RunSettings:
     """The settings of a run; options that are absent or None have the protocol's default, or what `as_published` sets.
-
     Raises UsageError for an unknown protocol and for an option that contradicts `as_published`, and pydantic's
-    ValidationError for a value out of bounds.
-    """
+    ValidationError for a value out of bounds."""
     facts = protocol_named(protocol).facts
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("as_published"):
@@ -70,9 +68,8 @@ def _preset(facts: ProtocolFacts, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, judge: Judge) -> None:
-    """Raises UsageError if the settings do not fit the protocol, the prompt or the judge, PromptError if a reply to
-    the prompt could be read in two ways.
-    """
+    """Raises UsageError if the settings do not fit the protocol, the prompt or the judge, PromptError if a reply to the
+    prompt could be read in two ways."""
     facts, name, stops = protocol.facts, protocol.name, bool(settings.until)
     is_model, taken = (
         is_language_model(judge.rater_kind),
@@ -150,9 +147,7 @@ def project_domain(db: Database, project_id: int) -> str:
 
 def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str, str]:
     """The variables that a run sets: those of the settings, and the domain's name and words that differ from the prompt's.
-
-    Raises UsageError for an unknown domain, PromptError for a file that does not define a domain.
-    """
+    Raises UsageError for an unknown domain, PromptError for a file that does not define a domain."""
     words = {"domain": domain, **domain_named(domain).words} if domain else {}
     own = {name: word for name, word in words.items() if prompt.variables.get(name, word) != word}
     return own | settings.variables
@@ -165,10 +160,8 @@ def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSett
 
 
 def left_out_examples_note(prompt: Prompt, domain: str) -> str:
-    """The note that the examples, which are about other domains, are not shown; empty if some are shown.
-
-    `prompt` has the variables of the run.
-    """
+    """The note that the examples, which are about other domains, are not shown; empty if some are shown. `prompt` has the
+    variables of the run."""
     about = tuple(dict.fromkeys(example.domain for example in prompt.examples if example.domain))
     if not domain or not about or domain in about:
         return ""
@@ -204,8 +197,7 @@ def series_name(
     db: Database, project_id: int, judge_name: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> str:
     """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the first free of
-    the judge's own name, the name with the protocol, and the name with a number. `rater list` shows their settings.
-    """
+    the judge's own name, the name with the protocol, and the name with a number. `rater list` shows their settings."""
     for row in reversed(stored_runs(db, project_id=project_id)):
         same = (row["protocol"], row["prompt_id"]) == (settings.protocol, prompt_id)
         if same and not _differences(db, row, judge, prompt_id, settings):

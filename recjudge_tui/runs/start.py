@@ -6,12 +6,13 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
+from recjudge_tui.domain.text import money
 from recjudge_tui.errors import JudgeError, RunError, UsageError
 from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
@@ -23,7 +24,7 @@ from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, sto
 from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_row, set_settings, set_wanted_concurrency
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row, set_settings, set_wanted_concurrency
 
 # ---- detach ------------------------------------------------------------------------------------------------------
 
@@ -36,9 +37,8 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
 
     `words` are another command that works on the run and may do more afterwards.
 
-    Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output
-    when it ended without leasing the run, UntrustedError as that process would: it has nobody to ask.
-    """
+    Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output when it
+    ended without leasing the run, UntrustedError as that process would: it has nobody to ask."""
     check_trust(JudgeSpec.model_validate_json(run_row(db, run_id)["judge"]))
 
     def marks() -> tuple[object, ...]:
@@ -102,12 +102,10 @@ def plan(
     must_answer: bool = False,
     progress: CaseCounter | None = None,
 ) -> tuple[Plan, ...]:
-    """Plan runs and store them, all or none; a dry run stores nothing at all.
-
-    With `must_answer` the judge of each must answer before anything is stored. `progress` gets the number of cases
-    read so far. Raises UsageError or RunError when a request does not fit its project, JudgeError when a judge cannot
-    be reached, UntrustedError when one would send a secret to a server that nobody confirmed.
-    """
+    """Plan runs and store them, all or none; a dry run stores nothing at all. With `must_answer` the judge of each must
+    answer before anything is stored. `progress` gets the number of cases read so far. Raises UsageError or RunError when a
+    request does not fit its project, JudgeError when a judge cannot be reached, UntrustedError when one would send a
+    secret to a server that nobody confirmed."""
     drafts = [draft_run(db, request, store=not dry_run, progress=progress) for request in requests]
     if dry_run:
         return tuple(draft.plan for draft in drafts)
@@ -115,7 +113,7 @@ def plan(
         check_trust(request.judge)
     if must_answer:
         for draft in drafts:
-            check_judge(draft.request.judge, draft.request.settings, draft.plan.estimate)
+            check_judge(draft.setup.spec, draft.setup.settings, draft.plan.estimate)
     with db.transaction():
         return tuple(store_draft(db, draft) for draft in drafts)
 
@@ -126,18 +124,10 @@ def work(db: Database, run_id: int, on_progress: OnProgress | None = None) -> Wo
     return WorkResult(run_id, progress, run_row(db, run_id)["error"])
 
 
-def detach(db: Database, run_id: int) -> None:
-    """Work on a run in another process, which needs neither this terminal nor this app. Raises RunError if it does
-    not start, UntrustedError as the other process would."""
-    start_detached(db, run_id)
-
-
 def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:
-    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are).
-
-    Raises RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its
-    judge, which may be somebody else's choice, would send a secret to a server that this user has not confirmed.
-    """
+    """Make sure that a stored run can be worked on, with other settings if some are given (None: as they are). Raises
+    RunError when a process works on the run or its calls are in a batch at a provider, UntrustedError when its judge,
+    which may be somebody else's choice, would send a secret to a server that this user has not confirmed."""
     judge = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
     refuse_when_active(db, run_id)
     refuse_when_away(db, run_id)
@@ -153,10 +143,8 @@ def prepare_retry(db: Database, run_id: int, **changes: Any) -> int:
 
 def change_settings(db: Database, run_id: int, **changes: Any) -> None:
     """Give the outstanding calls of a run other settings. A budget includes what the run has spent already; a shorter
-    `history` shows the newest of the events that were planned.
-
-    Raises RunError when a process works on the run, the price of its judge is not known, or the history would be longer.
-    """
+    `history` shows the newest of the events that were planned. Raises RunError when a process works on the run, the price
+    of its judge is not known, or the history would be longer."""
     given = {name: value for name, value in changes.items() if value not in (None, {})}
     if not given:
         return
@@ -179,11 +167,24 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
         set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
 
 
-def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
-    """Reach a judge once, so that a wrong model or a missing server shows before anything is stored.
+def leave_rest_of_budget(db: Database, budget: float | None, beside: Iterable[int], run_id: int) -> None:
+    """Give a run what the others have left of the budget for all. Raises RunError when nothing is left."""
+    if budget is None:
+        return
+    spent = sum(run_progress(db, other).spent_usd for other in beside)
+    if spent >= budget:
+        raise RunError(
+            "the budget is spent",
+            f"The other runs cost {money(spent)} of {money(budget)}.",
+            "Repeat the command with a larger budget: it goes on where it stopped.",
+        )
+    if RunSettings.model_validate_json(run_row(db, run_id)["settings"]).budget_usd != budget - spent:
+        change_settings(db, run_id, budget_usd=budget - spent)
 
-    Raises JudgeError saying what to start, pull or set.
-    """
+
+def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> None:
+    """Reach a judge once, so that a wrong model or a missing server shows before anything is stored. Raises JudgeError
+    saying what to start, pull or set."""
 
     async def reach() -> None:
         judge = make_judge(spec)
@@ -204,10 +205,7 @@ def check_judge(spec: JudgeSpec, settings: RunSettings, estimate: Estimate) -> N
 
 def requested_concurrency(db: Database, run_id: int) -> int:
     """The run's number of concurrent calls: as last requested, else as planned, else as it last was, else the judge's
-    default.
-
-    Raises NotFoundError.
-    """
+    default. Raises NotFoundError."""
     row = run_row(db, run_id)
     requested: int | None = row["wanted_concurrency"]
     if requested is not None:
@@ -219,10 +217,8 @@ def requested_concurrency(db: Database, run_id: int) -> int:
 
 
 def change_concurrency(db: Database, run_id: int, calls: int) -> None:
-    """Request this number of concurrent calls. A process that works on the run follows within half a second.
-
-    No call is dropped or repeated. Raises NotFoundError, and UsageError for a number out of range.
-    """
+    """Request this number of concurrent calls. A process that works on the run follows within half a second. No call is
+    dropped or repeated. Raises NotFoundError, and UsageError for a number out of range."""
     run_row(db, run_id)
     if not 1 <= calls <= MOST_AT_ONCE:
         raise UsageError(

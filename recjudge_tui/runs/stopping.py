@@ -1,8 +1,6 @@
-"""A run that stops when it is decided: the decision is updated after each finished user, in the order of the plan.
-
-Only the users before the first unfinished one count. How fast a reply comes may depend on what it says, so the decision
-must not depend on which users finish first. It is the same at any concurrency, and for a run that was interrupted.
-"""
+"""A run that stops when it is decided: the decision is updated after each finished user, in the order of the plan. Only
+the users before the first unfinished one count. How fast a reply comes may depend on what it says, so the decision must
+not depend on which users finish first. It is the same at any concurrency, and for a run that was interrupted."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def start_run(
             requests = [_run_request(project_id, request)]
             run_id = start.plan(db, requests, must_answer=True, progress=progress)[0].run_id
             assert run_id is not None
-            start.detach(db, run_id)
+            start.start_detached(db, run_id)
     except RecjudgeError as error:
         if run_id is None:
             raise

@@ -834,7 +834,7 @@ def interrupt(db: Database, run_id: int, wanted: Wanted) -> str:
 def resume(db: Database, run_id: int) -> str:
     """Start a process that works on the run; returns a toast."""
     start.prepare_resume(db, run_id)
-    start.detach(db, run_id)
+    start.start_detached(db, run_id)
     return f"Run {run_id} is working in the background; you can close this screen and the app."
 
 
@@ -843,7 +843,7 @@ def retry(db: Database, run_id: int) -> str:
     count = start.prepare_retry(db, run_id)
     if not count:
         raise RunError(f"run {run_id} has no failed calls")
-    start.detach(db, run_id)
+    start.start_detached(db, run_id)
     return f"{quantity(count, 'failed call')} will be asked again."
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
-from recjudge_tui.judges.bedrock import BedrockJudge, Secrets, failure_of, make
+from recjudge_tui.judges.bedrock import BedrockJudge, failure_of, make
 from recjudge_tui.judges.keys import Key
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.counts import request_count
@@ -181,8 +181,9 @@ def meant(code: str, message: str = "", status: int = 400) -> RecjudgeError:
         "Error": {"Code": code, "Message": message},
         "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {}},
     }
-    secrets = Secrets((Key("AWS secret key", SECRET),))
-    return failure_of(ClientError(response, "Converse"), "http://b", MODEL, secrets)
+    return failure_of(
+        ClientError(response, "Converse"), "http://b", MODEL, Key("AWS secret key", SECRET).scrub
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.judges.refusals import ServerError, is_blind
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.replies import ServerError, is_blind
 from tests.support.images import asking_with_images
 from tests.support.judge_calls import workload
 from tests.support.servers.process import ServerProcess

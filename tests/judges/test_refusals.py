@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.refusals import (
+from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
     error_in_body,

@@ -13,7 +13,7 @@ from tests.support.wire_faults import QUICK, SLOW, WireFault, judge_over_faults
 def once_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recjudge_tui.runs.calls.MAX_ATTEMPTS", 1)
     monkeypatch.setattr("recjudge_tui.runs.calls.FAILURES_IN_A_ROW", 10**9)
-    monkeypatch.setattr("recjudge_tui.judges.refusals.LONGEST_DELAY_S", 0.002)
+    monkeypatch.setattr("recjudge_tui.judges.replies.LONGEST_DELAY_S", 0.002)
     monkeypatch.setattr("recjudge_tui.runs.calls.PATIENCE_S", {"rate_limit": 0.0})
     monkeypatch.setattr("recjudge_tui.judges.http.MAX_ANSWER", 1_000_000)
 

@@ -98,10 +98,10 @@ def recorded(db: Database, path: Path, choose: Callable[[Order, str], str], **wi
     system b -> Set 1, Set 2 or Tie."""
     plan = planned_pairs(db, RULES, rater=f"recorder of {path.stem}", **wished)
     assert plan.run_id is not None
-    _, settings, chosen, prompt = setup_of(db, run_row(db, plan.run_id))
+    setup = setup_of(db, run_row(db, plan.run_id))
     lines = []
     for key in outstanding(db, plan.run_id, 0, 10**6):
-        _, request = build_request(db, plan.run_id, settings, chosen, prompt, key)
+        _, request = build_request(db, plan.run_id, setup, key)
         winner = choose(key.order, case_row(db, key.case_id)["system_b"])
         reply = {"text": json.dumps({"reasoning": "recorded", "winner": winner})}
         lines.append(json.dumps({"content_hash": request.content_hash(), "reply": reply}))

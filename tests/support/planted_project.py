@@ -94,10 +94,10 @@ def flagging_judge(
     plan = planned_faults(db, RULES, rater=f"recorder of {path.stem}", **wished)
     assert plan.run_id is not None
     faults = faults_of(db, plan.run_id)
-    _, settings, chosen, prompt = setup_of(db, run_row(db, plan.run_id))
+    setup = setup_of(db, run_row(db, plan.run_id))
     lines = []
     for key in outstanding(db, plan.run_id, 0, 10**6):
-        _, request = build_request(db, plan.run_id, settings, chosen, prompt, key)
+        _, request = build_request(db, plan.run_id, setup, key)
         assert request.material is not None
         flags = choose(faults[key.case_id], request.material.slates[0])
         flagged = [{"item": place, "issue": issue, "reason": "recorded"} for place, issue in flags]

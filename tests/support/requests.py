@@ -14,6 +14,6 @@ def sent_request(db: Database, call_id: int) -> Request:
     call = db.row("SELECT * FROM calls WHERE id = ?", (call_id,))
     assert call is not None
     run = run_row(db, call["run_id"])
-    _, settings, chosen, prompt = setup_of(db, run)
+    setup = setup_of(db, run)
     key = CallKey(call["id"], call["case_id"], call["list_order"], call["aspect"], call["sample"])
-    return build_request(db, run["id"], settings, chosen, prompt, key)[1]
+    return build_request(db, run["id"], setup, key)[1]

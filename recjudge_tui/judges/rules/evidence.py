@@ -99,11 +99,8 @@ def bounds(length: int) -> tuple[int, int]:
 def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) -> Evidence:
     """The evidence about one list. The bounds are those of its own length."""
     issues = findings(slate, user, profile)
-    flagged = {f.place for f in issues}
-    items = tuple(
-        _item_evidence(item, profile, place in flagged) for place, item in enumerate(slate.items, start=1)
-    )
-    shown = len(items)
+    flagged, shown = {f.place for f in issues}, len(slate.items)
+    items = tuple(_item_evidence(item, profile, at in flagged) for at, item in enumerate(slate.items, 1))
     kinds = len({traits(i.item).categories.tokens for i in items} - {()})
     good_from, partial_from = bounds(shown)
     return Evidence(
@@ -142,8 +139,8 @@ def _item_evidence(item: ItemView, profile: Profile, flagged: bool) -> ItemEvide
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
     """The score within a label, over `length` places; an empty place is worth 0. Media: every shown item is worth the
     same. Of two lists with the same label, users did not prefer the one whose genres are closer to their history
-    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`.
-    Without a history each item is worth 0.5, or 0 if flagged."""
+    (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 * mean worth + 0.1 * kinds / length`. Without
+    a history each item is worth 0.5, or 0 if flagged."""
     if profile.media:
         return MIDDLE * len(items) / length
     worth = math.fsum(0.0 if i.flagged else 0.5 if profile.empty else i.worth for i in items)
@@ -186,15 +183,18 @@ def about_pair(
 
 
 def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int) -> str:
-    scores = f"(scores {first.score:.2f} and {second.score:.2f})"
-    alike, better = first.category == second.category, names[0] if winner > 0 else names[1]
+    alike = first.category == second.category
+    better, same_media = names[0] if winner > 0 else names[1], alike and profile.media
     if winner == 0:
-        tie = alike and profile.media
-        return f"{'Both have the same label, so this is a tie' if tie else 'They are too close to tell apart'} {scores}."
-    if alike and profile.media:
-        return f"Both have the same label; {better} has more items {scores}."
-    both = "Both are about equally good; item by item, " if alike else ""
-    return f"{both}{better} fits better {scores}."
+        said = (
+            "Both have the same label, so this is a tie" if same_media else "They are too close to tell apart"
+        )
+    elif same_media:
+        said = f"Both have the same label; {better} has more items"
+    else:
+        both = "Both are about equally good; item by item, " if alike else ""
+        said = f"{both}{better} fits better"
+    return f"{said} (scores {first.score:.2f} and {second.score:.2f})."
 
 
 def _taste(profile: Profile) -> str:
@@ -206,14 +206,13 @@ def _taste(profile: Profile) -> str:
 def _relevance(evidence: Evidence, profile: Profile) -> str:
     if profile.empty:
         return f"{NO_HISTORY}, so relevance is unknown and only the list itself was judged."
-    shown = len(evidence.items)
-    of = f"{shown} items"
-    if shown != evidence.top_k:
-        of += f" shown ({evidence.top_k} were asked for)"
-    fitting = [item for item in evidence.items if item.useful]
-    sound = " and is not at fault" if len(fitting) == 1 else " and are not at fault"
-    text = f"{_taste(profile)} {len(fitting)} of the {of} {'fits' if len(fitting) == 1 else 'fit'} that"
-    text += sound if evidence.findings else ""
+    shown, fitting = len(evidence.items), [item for item in evidence.items if item.useful]
+    asked = f" shown ({evidence.top_k} were asked for)" if shown != evidence.top_k else ""
+    one = len(fitting) == 1
+    sound = f" and {'is' if one else 'are'} not at fault" if evidence.findings else ""
+    text = (
+        f"{_taste(profile)} {len(fitting)} of the {shown} items{asked} {'fits' if one else 'fit'} that{sound}"
+    )
     if not fitting:
         return f"{text}."
     best = _best(fitting)

@@ -1,7 +1,6 @@
-"""Known faults: which faults can be planted into a list, and which items of a list certainly have none. Both are
-cautious: a planted item is faulty by any reading of the guidelines, and an item counts as faultless only if nothing
-hints at a fault. The names of durables and consumables are those of the rules.
-"""
+"""Known faults: which faults can be planted into a list, and which items of a list certainly have none. Both are cautious:
+a planted item is faulty by any reading of the guidelines, and an item counts as faultless only if nothing hints at a
+fault. The names of durables and consumables are those of the rules."""
 
 from __future__ import annotations
 

@@ -230,9 +230,9 @@ def _pace(ages: list[float]) -> float | None:
 
 
 def _early_refill(place: int, item: ItemView, kind: Consumable, holdings: Holdings) -> Finding | None:
-    """A refill while most of the stock is left. It is too early if the stock lasts more than 21 days, and more than half
-    a pack for the same product (of any size or scent), or three quarters for another product of the kind. The latter
-    counts half, since people change brands."""
+    """A refill while most of the stock is left. It is too early if the stock lasts more than 21 days, and more than half a
+    pack for the same product (of any size or scent), or three quarters for another product of the kind. The latter counts
+    half, since people change brands."""
     supply = holdings.supplies.get(_supply_key(item, kind))
     if supply is None:
         return None

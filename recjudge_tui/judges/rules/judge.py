@@ -1,8 +1,5 @@
-"""The built-in judge without a language model: the published list-quality guidelines as code.
-
-It reads the material of a case and answers any reply schema whose fields it has rules for. The same request gives
-the same bytes.
-"""
+"""The built-in judge without a language model: the published list-quality guidelines as code. It reads the material of a
+case and answers any reply schema whose fields it has rules for. The same request gives the same bytes."""
 
 from __future__ import annotations
 
@@ -36,8 +33,8 @@ class RulesJudge:
     concurrency: int = 8
 
     async def prepare(self, workload: Workload) -> Identity:
-        del workload  # it can handle any workload
-        return identity()
+        """Change the version with any change that could alter an answer."""
+        return Identity(name=VERSION, structured=True, details={"language_model": False})
 
     async def ask(self, request: Request) -> Reply:
         """The answer as JSON. Raises CallError (`unsupported`) without material, or for a field without a rule."""
@@ -51,17 +48,11 @@ class RulesJudge:
         """Nothing to close."""
 
 
-def identity() -> Identity:
-    """The judge's name and version. Change the version with any change that could alter an answer."""
-    return Identity(name=VERSION, structured=True, details={"language_model": False})
-
-
 def make(spec: JudgeSpec) -> RulesJudge:
     """The rules judge. Raises UsageError when the spec has a target after a colon."""
     if spec.target:
-        raise UsageError(
-            f"judge “{spec.spec}” does not exist", "The built-in judge is called “rules”, without a colon."
-        )
+        why = "The built-in judge is called “rules”, without a colon."
+        raise UsageError(f"judge “{spec.spec}” does not exist", why)
     return RulesJudge()
 
 
@@ -120,8 +111,7 @@ def unsupported(cause: str) -> CallError:
 def _field(name: str, spec: Any, subject: Subject) -> Any:
     if not isinstance(spec, dict):
         raise unsupported(f"field “{name}” is not described")
-    choices = spec.get("enum")
-    kind = spec.get("type")
+    choices, kind = spec.get("enum"), spec.get("type")
     if isinstance(choices, list) and choices:
         if all(isinstance(c, str) for c in choices):
             return _label(name, choices, subject)
@@ -185,10 +175,10 @@ def _flags(name: str, spec: Mapping[str, Any], subject: Subject) -> list[dict[st
         raise unsupported(f"field “{name}” lists something other than flagged items")
     places, issues = fields["item"].get("enum"), fields["issue"].get("enum")
     flags = []
-    for finding in _lists(name, subject, 1)[0].findings:
-        issue = finding.issue if issues is None or finding.issue in issues else "other"
-        if (places is None or finding.place in places) and (issues is None or issue in issues):
-            flag = {"item": finding.place, "issue": issue, "reason": finding.reason}
+    for found in _lists(name, subject, 1)[0].findings:
+        issue = found.issue if issues is None or found.issue in issues else "other"
+        if (places is None or found.place in places) and (issues is None or issue in issues):
+            flag = {"item": found.place, "issue": issue, "reason": found.reason}
             flags.append({key: value for key, value in flag.items() if key in fields})
     return flags
 
@@ -275,6 +265,7 @@ _REASONS = (
     "因为", "因此", "喜欢", "相似", "推荐", "所以",
 )  # fmt: skip
 SHORTEST, LONGEST = 6, 60
+_MIXES = {"persuas": (0.3, 0.2, 0.2, 0.3), "transp": (0.3, 0.4, 0.0, 0.3), "accura": (0.2, 0.2, 0.6, 0.0)}
 
 
 class ExplanationEvidence(NamedTuple):
@@ -285,12 +276,7 @@ class ExplanationEvidence(NamedTuple):
 
     def of(self, aspect: str) -> float:
         """The score of an aspect, 0..1: a weighted mean of the parts. An unknown aspect gets the mean of all four."""
-        mixes = {
-            "persuas": (0.3, 0.2, 0.2, 0.3),
-            "transp": (0.3, 0.4, 0.0, 0.3),
-            "accura": (0.2, 0.2, 0.6, 0.0),
-        }
-        mix = next((m for start, m in mixes.items() if start in aspect.casefold()), (0.25,) * 4)
+        mix = next((m for start, m in _MIXES.items() if start in aspect.casefold()), (0.25,) * 4)
         return sum(weight * part for weight, part in zip(mix, self, strict=True))
 
 
@@ -301,26 +287,17 @@ def explanation_evidence(
     item_traits = traits(explanation.item)
     own = [*item_traits.categories.tokens, *item_traits.words, item_traits.brand]
     theirs = [*profile.leading[:5], *(b for b in sorted(profile.brands) if profile.brands[b] > 0)]
-    for event in user.history:
-        if event.item:
-            theirs.append(" ".join(words(event.item.title)))
-    value = strength(item_traits, profile)
+    theirs += [" ".join(words(event.item.title)) for event in user.history if event.item]
+    length = len(text.split()) + len(_CJK.findall(text)) / 2
+    sized = min(length / SHORTEST, 1.0) * min(LONGEST / length, 1.0) if length else 0.0
     return ExplanationEvidence(
-        item=_named(own, text, 2),
-        user=_named(theirs, f"{text} {' '.join(words(text))}", 2),
-        fit=0.5 if profile.empty else taste_rank(value, profile),
-        form=_form(text),
+        item=_named(own, text),
+        user=_named(theirs, f"{text} {' '.join(words(text))}"),
+        fit=0.5 if profile.empty else taste_rank(strength(item_traits, profile), profile),
+        form=0.6 * sized + 0.4 * any(word in text for word in _REASONS) if length else 0.0,
     )
 
 
-def _named(names: list[str], text: str, enough: int) -> float:
-    """How many names the text contains, as a share of `enough`, at most 1. Names of one letter do not count."""
-    return min(sum(name in text for name in set(names) if len(name) > 1) / enough, 1.0)
-
-
-def _form(text: str) -> float:
-    length = len(text.split()) + len(_CJK.findall(text)) / 2
-    if length == 0:
-        return 0.0
-    sized = min(length / SHORTEST, 1.0) * min(LONGEST / length, 1.0)
-    return 0.6 * sized + 0.4 * any(word in text for word in _REASONS)
+def _named(names: list[str], text: str) -> float:
+    """How many names of two letters or more the text contains, as a share of two, at most 1."""
+    return min(sum(name in text for name in set(names) if len(name) > 1) / 2, 1.0)

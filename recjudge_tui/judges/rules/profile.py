@@ -101,8 +101,8 @@ def latest(user: UserView) -> datetime | None:
 
 
 def is_media(user: UserView) -> bool:
-    """Whether the user takes each item only once: things rated, watched, played, heard or read, and nothing bought.
-    Events of an unknown type count as purchases; wishes and refusals do not count."""
+    """Whether the user takes each item only once: things rated, watched, played, heard or read, and nothing bought. Events
+    of an unknown type count as purchases; wishes and refusals do not count."""
     actions = {action_of(event.type) for event in (*user.history, *user.others)}
     return bool(actions & {"rated", "consumed"}) and not actions & {"bought", "other"}
 
@@ -172,8 +172,8 @@ def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
 
 def strength(what: Traits, profile: Profile) -> float:
     """How strongly an item matches the user's taste: the sum of its categories' shares in the profile. An item with three
-    liked categories matches more than an item with one, and a category that the user rates below their mean adds little
-    or subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no upper bound; 0 means no
+    liked categories matches more than an item with one, and a category that the user rates below their mean adds little or
+    subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no upper bound; 0 means no
     affinity."""
     return _strength(what, (profile.categories, profile.words, profile.brands), profile.total, 0.0)
 

@@ -31,8 +31,8 @@ class Durable(NamedTuple):
 
 
 class Consumable(NamedTuple):
-    """A product that is used up: `per_day` of a base unit (ml, g, wash, piece) by one household. `days` is how long a
-    pack lasts whose title names no amount. With `one_product` only the same product counts as a refill."""
+    """A product that is used up: `per_day` of a base unit (ml, g, wash, piece) by one household. `days` is how long a pack
+    lasts whose title names no amount. With `one_product` only the same product counts as a refill."""
 
     kind: str
     phrases: tuple[str, ...]

@@ -18,6 +18,7 @@ from recjudge_tui.errors import JudgeError, RunError
 from recjudge_tui.judges.batch import AnthropicBatches, OpenAIBatches, Shape
 from recjudge_tui.runs import batch as hosted
 from recjudge_tui.runs.batch import (
+    Sent,
     batch_estimate,
     collect,
     give_up,
@@ -95,14 +96,14 @@ def test_submitted_today_and_collected_tomorrow(db: Database, provider: str, pro
         assert run_row(db, run)["state"] == "planned"
         with connect(db.path) as later:
             first = collect(later, run)
-            assert (first.waiting, first.results.done) == (1, 0)
+            assert (first.waiting, first.done) == (1, 0)
             (row,) = update_progress(later, run)
             assert (row["state"], row["said"], row["calls"]) == (
                 "submitted", "completed" if provider == "openai" else "ended", total,
             )  # fmt: skip
             second = collect(later, run)
-            assert (second.over, second.waiting, second.results.done) == (1, 0, total)
-            assert collect(later, run).results.done == 0
+            assert (second.over, second.waiting, second.done) == (1, 0, total)
+            assert collect(later, run).done == 0
         assert stats(server.url)["batches"] == 1
     assert verdicts(db, run) == verdicts(db, live)
     assert run_row(db, run)["state"] == "done"
@@ -118,11 +119,11 @@ def test_many_parts_and_a_second_submit_sends_nothing(
     make_project(db, users=6)
     run = planned(db, judge(provider, server.url))
     assert submit(db, run).batches == 3
-    assert submit(db, run) == (0, 0, 0, 0)
+    assert submit(db, run) == Sent(0, 0)
     assert [row["calls"] for row in batches_of(db, run)] == [5, 5, 2]
     assert stats(server.url)["most"] == 1
     done = collect(db, run)
-    assert (done.over, done.results.done) == (3, 12)
+    assert (done.over, done.done) == (3, 12)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -135,14 +136,14 @@ def test_lines_that_went_wrong_go_out_again_or_fail(db: Database, provider: str)
         run = planned(db, judge(provider, server.url), use_cache=False)
         total = len(calls(db, run))
         submit(db, run)
-        first = collect(db, run).results
+        first = collect(db, run)
         assert first.done + first.failed + first.again == total
         assert min(first.done, first.failed, first.again) > 0
         assert run_progress(db, run).outstanding == first.again
         failed = first.failed
         while left := run_progress(db, run).outstanding:
             assert submit(db, run).calls == left
-            failed += collect(db, run).results.failed
+            failed += collect(db, run).failed
         assert {c["state"] for c in calls(db, run)} == {"done", "failed"}
         assert reset_failed(db, run) == failed
         assert work(db.path, run).failed == 0
@@ -162,7 +163,7 @@ def test_calls_of_a_batch_that_the_provider_failed_can_be_sent_again(
     made = httpx.post(f"{server.url}/v1/batches", json={"input_file_id": "gone", "metadata": {}}).json()
     db.execute("UPDATE batches SET remote_id = ?", (made["id"],))
     done = collect(db, run, told.append)
-    assert (done.over, done.results.done) == (1, 0)
+    assert (done.over, done.done) == (1, 0)
     assert "File not found" in " ".join(told)
     assert batches_of(db, run)[0]["state"] == "failed"
     assert submit(db, run).calls == len(calls(db, run))
@@ -191,7 +192,7 @@ def test_killed_while_the_batch_is_asked_for(
     assert (done.found_again, done.batches) == ((0, 1) if moment == "before" else (1, 0))
     told = stats(server.url)
     assert (told["batches"], told["most"]) == (1, 1)
-    assert collect(db, run).results.done == len(calls(db, run))
+    assert collect(db, run).done == len(calls(db, run))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -216,7 +217,7 @@ def test_killed_at_any_moment_nothing_is_submitted_twice(
         told = stats(server.url)
         assert (told["calls"], told["most"]) == (len(calls(db, run)), 1)
         done = collect(db, run)
-        assert (done.results.done, done.waiting) == (len(calls(db, run)), 0)
+        assert (done.done, done.waiting) == (len(calls(db, run)), 0)
     assert intact(db)
 
 
@@ -294,7 +295,7 @@ def test_two_anthropic_batches_alike_are_told_apart_by_their_results(
         done = submit(db, run, settle_s=0.1, tell=told.append)
         assert (done.found_again, done.batches) == (1, 0)
         assert batches_of(db, run)[0]["remote_id"] == mine
-        assert collect(db, run).results.done == total
+        assert collect(db, run).done == total
 
 
 def test_an_anthropic_batch_taken_for_ours_is_given_back(db: Database) -> None:
@@ -309,7 +310,7 @@ def test_an_anthropic_batch_taken_for_ours_is_given_back(db: Database) -> None:
         assert submit(db, run, settle_s=0.1).found_again == 1
         assert batches_of(db, run)[0]["remote_id"] == theirs
         told: list[str] = []
-        assert collect(db, run, told.append).results.unknown == 0
+        assert collect(db, run, told.append).unknown == 0
         assert "does not belong to run" in " ".join(told)
         assert submit(db, run, settle_s=0.1).calls == total
         collect(db, run)
@@ -345,7 +346,7 @@ def test_the_key_is_sent_and_stays_out_of_the_database(
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
         submit(db, run)
         update_progress(db, run)
-        assert collect(db, run).results.done == len(calls(db, run))
+        assert collect(db, run).done == len(calls(db, run))
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert KEY.encode() not in db.path.read_bytes()
 
@@ -388,6 +389,6 @@ def test_batches_do_not_exceed_the_budget(db: Database, tmp_path: Path, server: 
     assert 0.015 < row["reserved_usd"] <= 0.02
     with pytest.raises(RunError, match="does not cover the next call"):
         submit(db, run)
-    assert collect(db, run).results.done == first.calls
+    assert collect(db, run).done == first.calls
     assert submit(db, run).calls > 0, "what was not spent is free again"
     assert stats(server.url)["most"] == 1
