@@ -30,6 +30,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.hypotheses import (
     benjamini_hochberg,
     difference_of_groups,
+    holm,
     mean_tests,
     sign_flip_test,
     user_means,
@@ -38,6 +39,7 @@ from recjudge_tui.stats.intervals import difference_of_means, mean_estimate, sha
 from recjudge_tui.stats.planning import prediction_powered_mean
 from recjudge_tui.stats.ranking import (
     bradley_terry,
+    controlled_ratings,
     neighbours,
     outcome_estimates,
     pair_tests,
@@ -268,11 +270,20 @@ def slices_of_users(rng: np.random.Generator, population: str, users: int) -> bo
     return any((p or 1.0) < ALPHA for p in benjamini_hochberg(tested) if p is not None)
 
 
+def control_matters(rng: np.random.Generator, population: str, users: int) -> bool:
+    """A covariate that has nothing to do with who wins."""
+    drawn = sample(rng, population, users)
+    x = rng.normal(size=(drawn.won.size, 2)) + rng.normal(size=(users, 2))[drawn.user]
+    found = controlled_ratings(drawn.first, drawn.second, drawn.won, drawn.user, x, 3)
+    return any((p or 1.0) < ALPHA for p in holm(found.p) if p is not None)
+
+
 CLAIMS: dict[str, Callable[[np.random.Generator, str, int], bool]] = {
     "two systems: one is better": two_systems,
     "three systems: neighbours differ": three_systems,
     "three systems: means of a metric differ": means_of_three,
     "two raters: one is stricter": differences,
+    "a control matters": control_matters,
     "a slice differs from the rest": slices_of_users,
     "a phrase goes with one of two systems": words_of_two_sides,
 }

@@ -222,14 +222,16 @@ def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str 
 
 
 class ProtocolChoice(click.ParamType[str]):
-    """A protocol that is registered when the command runs, or one of `more`."""
+    """A protocol that is registered when the command runs, one of `more`, or the name of a file that ends in `file`."""
 
     name = "protocol"
 
-    def __init__(self, *more: str) -> None:
-        self.more = more
+    def __init__(self, *more: str, file: str = "") -> None:
+        self.more, self.file = more, file
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if self.file and str(value).endswith(self.file):
+            return str(value)
         return self._choice().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import time
@@ -13,8 +14,10 @@ import click
 
 from recjudge_tui.cli.command import in_project, project_report, report_commands
 from recjudge_tui.cli.options import (
+    address_options,
     db_option,
     output_option,
+    setting_options,
     split_names,
     table_options,
     with_options,
@@ -26,6 +29,7 @@ from recjudge_tui.reports.declare import K
 if TYPE_CHECKING:
     from recjudge_tui.cli.command import Printed
     from recjudge_tui.cli.output import Output
+    from recjudge_tui.domain.judge import JudgeAddress
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.runner import Missing, Reproduction
     from recjudge_tui.store.database import Database
@@ -238,6 +242,13 @@ _DIFFERS = 3
         " .pdf).", flag="--figure", metavar="NAME",
     ),
 ))  # fmt: skip
+@click.option(
+    "--judge", "spec", metavar="SPEC", help="Run the paper's whole experiment with this judge first."
+)
+@address_options
+@setting_options("sample", "budget_usd")
+@click.option("--dry-run", is_flag=True, help="With --judge: print the estimate and stop.")
+@click.option("--yes", is_flag=True, help="With --judge: do not ask before it starts.")
 @db_option
 @table_options
 def reproduce(
@@ -247,6 +258,8 @@ def reproduce(
     db: str | None,
     fmt: str | None,
     out: Path | None,
+    spec: str | None,
+    address: JudgeAddress,
     **given: Any,
 ) -> None:
     """Show a paper's tables, as published and recomputed. PAPER is saer, arena or zhang2024.
@@ -254,7 +267,9 @@ def reproduce(
     Each table is laid out as in the paper. A row whose figures were all recomputed and agree stands once (both), any other
     as published and as recomputed. saer and arena are recomputed from the printed figures, zhang2024 from the released data,
     given with --data or imported into the project. With -p or --rater your own raters stand in the same tables, and the
-    paper's figures are made for them. JSON and CSV have one row per figure, with the reason where it does not follow.
+    paper's figures are made for them. With --judge all runs that the paper's tables need and the project can feed are
+    planned, estimated, asked for once, and resumed where they stopped; what it cannot feed is named. JSON and CSV have one
+    row per figure, with the reason where it does not follow.
 
     \b
     Example:
@@ -263,9 +278,13 @@ def reproduce(
       recjudge reproduce zhang2024 --data LLMasEvaluator/data --format csv -o zhang.csv
       recjudge reproduce zhang2024 -p zhang --rater qwen --check
       recjudge reproduce arena -p movies --rater gpt --figure 5 -o figure.pdf
+      recjudge reproduce saer -p movies --judge ollama:llama3.1:8b --sample 50
     """
 
     chosen, baseline = given["raters"], given["baseline"]
+    for name in ("sample", "budget_usd", "dry_run", "yes"):
+        if spec is None and given[name]:
+            raise click.UsageError(f"--{name.removesuffix('_usd').replace('_', '-')} is for --judge")
     if data is not None and paper != "zhang2024":
         raise click.UsageError(f"reproduce {paper} uses the printed figures and takes no --data")
     if baseline and paper != "arena":
@@ -273,8 +292,15 @@ def reproduce(
     if given["figure"] is not None:
         _draw(paper, given["figure"], project, chosen, db, out)
         return
+    if spec is not None:
+        if project is None:
+            raise click.UsageError("--judge needs the project whose lists or texts it judges: -p PROJECT")
+        judged = _run_paper(paper, project, spec, address, db, given)
+        if judged is None:
+            return
+        chosen = tuple(dict.fromkeys((*chosen, *judged)))
     with working(f"reproducing {paper}"):
-        found = reproduced(paper, data, project, chosen, baseline, given["k"], db)
+        found = reproduced(paper, data, project, chosen, baseline, given["k"], db, all_named=spec is None)
     if format_of(fmt, out) in ("json", "csv", "parquet"):
         put(found.rows, fmt, out)
     else:
@@ -282,6 +308,39 @@ def reproduce(
     if given["check"] and (number := found.differing):
         narrate(f"{number} recomputed figures differ from the printed ones, and why is not known")
         click.get_current_context().exit(_DIFFERS)
+
+
+def _run_paper(
+    paper: str, project: str, spec: str, address: JudgeAddress, db: str | None, given: dict[str, Any]
+) -> list[str] | None:
+    """Run the paper's experiment with a judge; its raters, None after a dry run. Exit 1 if it is not to be started."""
+    from recjudge_tui.cli.judging import chosen_judge
+    from recjudge_tui.cli.running import tell_plans, work_through
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.papers.runner import paper_toml
+    from recjudge_tui.runs.experiment import paper_experiment, plan_experiment
+    from recjudge_tui.runs.saer import is_finished
+
+    judge = chosen_judge(spec, address)
+    with open_db(db) as database:
+        own = Project.named(database, project)
+        with counting("planning", "cases") as advance:
+            experiment, left_out = paper_experiment(
+                database, own.id, paper_toml(paper)["runs"], judge,
+                baseline=given["baseline"], sample=given["sample"], budget=given["budget_usd"],
+            )  # fmt: skip
+            drafts = plan_experiment(database, experiment, dry_run=True, progress=advance)
+        tell_plans(database, experiment, drafts)
+        for line in left_out:
+            narrate(f"left out: {line}")
+        if given["dry_run"]:
+            return None
+        outstanding = [x for x in drafts if x.run_id is None or not is_finished(database, x.run_id)]
+        if outstanding and not given["yes"] and sys.stdin.isatty():
+            click.confirm(f"Start {len(outstanding)} runs?", abort=True, err=True)
+        plans = plan_experiment(database, experiment, dry_run=False)
+        work_through(database, experiment, plans)
+        return list(dict.fromkeys(plan.rater for plan in plans))
 
 
 def reproduced(
@@ -292,8 +351,11 @@ def reproduced(
     baseline: str = "",
     k: int = K.default,
     db: str | None = None,
+    *,
+    all_named: bool = True,
 ) -> Reproduction:
-    """A paper with its own data in a temporary database, and a project's raters if one is named or has them."""
+    """A paper with its own data in a temporary database, and a project's raters if one is named or has them, all of which
+    must be in it with `all_named`."""
     from recjudge_tui.files import scratch_folder
     from recjudge_tui.reports.papers.runner import Own, reproduce
     from recjudge_tui.store.schema import connect
@@ -304,7 +366,7 @@ def reproduced(
         own = None
         if project is not None or raters:
             database = stack.enter_context(open_db(db))
-            own = Own(_own_project(database, project, raters), raters, baseline, k)
+            own = Own(_own_project(database, project, raters), raters, baseline, k, all_named)
         sources: dict[str, Project | Missing] = {}
         if paper == "saer":
             sources = dict(_labels(paper_db, scratch))

@@ -29,12 +29,14 @@ from recjudge_tui.cli.output import counting, following_run, names, narrate, put
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
 from recjudge_tui.domain.run_options import RUN_OPTIONS, SAER_NAME, summary_of
+from recjudge_tui.errors import JudgeError
 from recjudge_tui.reports.declare import REPORTS
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.runs.experiment import Experiment
     from recjudge_tui.runs.plan import Plan, RunRequest
     from recjudge_tui.runs.saer import SaerPlan, SaerRequest
     from recjudge_tui.store.database import Database
@@ -154,6 +156,9 @@ interrupted run with “recjudge runs resume ID”; calls that have an answer ar
 the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
 a page of results instead (--format, -o); to resume it, run the same command again. With saer, --budget
 covers both stages, and --prompt may name one prompt for each stage: A,B.
+A FILE.toml names protocols, judges and prompts instead: all their combinations are planned, resumed and paid for
+as one, and end in one table. --save writes such a file from a command. Keys: protocols, judges, prompts, truth, budget,
+[options], and [options.PROTOCOL] for one protocol; options are named as here, without the dashes.
 --until decided ({", ".join(decidable())}) stops when the systems can be told apart: after every user
 it checks the win rate (ties count half) or the difference between shares of the best label, with the
 betting confidence sequence of Waudby-Smith and Ramdas (2024).
@@ -167,7 +172,9 @@ Example:
   recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
   recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
   recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
+  recjudge run experiment.toml -p movies
 """
+_EXPERIMENT = ".toml"
 
 
 _human_price = click.option(
@@ -180,7 +187,7 @@ _human_price = click.option(
 
 @click.command(help=_HELP)
 @in_project
-@click.argument("protocol", type=ProtocolChoice(SAER_NAME))
+@click.argument("protocol", type=ProtocolChoice(SAER_NAME, file=_EXPERIMENT))
 @click.option(
     "--judge",
     "spec",
@@ -198,6 +205,9 @@ _human_price = click.option(
 )
 @setting_options()
 @click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
+@click.option(
+    "--save", metavar="FILE.toml", type=click.Path(path_type=Path), help="Write this run to a file and stop."
+)
 @click.option(
     "--plan-only",
     is_flag=True,
@@ -221,6 +231,7 @@ def run(
     rater: str,
     prompt: str,
     dry_run: bool,
+    save: Path | None,
     plan_only: bool,
     detach: bool,
     drop_poor_over: float | None,
@@ -233,8 +244,11 @@ def run(
     from recjudge_tui.runs.saer import saer_request
     from recjudge_tui.runs.settings import settings_for
 
-    judge = chosen_judge(spec, address)
     mode = Mode(dry_run, plan_only, detach, fmt, out, human_price)
+    if protocol.endswith(_EXPERIMENT):
+        _run_experiment(project, Path(protocol), mode)
+        return
+    judge = chosen_judge(spec, address)
     if protocol == SAER_NAME:
         given: dict[str, Any] = {"prompts": names(prompt), "drop_poor_over": drop_poor_over, **options}
         _run_saer(project, saer_request(project.db, project.id, judge, **given), rater, mode)
@@ -244,14 +258,105 @@ def run(
             "--drop-poor-over, --human-price, --format and -o are only for “recjudge run saer”"
         )
     settings = settings_for(protocol, **options)
+    if save is not None:
+        _save(save, RunRequest(project.id, judge, settings, rater, prompt))
+        return
     _run_protocol(project.db, RunRequest(project.id, judge, settings, rater, prompt), mode)
 
 
 # the 15 options that most runs need are left
 with_help_all(
-    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "drop_poor_over", "human_price", "db", "fmt", "out",
-    "columns", "plain", "notes", "explain", "all",
+    run, "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "human_price", "db", "fmt",
+    "out", "columns", "plain", "notes", "explain", "all",
 )  # fmt: skip
+
+
+# what else may be given with a file
+_BESIDE_FILE = {"project", "protocol", "db", "dry_run", "fmt", "out", "trust_hosts"}
+
+
+def _run_experiment(project: Project, path: Path, mode: Mode) -> None:
+    """Plan, resume and print the runs of a file. Exit 130 if one was stopped, 1 if nothing was judged by one."""
+    from recjudge_tui.reports.experiment import experiment as table_of_runs
+    from recjudge_tui.runs.experiment import plan_experiment, read_experiment
+
+    ctx = click.get_current_context()
+    given = [
+        p
+        for p in ctx.command.params
+        if ctx.get_parameter_source(str(p.name)) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if beside := [p.opts[0] for p in given if isinstance(p, click.Option) and p.name not in _BESIDE_FILE]:
+        raise click.UsageError(
+            f"{path.name} says what to run; leave out {beside[0]}, or write it into the file"
+        )
+    experiment = read_experiment(project.db, project.id, path)
+    with counting("planning", "cases") as advance:
+        plans = plan_experiment(project.db, experiment, dry_run=mode.dry_run, progress=advance)
+    tell_plans(project.db, experiment, plans)
+    if not mode.dry_run:
+        runs, failed = work_through(project.db, experiment, plans)
+        put(table_of_runs(project, runs, experiment.truth), mode.fmt, mode.out)
+        if failed:
+            raise click.exceptions.Exit(1)
+
+
+def tell_plans(database: Database, experiment: Experiment, plans: Sequence[Plan]) -> None:
+    """Print what each run is, and what those that are new take together."""
+    from recjudge_tui.reports.runs import cost_range, duration, estimate_lines
+    from recjudge_tui.runs.saer import is_finished, total_of
+
+    for planned in plans:
+        if planned.existing and planned.run_id is not None:
+            state = "done" if is_finished(database, planned.run_id) else "to be resumed"
+            said = f"run {planned.run_id} of {planned.rater}, {planned.prompt}, exists ({state})"
+        else:
+            said = estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt)[0]
+        narrate(f"{planned.protocol}: {said}")
+    narrate_address(*(request.judge for request in experiment.requests))
+    fresh = [planned.estimate for planned in plans if not planned.existing]
+    if len(fresh) > 1:
+        whole = total_of(fresh)
+        narrate(
+            f"together: {whole.calls:,} calls · cost {cost_range(whole)} · time {duration(whole.seconds)}"
+        )
+
+
+def work_through(database: Database, experiment: Experiment, plans: Sequence[Plan]) -> tuple[list[int], bool]:
+    """Work on the runs that are not finished, one after the other, within the budget for all; their ids, and whether one
+    could judge nothing. Exit 130 if one was stopped."""
+    from recjudge_tui.runs.experiment import with_rest_of_budget
+    from recjudge_tui.runs.saer import is_finished
+
+    runs = [planned.run_id for planned in plans if planned.run_id is not None]
+    failed = False
+    for run_id in runs:
+        if is_finished(database, run_id):
+            continue
+        with_rest_of_budget(database, experiment, runs, run_id)
+        try:
+            again = "to go on, repeat the same command; answered calls are not repeated"
+            work_on(database, run_id, narrate, again)
+        except JudgeError as error:
+            narrate(f"run {run_id} goes no further: {error.title}. {error.cause}".rstrip())
+            failed = True
+        except click.exceptions.Exit as ended:
+            if ended.exit_code != 1:
+                raise
+            failed = True
+    return runs, failed
+
+
+def _save(path: Path, request: RunRequest) -> None:
+    from recjudge_tui.reports.common.table import save_text
+    from recjudge_tui.runs.experiment import saved_experiment
+
+    if path.suffix != _EXPERIMENT:
+        raise click.UsageError(f"{path.name} must end in {_EXPERIMENT}, so that “recjudge run” knows it")
+    if path.exists():
+        raise click.UsageError(f"{path} exists; delete it, or choose another name")
+    save_text(saved_experiment(request), path)
+    narrate(f"written to {path}; run it with: recjudge run {path}")
 
 
 def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:

@@ -163,3 +163,8 @@ def unmarked(cell: str) -> str:
 def _runs(text: str) -> bool:
     bare = text.lstrip(MARK)
     return _FORMULA.match(bare) is not None and _NUMBER.fullmatch(bare) is None
+
+
+def short(value: float, decimals: int = 2) -> str:
+    """A coefficient without a leading zero: .06, -.12, 1.00."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, decimals) or 0:.{decimals}f}")

@@ -19,7 +19,7 @@ from recjudge_tui.domain.protocols import (
 )
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
@@ -44,7 +44,6 @@ from recjudge_tui.reports.words import (
     lacking_notes,
     left_out_notes,
     orientation_notes,
-    short,
 )
 from recjudge_tui.shapes import (
     Base,

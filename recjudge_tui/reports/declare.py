@@ -255,6 +255,8 @@ _DECLARED = (
             own("ties", str, "How bt counts a tie: by Davidson's model, or as half a win of each.", "davidson",
                 choices=("davidson", "half")),
             K.but(help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]", default=None),
+            own("control", tuple, "Ratings (bt) with these held equal: length (number of items and length of titles),"
+                " popularity, position (the place shown), similarity (of a list's items).", metavar="NAME,..."),
             own("slices", bool, "Where one of two systems does better or worse than elsewhere: by every attribute of users,"
                 " context, activity, and statistic of the lists."),
             *CASES,
@@ -269,6 +271,7 @@ _DECLARED = (
             "leaderboard -p movies --protocol pointwise --raters rules,anna --format md",
             "leaderboard -p movies --protocol pairwise --crowd all --method bt",
             "leaderboard -p films --protocol explanation --table pairs",
+            "leaderboard -p movies --protocol pairwise --control length,popularity,position",
             "leaderboard -p movies --protocol pairwise --systems new,old --slices",
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),

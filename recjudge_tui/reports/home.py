@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
+from recjudge_tui.domain.text import one_line, short
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
@@ -174,6 +175,30 @@ class Home:
             Step("label", "you label some cases yourself, to check the judge", bool(data.labels), protocol),
             Step("compare", "which system is better, and how far to trust the result", False, protocol),
         )
+
+
+def conclusion(home: Home) -> tuple[str, ...]:
+    """The verdict in a sentence, and how far to trust it in another, as far as they are known."""
+    agreement, said = (
+        home.agreement,
+        [home.board.answer] if home.board is not None and home.board.answer else [],
+    )
+    if said and agreement is not None and agreement.value is not None:
+        low, high = agreement.interval
+        within = "" if low is None or high is None else f" [{short(low)}, {short(high)}]"
+        ceiling = agreement.ceiling
+        people = "" if ceiling is None else f"; people agree with each other {short(ceiling)}"
+        who = f"{one_line(agreement.judge, 30)} with {one_line(agreement.people, 30)}"
+        said.append(f"Agreement of {who}: {agreement.stat} {short(agreement.value)}{within}{people}.")
+    return tuple(said)
+
+
+def whole_home(project: Project) -> Home:
+    """The home with all its parts."""
+    home = Home()
+    while home.missing_part is not None:
+        home = with_next_part(project.db, project.id, home)
+    return home
 
 
 def with_next_part(db: Database, project_id: int, home: Home) -> Home:

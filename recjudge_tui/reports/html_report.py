@@ -16,14 +16,21 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Column, Row, Table, TableText, readable
+from recjudge_tui.reports.common.table import Column, Row, Table, TableText, columns, note_kind, readable
 from recjudge_tui.reports.declare import REPORTS, table_of
+from recjudge_tui.reports.home import Home
+from recjudge_tui.reports.words import figure_text
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.version import VERSION
 
 _PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
 _NOT_MADE = "Could not be created: "
 NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
+
+
+# on the first page
+_BOARD_ROWS, _THEMES, _SLICES, _TO_READ = 8, 5, 3, 10
+_ONE_PAGE = "The first page is about the whole project; systems and raters are chosen, so it is left out."
 
 
 class Part(NamedTuple):
@@ -72,6 +79,100 @@ class Section(NamedTuple):
 def _shares(protocol: str) -> dict[str, Any] | None:
     labelled = protocol_facts(protocol).labels and not compares_lists(protocol)
     return {"protocol": protocol, "method": "share"} if labelled else None
+
+
+def first_page(page: Page) -> Part:
+    """One page to hand on: the conclusion, the board, how far to trust it, why, where, what to read, what it cost, and what
+    is missing before one may act on it."""
+    from recjudge_tui.reports.cases import case_page
+    from recjudge_tui.reports.home import conclusion, whole_home
+    from recjudge_tui.reports.read_first import read_first
+
+    if page.systems or page.raters:
+        return Part((_ONE_PAGE,))
+    home, project = whole_home(page.project), page.project
+    subject, tables = home.subject, []
+    lead = [*conclusion(home)] or ["There is no conclusion yet: nothing was judged."]
+    if subject is not None and subject.topic is not None and subject.rater:
+        asked = {"protocol": subject.topic.protocol, "aspect": subject.topic.aspect, "rater": subject.rater}
+        board = page.report("leaderboard", **asked)
+        tables.append(_top(board, "The board", _BOARD_ROWS, keep_answer=False))
+        tables.append(_trust(page, home))
+        leading = [str(row["system"]) for row in (home.board.lines if home.board is not None else ())[:2]]
+        for name, title, most, more in (
+            ("why", "Why", _THEMES, {}), ("leaderboard", "Where it differs", _SLICES, {"slices": True}),
+        ):  # fmt: skip
+            found = _found(page, name, systems=tuple(leading), **asked, **more) if len(leading) == 2 else None
+            if found is not None and found.rows:
+                tables.append(_top(found, title, most))
+            elif found is not None and found.answer:
+                lead.append(f"{title}: {found.answer}")
+    first = read_first(project, home)[:_TO_READ]
+    if first:
+        rows: list[Row] = [
+            {
+                "case": str(one.row.case_id), "user": one.row.user_id, "systems": " and ".join(one.row.systems),
+                "label": one.row.label or "failed", "why": one.reason,
+            }
+            for one in first
+        ]  # fmt: skip
+        heads = columns("case|Case", "user|User", "systems|Lists", "label|Verdict", "why|Why")
+        tables.append(
+            Table("Read these first", heads, tuple(rows), ("Their lists and reasoning stand below.",))
+        )
+    cost = page.report("cost")
+    lead += [f"Cost: {cost.answer}"] if cost.answer else []
+    gaps = [*(gap.text for gap in home.gaps), *(step.text for step in home.steps if not step.done)]
+    if home.agreement is None or home.agreement.value is None:
+        gaps.append("nobody has checked the judge: no person judged its cases")
+    lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
+    texts = [
+        (f"Case {one.row.case_id}: {one.row.user_id}", case_page(project.db, one.row.case_id, 100))
+        for one in first
+    ]
+    return Part(lead, tables, texts=texts)
+
+
+def _top(table: Table, title: str, most: int, *, keep_answer: bool = True) -> Table:
+    """The first rows of a report, under a heading of the page, with its warnings alone."""
+    notes = tuple(note for note in table.notes if note_kind(note) == "warning")
+    answer = table.answer if keep_answer else ""
+    return replace(table, title=title, rows=table.rows[:most], notes=notes, answer=answer)
+
+
+def _found(page: Page, name: str, **options: Any) -> Table | None:
+    """A report that may have nothing to say here: None, then. Without a finding only its answer."""
+    try:
+        table = table_of(page.project, name, **options)
+    except UsageError:
+        return None
+    shown = readable(table)[0]
+    return shown if table.facts.get("findings", 1) else replace(shown, rows=())
+
+
+def _trust(page: Page, home: Home) -> Table:
+    """Agreement with people, people's own, flips on swap, and planted faults found."""
+    assert home.subject is not None
+    rows: list[Row] = []
+    of = home.agreement
+    if of is not None and of.value is not None:
+        text = figure_text({"value": of.value, "ci_low": of.interval[0], "ci_high": of.interval[1]}, "value")
+        rows.append({"what": f"{of.stat} of {of.judge} and {of.people}", "found": text, "n": of.n})
+        if of.ceiling is not None:
+            ends = of.ceiling_interval
+            text = figure_text({"value": of.ceiling, "ci_low": ends[0], "ci_high": ends[1]}, "value")
+            rows.append({"what": "people with each other", "found": text, "n": of.ceiling_n})
+    for flips in home.flips or ():
+        if flips.rater == home.subject.rater:
+            text = f"{flips.flips:,} ({flips.share:.0%})"
+            rows.append(
+                {"what": f"{flips.protocol} verdicts that flip with the order", "found": text, "n": flips.n}
+            )
+    planted = _found(page, "robustness injected", rater=home.subject.rater)
+    if planted is not None and planted.rows and planted.answer:
+        rows.append({"what": "planted faults", "found": planted.answer, "n": None})
+    heads = columns("what|What", "found|Found", "n")
+    return Table("How far to trust it", heads, tuple(rows), () if rows else ("nothing checks the judge yet",))
 
 
 def about(page: Page) -> Part:
@@ -141,7 +242,9 @@ def prompts(page: Page) -> Part:
 
 _OF_RUNS = (("runs settings", None), ("rater list", None))
 
+FIRST_PAGE = "summary"
 SECTIONS: dict[str, Section] = {
+    FIRST_PAGE: Section("In short", make=first_page),
     "about": Section("About", make=about),
     "runs": Section("Runs and raters", make=runs),
     "leaderboards": Section(
@@ -236,5 +339,5 @@ def _written(project: str, parts: dict[str, Part]) -> str:
     template = files("recjudge_tui.reports").joinpath("html_report.jinja").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         project=project, parts=parts, titles={name: of.title for name, of in SECTIONS.items()}, tables=tables,
-        style=Markup(STYLE), csp=CSP, program=f"recjudge {VERSION}",
+        style=Markup(STYLE), csp=CSP, first=FIRST_PAGE, folded=FIRST_PAGE in parts, program=f"recjudge {VERSION}",
     )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
@@ -30,6 +30,7 @@ from recjudge_tui.reports.common.table import (
     real,
     seen_first,
 )
+from recjudge_tui.reports.controls import controlled
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.metrics import JudgedLists
@@ -42,7 +43,6 @@ from recjudge_tui.reports.words import (
     no_pairs,
     no_verdicts,
     p_text,
-    short,
 )
 from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
@@ -119,8 +119,10 @@ def methods_of(protocol: str) -> tuple[str, ...]:
 
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
-    if choose.slices:
-        return slices(project, choose)
+    if choose.slices or choose.control:
+        if choose.slices and choose.control:
+            raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
+        return slices(project, choose) if choose.slices else controlled(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
     if method not in (*METHODS, *_ALONE):

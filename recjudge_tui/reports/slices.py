@@ -9,15 +9,14 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.biases import covariates
+from recjudge_tui.reports.biases import COVARIATES, covariates
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, briefly, sanity_warnings
+from recjudge_tui.reports.words import about_base, briefly, sanity_warnings, two_systems
 from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA, TOP_K
@@ -65,7 +64,7 @@ def slices(project: Project, choose: Options) -> Table:
     pair = ("", "")
     tried = list(_slices(project, chosen)) if chosen.questions else []
     for question in chosen.questions:
-        pair = _two_systems(chosen, question, choose.systems)
+        pair = two_systems(chosen, question, choose.systems)
         worthless[question.rater, question.aspect] = sanity(chosen, question).reason
         if not worthless[question.rater, question.aspect]:
             rows += _rows(chosen, question, pair, tried)
@@ -89,17 +88,6 @@ def slices(project: Project, choose: Options) -> Table:
     return briefly(table, _BRIEF, (found or tested or rows)[:_SHOWN], "float")
 
 
-def _two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
-    if len(named) == 2:
-        return named[0], named[1]
-    cases, row = chosen.ratings.cases, chosen.ratings.verdicts[question].row
-    judged = [cases.system_a[row], *([cases.system_b[row]] if compares_lists(question.protocol) else [])]
-    known = [cases.systems[at] for at in np.unique(np.concatenate(judged)).tolist()]
-    if named or len(known) != 2:
-        raise UsageError("name the two systems", f"Available: {', '.join(known)}.")
-    return known[0], known[1]
-
-
 def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     """Every slice of the cases that anybody judged, two or more of each name."""
     cases = chosen.ratings.cases
@@ -117,7 +105,9 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     yield from _thirds(
         ACTIVITY, np.array([float(events.get(user, 0)) for user in users]), judged, cases.ids.size
     )
-    for name, (first, second) in covariates(project.db, project.id, chosen.ratings, TOP_K).items():
+    measured = covariates(project.db, project.id, chosen.ratings, TOP_K)
+    for name in COVARIATES:
+        first, second = measured[name]
         mean = np.where(cases.is_pair, (first + second) / 2, first)[judged]
         yield from _thirds(name, mean, judged, size)
 

@@ -21,7 +21,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import Sanity, sanity
-from recjudge_tui.reports.words import about_base, briefly
+from recjudge_tui.reports.words import about_base, briefly, two_systems
 from recjudge_tui.shapes import Base, base, items
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.defaults import ALPHA
@@ -39,7 +39,7 @@ _SHOWN, _NAMED = 8, 3
 _COLUMNS = columns(
     "what|Word or phrase", "kind|(Kind)", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
     "reasons|(Reasons)|int", "reasons_against|(Against)|int", "said_of|(Said of)", "log_odds|(Log-odds)|float|2",
-    "z|z|float|1", "p", "p_fdr|p (FDR)|float|4", "example|Case",
+    "z|z|float|1", "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
 )  # fmt: skip
 _BRIEF = columns(
     "what|Word or phrase", "kind|Kind", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
@@ -71,7 +71,7 @@ def why(project: Project, choose: Options) -> Table:
     systems or the rater are not clear, NotFoundError for an unknown name."""
     chosen = base(project, choose.selection(aspect=None))
     question, given = _question(chosen, choose)
-    pair = _two_systems(chosen, question, choose.systems)
+    pair = two_systems(chosen, question, choose.systems)
     said = list(_said(chosen, question, pair, given))
     sides = pair
     if choose.against:
@@ -84,7 +84,7 @@ def why(project: Project, choose: Options) -> Table:
     if not choose.against:
         rows += [*_flag_rows(project, choose, question, pair), *_aspect_rows(chosen, question, pair)]
     adjusted = benjamini_hochberg([real(row, "p") for row in rows])
-    rows = [row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = [question._asdict() | row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
     rows.sort(
         key=lambda row: (row["goes_with"] != sides[0], real(row, "p"), -abs(cast(float, row.get("z") or 0)))
     )
@@ -127,17 +127,6 @@ def _given(chosen: Base, question: Question) -> list[Reason]:
         return []  # the notes of combined raters are not reasons
     ids = chosen.ratings.cases.ids[chosen.ratings.verdicts[question].row]
     return reasons(chosen.project.db, rater.id, question, ids.tolist())
-
-
-def _two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
-    if len(named) == 2:
-        return named[0], named[1]
-    cases, row = chosen.ratings.cases, chosen.ratings.verdicts[question].row
-    judged = [cases.system_a[row], *([cases.system_b[row]] if compares_lists(question.protocol) else [])]
-    known = [cases.systems[at] for at in np.unique(np.concatenate(judged)).tolist()]
-    if named or len(known) != 2:
-        raise UsageError("name the two systems", f"Available: {', '.join(known)}.")
-    return known[0], known[1]
 
 
 # ---- what is said ----------------------------------------------------------------------------------------------------
@@ -184,12 +173,9 @@ def read(text: str, names: Iterable[str]) -> dict[str, int]:
     """The phrases of a reason, each with the list that alone is named in its sentences: 1 the one shown first, -1 the
     second, else 0. `names` of items and systems are no phrases."""
     places, stop = _language()
-    spelled = {form for name in names for form in (name, _YEAR.sub("", name)) if len(form) > 2}
-    if spelled:
-        longest_first = sorted(map(re.escape, sorted(spelled)), key=len, reverse=True)
-        text = re.sub(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", _NAME, text, flags=re.IGNORECASE)
     for place, mark in zip(places, (_FIRST, _SECOND), strict=True):
         text = place.sub(mark, text)
+    text = _without(text.lower(), names)
     found: dict[str, set[int]] = {}
     for sentence in _SENTENCE.split(text):
         about = (_FIRST in sentence) - (_SECOND in sentence)
@@ -197,6 +183,19 @@ def read(text: str, names: Iterable[str]) -> dict[str, int]:
             for phrase in phrases(clause, stop):
                 found.setdefault(phrase, set()).add(about)
     return {phrase: about.pop() if len(about) == 1 else 0 for phrase, about in found.items()}
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    """A text in lower case with a mark in place of each name that stands there as a word, with or without its year."""
+    spelled = {form.lower() for name in names for form in (name, _YEAR.sub("", name)) if len(form) > 2}
+    for name in sorted(spelled, key=lambda name: (-len(name), name)):
+        at = text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
+                text = f"{text[:at]}{_NAME}{text[end:]}"
+            at = text.find(name, at + 1)
+    return text
 
 
 def _beside(chosen: Base, question: Question, other: str, said: Sequence[Said]) -> Iterator[Said]:
@@ -279,11 +278,11 @@ def _flag_rows(project: Project, choose: Options, question: Question, pair: tupl
     flagged = items(project, choose.selection(protocol=None, aspect=None, raters=(question.rater,)))
     cases = flagged.ratings.cases
     for of in flagged.questions:
-        row = flagged.current.ratings.verdicts[of].row
+        judged = flagged.current.ratings.verdicts[of].row
         for issue, name in enumerate(flagged.lists.issues):
             mask = flagged.cases_flagged(of, issue)
             by_user: tuple[dict[int, bool], dict[int, bool]] = ({}, {})
-            for case in row.tolist():
+            for case in judged.tolist():
                 system, user = cases.systems[cases.system_a[case]], int(cases.user[case])
                 if system in pair:
                     mine = by_user[pair.index(system)]
@@ -291,9 +290,9 @@ def _flag_rows(project: Project, choose: Options, question: Question, pair: tupl
             both = by_user[0].keys() & by_user[1].keys()
             only = [sum(by_user[at][u] > by_user[1 - at][u] for u in both) for at in (0, 1)]
             # a flag on a list speaks for the other
-            yield from _counted(
-                name, FLAG, pair, (only[1], only[0]), f"{pair[only[1] > only[0]]} {max(only)}"
-            )
+            said_of = f"{pair[only[1] > only[0]]} {max(only)}"
+            for row in _counted(name, FLAG, pair, (only[1], only[0]), said_of):
+                yield row | {"protocol": of.protocol}
 
 
 def _aspect_rows(chosen: Base, question: Question, pair: tuple[str, str]) -> Iterator[Row]:
@@ -311,9 +310,9 @@ def _aspect_rows(chosen: Base, question: Question, pair: tuple[str, str]) -> Ite
             if {a, b} == {*pair} and value == value:
                 user = int(cases.user[case])
                 net[user] = net.get(user, 0.0) + (value if a == pair[0] else -value)
-        yield from _counted(
-            other.aspect, ASPECT, pair, (sum(v > 0 for v in net.values()), sum(v < 0 for v in net.values()))
-        )
+        users = sum(v > 0 for v in net.values()), sum(v < 0 for v in net.values())
+        for row in _counted(other.aspect, ASPECT, pair, users):
+            yield row | {"aspect": other.aspect}
 
 
 def _counted(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from recjudge_tui.domain.protocols import question_of
-from recjudge_tui.domain.text import quantity
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists, question_of
+from recjudge_tui.domain.text import quantity, short
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.scales import origin_notes as _origins
 from recjudge_tui.reports.common.scales import rater_notes as _raters
@@ -137,11 +139,6 @@ def p_text(p: float | None) -> str:
     return "p –" if p is None else "p < .001" if p < 0.001 else f"p {f'{p:.2g}'.removeprefix('0')}"
 
 
-def short(value: float, decimals: int = 2) -> str:
-    """A coefficient without a leading zero: .06, -.12, 1.00."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, decimals) or 0:.{decimals}f}")
-
-
 def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False, ends: str = "ci") -> str:
     """A figure with its interval in one cell: `.57 [.20 .85]`, in percent `20.5 [15.1 26.9]`."""
     cells = [row.get(key) for key in (name, f"{ends}_low", f"{ends}_high")]
@@ -179,6 +176,18 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
             who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
         notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
     return notes
+
+
+def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
+    """The two systems named, or the only two that the question is about. Raises UsageError where there are others."""
+    if len(named) == 2:
+        return named[0], named[1]
+    cases, row = chosen.ratings.cases, chosen.ratings.verdicts[question].row
+    judged = [cases.system_a[row], *([cases.system_b[row]] if compares_lists(question.protocol) else [])]
+    known = [cases.systems[at] for at in np.unique(np.concatenate(judged)).tolist()]
+    if named or len(known) != 2:
+        raise UsageError("name the two systems", f"Available: {', '.join(known)}.")
+    return known[0], known[1]
 
 
 # ---- what judges are tested for: answers and brief forms -------------------------------------------------------------

@@ -10,7 +10,6 @@ from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.domain.run import Estimate, RunSettings
-from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import money
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.registry import check_trust
@@ -28,12 +27,12 @@ from recjudge_tui.runs.plan import (
 )
 from recjudge_tui.runs.selection import chosen_systems
 from recjudge_tui.runs.settings import (
+    OPERATION,
     AlreadyJudgedError,
-    domain_words,
     is_free_or_same,
-    project_domain,
     series_name,
     settings_for,
+    stored_run,
 )
 from recjudge_tui.runs.start import change_settings, check_judge, start_detached
 from recjudge_tui.store.database import Database, read_cell
@@ -54,15 +53,12 @@ from recjudge_tui.store.runs import (
     set_request,
     set_settings,
     set_wanted_concurrency,
-    stored_runs,
 )
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
 
 FIRST, SECOND = SAER
-# how a run is worked on, not what it asks: a request that differs only in these resumes the same runs
-OPERATION = settings_that("work") - {"use_cache"} | {"again"}
 
 
 class SaerRequest(Model):
@@ -137,19 +133,21 @@ class SaerPlan:
 
     @property
     def total(self) -> Estimate:
-        """One estimate of both stages; cost and time are None where one of them is not known."""
-        pairs = {
-            name: [getattr(stage.estimate, name) for stage in self.stages] for name in Estimate.model_fields
+        return total_of([stage.estimate for stage in self.stages])
+
+
+def total_of(estimates: Sequence[Estimate]) -> Estimate:
+    """One estimate of several runs; cost and time are None where one of them is not known."""
+    pairs = {name: [getattr(each, name) for each in estimates] for name in Estimate.model_fields}
+    added = ("calls", "cases", "tokens_in_low", "tokens_in_high", "tokens_out", "images", "stored",
+             "tokens_reused", "cost_usd_low", "cost_usd_high", "seconds")  # fmt: skip
+    return Estimate.model_validate(
+        {name: None if None in pairs[name] else sum(pairs[name]) for name in added}
+        | {
+            "longest_prompt_tokens": max(pairs["longest_prompt_tokens"]),
+            "price_note": "; ".join(dict.fromkeys(filter(None, pairs["price_note"]))),
         }
-        added = ("calls", "cases", "tokens_in_low", "tokens_in_high", "tokens_out", "images", "stored",
-                 "tokens_reused", "cost_usd_low", "cost_usd_high", "seconds")  # fmt: skip
-        return Estimate.model_validate(
-            {name: None if None in pairs[name] else sum(pairs[name]) for name in added}
-            | {
-                "longest_prompt_tokens": max(pairs["longest_prompt_tokens"]),
-                "price_note": "; ".join(dict.fromkeys(filter(None, pairs["price_note"]))),
-            }
-        )
+    )
 
 
 def plan_saer(
@@ -311,16 +309,10 @@ def _stored(
             if FIRST not in runs:
                 continue
             settings = settings.model_copy(update={"systems": exclusion(db, request, runs[FIRST]).systems})
-        prompt_id, _, prompt = get_prompt(db, request.prompts[stage])
-        words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
-        wanted = settings.model_copy(update={"variables": words}).model_dump(exclude=set(OPERATION))
-        for row in reversed(stored_runs(db, rater_id=rater_id)):
-            same_judge = JudgeSpec.model_validate_json(row["judge"]) == request.judge
-            stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
-            if (row["protocol"], row["prompt_id"]) == (stage, prompt_id) and same_judge and stored == wanted:
-                runs[stage] = row["id"]
-                groups += [row["group_id"]] if row["group_id"] is not None else []
-                break
+        row = stored_run(db, project_id, rater_id, request.judge, request.prompts[stage], settings)
+        if row is not None:
+            runs[stage] = row["id"]
+            groups += [row["group_id"]] if row["group_id"] is not None else []
     return groups[0] if groups else None, runs
 
 

@@ -21,7 +21,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
 from recjudge_tui.store.projects import stated_domain
-from recjudge_tui.store.prompts import domain_named
+from recjudge_tui.store.prompts import domain_named, get_prompt
 from recjudge_tui.store.raters import find_rater, judged_kinds
 from recjudge_tui.store.runs import last_domain, prompt_label, stored_runs
 
@@ -253,6 +253,25 @@ def is_free_or_same(
     if runs := _runs_on(db, rater_id, protocol):
         return not _differences(db, runs[-1], judge, prompt_id, settings)
     return _is_free(db, rater_id, protocol)
+
+
+# how a run is worked on, not what it asks: a request that differs only in these resumes the same run
+OPERATION = settings_that("work") - {"use_cache"} | {"again"}
+
+
+def stored_run(
+    db: Database, project_id: int, rater_id: int, judge: JudgeSpec, prompt_name: str, settings: RunSettings
+) -> StoredRow | None:
+    """The rater's newest run that asks the same of the same cases, however it is worked on; None if there is none."""
+    prompt_id, _, prompt = get_prompt(db, prompt_name)
+    words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
+    wanted = settings.model_copy(update={"variables": words}).model_dump(exclude=set(OPERATION))
+    for row in reversed(stored_runs(db, rater_id=rater_id)):
+        stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
+        same_judge = JudgeSpec.model_validate_json(row["judge"]) == judge
+        if row["prompt_id"] == prompt_id and same_judge and stored == wanted:
+            return row
+    return None
 
 
 def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]:

@@ -104,14 +104,11 @@ def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     """P values adjusted for the false discovery rate (Benjamini and Hochberg 1995), in their order: the k-th smallest of m
     becomes min over j >= k of min(1, m p_(j) / j). None (not tested) stays None and is not counted."""
-    at = [place for place, p in enumerate(p_values) if p is not None]
+    known = sorted(((p, at) for at, p in enumerate(p_values) if p is not None), reverse=True)
+    raised = [min(1.0, len(known) * p / (len(known) - rank)) for rank, (p, _) in enumerate(known)]
     out: list[float | None] = [None] * len(p_values)
-    if at:
-        from scipy.stats import false_discovery_control
-
-        adjusted = false_discovery_control([p_values[place] for place in at])
-        for place, p in zip(at, adjusted, strict=True):
-            out[place] = float(p)
+    for p, (_, at) in zip(accumulate(raised, min), known, strict=True):
+        out[at] = p
     return out
 
 

@@ -63,6 +63,8 @@ EQUAL_SETS = (
 ONE_WAY = "all results go one way: no finite rating"
 _NO_FIT = "Davidson's model has no finite fit (counting ties as half-wins gives one)"
 TIES_ONLY = f"every verdict is a tie: {_NO_FIT}"
+SEPARATED = "no rating: the controls alone decide who wins"
+ENTANGLED = "no rating: the controls cannot be told from each other, or from the systems"
 TIES_CARRY = f"too few wins among many ties: {_NO_FIT}"
 
 
@@ -716,3 +718,131 @@ def rank_ranges(
         )
         for system in order
     }
+
+
+# ---- with what else differs held equal --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """A Bradley-Terry model with covariates. `ratings` (systems,) with the covariates at 0, NaN if there is none, with the
+    reason in `notes`; `effects` (k,) in points of the rating, NaN for a covariate that never differs. `intervals` of the
+    ratings and `effect_intervals`, and the two-sided p of each effect, None where it cannot be tested. `covariance`
+    (systems, systems) of the ratings, over `users`."""
+
+    ratings: FloatArray
+    notes: tuple[str, ...]
+    intervals: list[Interval]
+    effects: FloatArray
+    effect_intervals: list[Interval]
+    p: list[float | None]
+    covariance: FloatArray
+    users: int = 0
+
+    def difference_p(self, first: int, second: int) -> float | None:
+        """Two-sided p of two systems' ratings being equal; None where it cannot be tested."""
+        from scipy.special import stdtr
+
+        of = self.covariance
+        variance = float(of[first, first] + of[second, second] - 2 * of[first, second])
+        if self.users < FEWEST_USERS or not variance > 1e-9:
+            return None
+        lead = abs(float(self.ratings[first] - self.ratings[second]))
+        return 2 * float(stdtr(self.users - 1, -lead / math.sqrt(variance)))
+
+
+def controlled_ratings(
+    first: IntArray, second: IntArray, outcomes: FloatArray, users: Ids, covariates: FloatArray, systems: int
+) -> Controlled:
+    """Ratings of systems with covariates x (n, k) of each battle, each the first list's value less the second's: log odds
+    of the first winning = (r_first - r_second) / SCALE + x b, a tie as half a win of each (style control, Chiang et al.
+    2024; Bradley and Terry 1952). Fitted by Newton's method; sandwich over users with the information of the other users
+    (CR3; Bell and McCaffrey 2002), Student's t with users - 1 degrees of freedom. `outcomes` are 1, 0 or -1; NaN, and rows
+    with an unknown covariate, are left out. Systems without a finite rating, and a covariate that separates wins from
+    losses, have none."""
+    kept = ~np.isnan(outcomes) & ~np.isnan(covariates).any(axis=1)
+    first, second, y = first[kept], second[kept], (1 + np.sign(outcomes[kept])) / 2
+    x, who = covariates[kept], rows_of(users, kept)
+    counts = user_counts(first, second, 2 * y - 1, who, systems)
+    connected = connectivity(counts.total, "half")
+    rated, k = connected.rated, x.shape[1]
+    none = Interval(None, None, NO_VERDICTS)
+    ratings, effects = np.full(systems, np.nan), np.full(k, np.nan)
+    intervals = [Interval(None, None, note or NO_VERDICTS) for note in connected.notes]
+    covariance = np.full((systems, systems), np.nan)
+    out = Controlled(ratings, connected.notes, intervals, effects, [none] * k, [None] * k, covariance)
+    among = np.isin(first, rated) & np.isin(second, rated)
+    if not among.any():
+        return out
+    y, x = y[among], x[among]
+    design = np.zeros((y.size, rated.size + k))
+    row = np.arange(y.size)
+    design[row, np.searchsorted(rated, first[among])] = 1.0
+    design[row, np.searchsorted(rated, second[among])] -= 1.0
+    design[:, rated.size :] = x
+    # only differences of ratings matter, so their mean is fixed; a covariate without differences is left at 0
+    fixed = np.zeros((design.shape[1],) * 2)
+    fixed[: rated.size, : rated.size] = 1.0
+    flat = np.append(np.zeros(rated.size, dtype=np.bool_), ~(np.abs(x) > 1e-12).any(axis=0))
+    fixed[flat, flat] = 1.0
+    at, reason = np.zeros(design.shape[1]), SEPARATED
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-np.clip(design @ at, -700, 700)))
+        information = (design * (chance * (1 - chance))[:, None]).T @ design + fixed
+        if np.linalg.cond(information) > 1e12:
+            reason = SEPARATED if at.any() else ENTANGLED
+            break
+        step = np.linalg.solve(information, design.T @ (y - chance))
+        at = at + step
+        if np.abs(step).max() < 1e-9:
+            reason = ""
+            break
+    if reason:
+        ends = Interval(None, None, reason)
+        return replace(
+            out, notes=(reason,) * systems, intervals=[ends] * systems, effect_intervals=[ends] * k
+        )
+    codes, count = encode(rows_of(who, among))
+    gradient, weight = design * (y - chance)[:, None], chance * (1 - chance)
+    scores = np.stack([np.bincount(codes, weights=column, minlength=count) for column in gradient.T], axis=1)
+    if y.size * at.size**2 <= _MOST_CELLS:
+        own = np.zeros((count, at.size, at.size))
+        np.add.at(own, codes, (design * weight[:, None])[:, :, None] * design[:, None, :])
+        each = np.linalg.solve(information - own + 1e-9 * np.eye(at.size), scores[:, :, None])[:, :, 0]
+        share = (count - 1) / count
+    else:
+        each, share = np.linalg.solve(information, scores.T).T, count / max(count - 1, 1)
+    each -= each.mean(axis=0)
+    each[:, : rated.size] -= each[:, : rated.size].mean(axis=1, keepdims=True)
+    errors = SCALE * np.sqrt(share * (each**2).sum(axis=0))
+    points = SCALE * at
+    points[: rated.size] += MEAN - points[: rated.size].mean()
+    points[np.abs(points) < 1e-9] = 0.0
+    covariance[np.ix_(rated, rated)] = SCALE**2 * share * each[:, : rated.size].T @ each[:, : rated.size]
+    ratings[rated], effects[:] = (
+        points[: rated.size],
+        np.where(flat[rated.size :], np.nan, points[rated.size :]),
+    )
+    few = f"no interval: it needs at least {FEWEST_USERS} users" if count < FEWEST_USERS else ""
+    half = (float(t_quantile(count - 1)) if not few else math.nan) * errors
+    bounds = [
+        Interval(None, None, few or ALL_EQUAL) if few or error <= 1e-9 else Interval(float(low), float(high))
+        for error, low, high in zip(errors, points - half, points + half, strict=True)
+    ]
+    for place, system in enumerate(rated.tolist()):
+        intervals[system] = bounds[place]
+    from scipy.special import stdtr
+
+    known = [
+        end.low is not None and not dead
+        for end, dead in zip(bounds[rated.size :], flat[rated.size :], strict=True)
+    ]
+    p = [
+        2 * float(stdtr(count - 1, -abs(value) / error)) if fine else None
+        for value, error, fine in zip(points[rated.size :], errors[rated.size :], known, strict=True)
+    ]
+    never = Interval(None, None, "it never differs")
+    shown = [
+        never if dead else end for end, dead in zip(bounds[rated.size :], flat[rated.size :], strict=True)
+    ]
+    return replace(out, effect_intervals=shown, p=p, users=count)

@@ -122,8 +122,9 @@ def reasons(db: Database, rater_id: int, question: Question, case_ids: Sequence[
              UNION ALL SELECT case_id, 0, value, note, 0, 0 FROM verdicts
              WHERE rater_id > 0 AND rater_id = ?1 AND protocol = ?2 AND aspect = ?3 AND run_id IS NULL AND state = 'ok'
                AND case_id IN wanted)
-           SELECT case_id, swapped, value, text FROM said s WHERE trim(text) <> ''
-             AND run = (SELECT max(run) FROM said o WHERE o.case_id = s.case_id) ORDER BY case_id, swapped, call""",
+           SELECT case_id, swapped, value, text
+           FROM (SELECT *, max(run) OVER (PARTITION BY case_id) AS newest FROM said)
+           WHERE run = newest AND trim(text) <> '' ORDER BY case_id, swapped, call""",
         (rater_id, question.protocol, question.aspect, json.dumps(case_ids)),
     )
     return [Reason(case, bool(swapped), value, text) for case, swapped, value, text in rows]

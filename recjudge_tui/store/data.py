@@ -328,10 +328,12 @@ def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple
 def case_titles(db: Database, project_id: int, case_ids: Sequence[int]) -> dict[int, list[str]]:
     """case id -> the titles of the items in its lists, and of the item that it is about."""
     rows = db.tuples(
-        """SELECT c.id, json_group_array(i.title) FROM json_each(?2) j JOIN cases c ON c.id = j.value
-           JOIN v_current_items i ON i.project_id = ?1 AND (i.item_id = c.item_id OR i.item_id IN (
-             SELECT item_id FROM slate_items WHERE slate_id IN (c.slate_a, c.slate_b)))
-           GROUP BY c.id""",
+        """WITH shown AS (
+             SELECT c.id AS case_id, s.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value
+             JOIN slate_items s ON s.slate_id IN (c.slate_a, c.slate_b)
+             UNION ALL SELECT c.id, c.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value WHERE c.item_id <> '')
+           SELECT case_id, json_group_array(i.title) FROM shown
+           JOIN v_current_items i ON i.project_id = ?1 AND i.item_id = shown.item_id GROUP BY case_id""",
         (project_id, json.dumps(sorted(set(case_ids)))),
     )
     return {case: json.loads(titles) for case, titles in rows}

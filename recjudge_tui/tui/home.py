@@ -20,11 +20,11 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, with_next_part
+from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, conclusion, with_next_part
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
@@ -169,30 +169,6 @@ def checklist(steps: Sequence[Step], width: int) -> Block:
     return Block("Steps to a first result", tuple(lines))
 
 
-def sentence(home: Home) -> str:
-    """The verdict and how far to trust it, as far as both are known."""
-    agreement, parts = (
-        home.agreement,
-        [home.board.answer] if home.board is not None and home.board.answer else [],
-    )
-    if parts and agreement is not None and agreement.value is not None:
-        low, high = agreement.interval
-        within = "" if low is None or high is None else f" [{_short(low)}, {_short(high)}]"
-        people = (
-            f"; people agree with each other {_short(agreement.ceiling)}"
-            if agreement.ceiling is not None
-            else ""
-        )
-        stat, who = agreement.stat, f"{one_line(agreement.judge, 30)} with {one_line(agreement.people, 30)}"
-        parts.append(f"Agreement of {who}: {stat} {_short(agreement.value)}{within}{people}.")
-    return one_line(" ".join(parts), 600)
-
-
-def _short(value: float) -> str:
-    """`.52`, `-.19`, `1.00`."""
-    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
-
-
 def first_to_read(home: Home, first: Sequence[First] | None, width: int) -> Block:
     """The cases that could change the conclusion, a line for each."""
     if first is None:
@@ -305,7 +281,7 @@ def trust(home: Home, width: int) -> Block | None:
         bounds = (min(known, default=0.0), max(known, default=1.0))
         names = min(max(cell_len(name) for name, *_ in rows), max(width - 24, 10))
         for name, destination, value, ends, n in rows:
-            shown = "undefined" if value is None else _short(value)
+            shown = "undefined" if value is None else short(value)
             tail = [Cell(f" n={number(n)}", WARN if few else DIM)]
             named = Cell(name, PLAIN, destination)
             lines.append(_measured(" ", named, names, shown, (ends[0], value, ends[1]), bounds, tail, width))
@@ -348,7 +324,7 @@ def leaderboard(home: Home, width: int) -> Block | None:
         if row.get("wins") is not None:
             flipped = f"({number(row['position_ties'])}{GLYPHS.swapped})" if row.get("position_ties") else ""
             counts = f"{number(row['wins'])}/{number(row['ties'] or 0)}{flipped}/{number(row['losses'] or 0)}"
-        ndcg = f" nDCG {_short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
+        ndcg = f" nDCG {short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
         named = Cell(name, PLAIN, Destination("cases", row["cases"]))
         ends, tail = (row.get("ci_low"), score, row.get("ci_high")), [Cell(f" {counts}{ndcg}", DIM)]
         lines.append(_measured(f" {rank:>3} ", named, names, value, ends, bounds, tail, width, even))
@@ -446,7 +422,7 @@ def laid_out(
     if steps := home.steps:
         top += stacked_blocks([checklist(steps, across)], across, spaced=False)
         start = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
-    elif said := sentence(home):
+    elif said := one_line(" ".join(conclusion(home)), 600):
         top += wrapped_text([Cell(" ")], Cell(said, BOLD), [], across)
     if top and (height >= 30 or steps):
         top.append(())

@@ -28,7 +28,7 @@ from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, make
 from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
-from recjudge_tui.reports.topics import Topic, topic_terms, topics
+from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, write_text
@@ -61,6 +61,10 @@ TABS = tuple(
 )
 # the figure about the same cells
 _FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
+# a report about one rater, by default the first of the question
+_OF_ONE = "why"
+# how the cases of its rows are found
+_SAID = {"phrase": "text", "flag": "flag"}
 _MOST_ROWS = 1_000
 _AXIS = (12, 40)
 _EMPTY = """Nothing has been judged yet.
@@ -115,10 +119,12 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
             return TabContent(PAPER, known, topic, raters, systems, values, None, error)
         return TabContent(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
     report = REPORTS[chosen.tab]
-    if topic is not None and report.name in _FIGURES:
+    if topic is not None and report.name in (*_FIGURES, _OF_ONE):
         # other reports answer for all questions
         own = {"protocol": topic.protocol, "aspect": topic.aspect}
         values = {name: value for name, value in own.items() if report.option(name)}
+    if topic is not None and report.name == _OF_ONE:
+        values["rater"] = asked(project, topic, known).raters[0]
     option = report.option("rater")
     values |= {"rater": raters[0]} if option is not None and option.required and raters else {}
     values |= chosen.values.get(chosen.tab, {})
@@ -155,6 +161,8 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
         for key, name in (("label", "label"), ("flag", "issue"))
         if row.get(name)
     ]
+    if "goes_with" in row and row["kind"] in _SAID:
+        terms.append(Term(_SAID[str(row["kind"])], ":", str(row["what"])))
     if "rater_a" in row:
         terms.append(Term("why", ":", "disagree"))
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()

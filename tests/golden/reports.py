@@ -265,6 +265,9 @@ def rows_of(built: Built, line: str) -> list[Row]:
         for row in table["rows"]
         if not str(row.get("figure")).startswith("latency")
     ]
+    for row in rows:
+        if line.startswith("trend") and row.get("figure") in ("click_rate", "lift"):
+            row["period"] = "when it was recorded"
     return [row for row in rows if any(not is_name(line, name) and row[name] is not None for name in row)]
 
 

@@ -172,7 +172,10 @@ def test_fisher_is_twice_the_smaller_tail() -> None:
 
 def test_false_discovery_as_in_the_paper() -> None:
     # Benjamini and Hochberg 1995, section 3.2: four of fifteen are rejected at .05
+    from scipy.stats import false_discovery_control
+
     p = [.0001, .0004, .0019, .0095, .0201, .0278, .0298, .0344, .0459, .3240, .4262, .5719, .6528, .7590, 1.0]  # fmt: skip
     adjusted = benjamini_hochberg([*p[8:], None, *p[:8]])
     assert adjusted[7] is None
+    assert [*adjusted[8:], *adjusted[:7]] == pytest.approx(false_discovery_control(p))
     assert sum(q is not None and q <= 0.05 for q in adjusted) == 4

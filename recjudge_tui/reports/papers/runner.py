@@ -71,12 +71,14 @@ class Own(NamedTuple):
     """A project whose raters are shown in the paper's tables: these, or without any all that judge.
 
     `baseline`: the system that stands for the paper's; empty: the one of its name. `k`: the cutoff of offline metrics.
+    `all_named`: each of `raters` must stand in a table.
     """
 
     project: Project
     raters: tuple[str, ...] = ()
     baseline: str = ""
     k: int = TOP_K
+    all_named: bool = True
 
 
 class Key(NamedTuple):
@@ -410,7 +412,8 @@ class _Run:
         if options is None:
             return
         rows = list(_between(_table(project, rule["report"], options).rows))
-        judges = list(_raters("judges", project, raters, None))
+        # those who only judged adversarial pairs answered no question about systems
+        judges = list(dict.fromkeys((*_raters("judges", project, raters, None), *raters)))
         common = {**_FUNCTIONS, "project": project.name, "judges": judges}
         common |= {"baseline": self._baseline(rows)} if "baseline" in rule.get("keep", "") else {}
         place, table = rule["place"], self.paper["tables"][at]
@@ -611,7 +614,7 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
     if own is not None:
         names = {part for f in figures if f.project for part in (*f.where, f.name)}
         absent = [name for name in own.raters if not any(name in part for part in names)]
-        if absent or not names:
+        if (absent and own.all_named) or not names:
             who = f"“{absent[0]}” has judged nothing" if absent else "no rater has judged anything"
             raise NotFoundError(
                 f"{who} in the project {own.project.name} that this paper reports",

@@ -24,6 +24,7 @@ from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
+    judge_pairs,
     list_case,
     new_project,
     pair_case,
@@ -123,8 +124,39 @@ def test_it_can_be_read_aloud_and_printed(project: Project) -> None:
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
-    assert len(page.all("details")) == len(page.all("summary")) == 1
+    # each section but the first page is folded, and a case and a prompt are
+    assert len(page.all("details")) == len(page.all("summary")) > len(SECTIONS) - 1
+    assert len(Page(project_report(project.db, project.id, ("cost",)).text).all("details")) == 0
     assert "Good Match" in page.text
+
+
+def test_the_first_page_holds_what_one_acts_on(project: Project) -> None:
+    users = [f"u{n}" for n in range(12)]
+    cases = {pair_case(project, user): n for n, user in enumerate(users)}
+    judge_pairs(project, "qwen", {case: (1.0, 1.0) if n % 4 else (1.0, -1.0) for case, n in cases.items()})
+    give(
+        project, "anna", {case: 1.0 if n % 3 else -1.0 for case, n in cases.items()}, protocol_name="pairwise"
+    )
+    text = project_report(project.db, project.id).text
+    first = text[text.index('<section id="summary"') : text.index('<section id="about"')]
+    places = [
+        first.index(said)
+        for said in ("a leads", "of qwen with anna", "a judge has nothing to read", "The board", "How far to trust it",
+                     "flip with the order", "Read these first", "judge against people", "<details>", "because of ab")
+    ]  # fmt: skip
+    assert places == sorted(places)
+    assert "3 (25%)" in first
+    # of chosen raters it is left out
+    named = project_report(project.db, project.id, raters=("qwen",)).text
+    assert "systems and raters are chosen" in named
+    assert "How far to trust it" not in named
+
+
+def test_without_verdicts_the_first_page_says_what_is_missing(project: Project) -> None:
+    text = project_report(project.db, project.id, ("summary",)).text
+    assert "There is no conclusion yet" in text
+    assert "a judge has nothing to read" in text
+    assert "nobody has checked the judge" in text
 
 
 def test_agreement_is_with_people_and_says_when_there_are_none(project: Project) -> None:

@@ -1,0 +1,187 @@
+"""The Bradley-Terry board with what else differs between two lists held equal: what remains is not due to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.biases import covariates
+from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
+from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.sanity import sanity
+from recjudge_tui.reports.words import about_base, briefly, interval_text, no_pairs, sanity_warnings
+from recjudge_tui.shapes import Base, answers, base
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, none_if_nan
+from recjudge_tui.stats.defaults import ALPHA, TOP_K
+from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.hypotheses import holm
+from recjudge_tui.stats.ranking import controlled_ratings
+from recjudge_tui.store.ratings import Question
+
+POSITION = "position"
+# control -> its covariates: what is measured of each list, and what one more point of it is
+CONTROLS: Mapping[str, tuple[str, ...]] = {
+    "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
+}  # fmt: skip
+_NAMES = {
+    "items": "number of items",
+    "titles": "length of titles",
+    "popularity": "mean popularity",
+    POSITION: "shown first",
+    "homogeneity": "similarity",
+}
+SYSTEM, CONTROL = "system", "control"
+_COLUMNS = columns(
+    "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", *interval_columns(), "without|Without|float|1",
+    "n users?", "p", "p_holm", "note",
+)  # fmt: skip
+_BRIEF = columns(
+    "rater|rater", "aspect|aspect", "what|system or control", "value|points|float|0", "interval|95 % CI",
+    "without|without|float|0", "p_holm|p (Holm)|float|4", "note",
+)  # fmt: skip
+_ABOUT = definitions(f"""\
+points of a system: its Bradley-Terry rating (400 points are odds of 10:1, the mean is 1000) where both lists are alike in\
+ the controls; without: its rating on the same battles without controls; ties are half a win of each
+points of a control: how many rating points a list gains by one standard deviation more than the other (number of items,\
+ mean length of their titles, mean popularity, similarity of its items), or by being shown first
+p: of a control its test, of a system that of its lead over the next one; Holm's correction over the controls, and over the\
+ leads, of one rater and aspect, below {ALPHA:g} it is a finding""")
+
+
+def controlled(project: Project, choose: Options) -> Table:
+    """One row per question and system, best first, then one per control. Raises UsageError for an unknown control, or one
+    that does not fit the protocol or the method."""
+    if unknown := [name for name in choose.control if name not in CONTROLS]:
+        raise UsageError(f"no control “{unknown[0]}”", f"Available: {', '.join(CONTROLS)}.")
+    if not compares_lists(choose.protocol):
+        raise UsageError(f"controls need verdicts on two lists, which {choose.protocol} does not give")
+    if choose.method not in ("", "bt"):
+        raise UsageError(f"method “{choose.method}” has no controls", "Use bt, or leave the method out.")
+    chosen = base(project, choose.selection())
+    named = [name for control in dict.fromkeys(choose.control) for name in CONTROLS[control]]
+    measured = covariates(project.db, project.id, chosen.ratings, TOP_K) if chosen.questions else {}
+    rows: list[Row] = []
+    notes: list[Note] = []
+    worthless: dict[tuple[str, str], str] = {}
+    for question in chosen.questions:
+        worthless[question.rater, question.aspect] = sanity(chosen, question).reason
+        if not worthless[question.rater, question.aspect]:
+            found, said = _rows(chosen, question, named, measured)
+            rows += found
+            notes += [Note(f"{question.rater}, {question.aspect}: {said}")] if said else []
+    every = [
+        *sanity_warnings(worthless),
+        *([] if rows else [no_pairs(chosen)]),
+        *notes,
+        *about_base(chosen),
+        *_ABOUT,
+    ]
+    title = f"Leaderboard: {choose.protocol}, controlled for {', '.join(choose.control)}"
+    table = Table(title, _COLUMNS, tuple(rows), tuple(every), {"method": "bt"}, answer=_answer(rows))
+    alone = len({(row["rater"], row["aspect"]) for row in rows}) == 1
+    heads = [column for column in _BRIEF if not alone or column.name not in ("rater", "aspect")]
+    return briefly(table, heads, rows, "points")
+
+
+def _battles(chosen: Base, question: Question, by_call: bool) -> tuple[IntArray, FloatArray, FloatArray]:
+    """The case, outcome and place (1/2 where system a was shown first, else -1/2; 0 unknown) of each battle."""
+    verdicts = chosen.ratings.verdicts[question]
+    if by_call:
+        for of in answers(chosen.project, question.protocol):
+            if of.question == question:
+                here: BoolArray = np.isin(of.row, verdicts.row)
+                return of.row[here], of.value[here], np.where(of.swapped[here], -0.5, 0.5)
+        return verdicts.row[:0], verdicts.value[:0], verdicts.value[:0]
+    return verdicts.row, verdicts.value, np.zeros(verdicts.row.size)
+
+
+def _rows(
+    chosen: Base,
+    question: Question,
+    named: Sequence[str],
+    measured: Mapping[str, tuple[FloatArray, FloatArray]],
+) -> tuple[list[Row], str]:
+    cases = chosen.ratings.cases
+    row, outcome, place = _battles(chosen, question, POSITION in named)
+    if not row.size:
+        return [], "the places of the lists are not known"
+    x = []
+    for name in named:
+        if name == POSITION:
+            x.append(place)
+            continue
+        first, second = (side[row] for side in measured[name])
+        spread = (
+            float(np.nanstd(np.concatenate([first, second]))) if not np.isnan([first, second]).all() else 0.0
+        )
+        x.append((first - second) / spread if spread > 0 else first - second)
+    given = np.stack(x, axis=1)
+    unknown = np.isnan(given).any(axis=1)
+    a, b, user = cases.system_a[row], cases.system_b[row], cases.user[row]
+    kept = ~unknown & ~np.isnan(outcome)
+    found = controlled_ratings(a, b, outcome, user, given, len(cases.systems))
+    plain = controlled_ratings(
+        a[kept], b[kept], outcome[kept], user[kept], given[kept, :0], len(cases.systems)
+    )
+    count, users = int(kept.sum()), int(np.unique(user[kept]).size)
+    shared: Row = {"rater": question.rater, "aspect": question.aspect, "n": count, "users": users}
+    met = [at for at in range(len(cases.systems)) if ((a == at) | (b == at)).any()]
+    met.sort(
+        key=lambda at: (np.isnan(found.ratings[at]), -np.nan_to_num(found.ratings[at]), cases.systems[at])
+    )
+    leads = [
+        None if np.isnan(found.ratings[[x, y]]).any() else found.difference_p(x, y) for x, y in pairwise(met)
+    ]
+    rows: list[Row] = []
+    for at, p, p_holm in zip(met, [*leads, None], [*holm(leads), None], strict=True):
+        cells = _cells(SYSTEM, cases.systems[at], found.ratings[at], found.intervals[at], found.notes[at])
+        without = none_if_nan(float(plain.ratings[at]))
+        rows.append(shared | cells | {"without": without, "p": p, "p_holm": p_holm})
+    for at, (name, p) in enumerate(zip(named, holm(found.p), strict=True)):
+        cells = _cells(CONTROL, _NAMES.get(name, name), found.effects[at], found.effect_intervals[at], "")
+        rows.append(shared | cells | {"p": found.p[at], "p_holm": p})
+    said = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
+    return rows, said if unknown.any() else ""
+
+
+def _cells(kind: str, what: str, value: float, ends: Interval, note: str) -> Row:
+    known = none_if_nan(float(value))
+    interval = ends if known is not None else replace(ends, low=None, high=None)
+    return {
+        "kind": kind, "what": what, "value": known, "ci_low": interval.low, "ci_high": interval.high,
+        "note": note or interval.note,
+    }  # fmt: skip
+
+
+def _answer(rows: Sequence[Row]) -> str:
+    """Who leads with the controls and without, and which of them matter, of the first rater."""
+    mine = [row for row in rows if (row["rater"], row["aspect"]) == (rows[0]["rater"], rows[0]["aspect"])]
+    systems = [row for row in mine if row["kind"] == SYSTEM and isinstance(row["value"], float)]
+    if not systems:
+        return ""
+    before = max(systems, key=lambda row: (float(str(row["without"] or 0)), str(row["what"])))
+    first, second = systems[0], systems[min(1, len(systems) - 1)]
+    if isinstance(first["p_holm"], float) and first["p_holm"] < ALPHA:
+        lead = "still leads" if first is before else f"leads instead of {before['what']}"
+        text = (
+            f"{first['what']} {lead} ({first['value']:.0f} points, without controls {first['without']:.0f})"
+        )
+    else:
+        points = f"{first['value']:.0f} and {second['value']:.0f} points"
+        without = f"{first['without']:.0f} and {second['without']:.0f}"
+        text = (
+            f"{first['what']} and {second['what']} are not separable ({points}, without controls {without})"
+        )
+    matter = [
+        f"{row['what']} {row['value']:+.0f} points [{interval_text(row, 'points')}]"
+        for row in mine
+        if row["kind"] == CONTROL and isinstance(row["p_holm"], float) and row["p_holm"] < ALPHA
+    ]
+    return f"With these held equal, {text}; {', '.join(matter) or 'no control is shown to matter'}."

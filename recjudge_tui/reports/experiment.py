@@ -1,0 +1,96 @@
+"""Several judges and prompts beside each other: agreement with people, flips, cost and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.text import money, quantity, short
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_columns
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, real
+from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.sanity import lines_of_run
+from recjudge_tui.reports.topics import Topic, asked
+from recjudge_tui.reports.words import briefly, figure_text
+from recjudge_tui.shapes import grouped
+from recjudge_tui.stats.registry import label_of
+from recjudge_tui.store.answers import flip_counts
+from recjudge_tui.store.runs import run_progress, run_row
+
+_COLUMNS = columns(
+    "protocol", "judge|Judge", "prompt", "rater", "run|(Run)", "state|State", "done|Judged|int", "failed", "stat",
+    "value|Agreement|float", *interval_columns(), "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
+    "seconds|Time|seconds", "note",
+)  # fmt: skip
+_BRIEF = columns(
+    "protocol|protocol", "judge|judge", "prompt|prompt", "agreement|agreement", "flips|flips|share|0", "cost|cost|usd",
+    "seconds|time|seconds", "failed|failed|int",
+)  # fmt: skip
+
+
+def experiment(project: Project, runs: Sequence[int], truth: str = "") -> Table:
+    """One row per run, in their order. `truth`: whom the raters are compared with; empty: the best reference of the
+    protocol. Raises NotFoundError for an unknown rater."""
+    flips = {(of.rater, of.protocol): of for of in flip_counts(project.db, project.id)}
+    rows: list[Row] = []
+    notes: list[Note] = []
+    for run_id in runs:
+        row, progress = run_row(project.db, run_id), run_progress(project.db, run_id)
+        flipped = flips.get((row["rater"], row["protocol"]))
+        rows.append({
+            "protocol": row["protocol"], "judge": JudgeSpec.model_validate_json(row["judge"]).spec,
+            "prompt": row["prompt"], "rater": row["rater"], "run": str(run_id), "state": progress.state,
+            "done": progress.done, "failed": progress.failed, "flips": None if flipped is None else flipped.share,
+            "cost": progress.cost_usd, "seconds": float(row["seconds"]),
+            **_agreement(project, row["rater"], row["protocol"], truth),
+        })  # fmt: skip
+        notes += [Note(line, "warning") for line in lines_of_run(project.db, run_id)]
+    spent = sum(real(row, "cost") for row in rows if row["cost"] is not None)
+    table = Table("Judges and prompts", _COLUMNS, tuple(rows), tuple(notes), answer=_answer(rows, spent))
+    brief = [row | {"agreement": figure_text(row, "value"), "failed": row["failed"] or None} for row in rows]
+    return briefly(table, _BRIEF, brief)
+
+
+def _agreement(project: Project, rater: str, protocol: str, truth: str) -> Row:
+    """The declared figure of the rater beside the truth, overall or on the first aspect."""
+    person = truth
+    if not person:
+        known = asked(project, Topic(protocol, OVERALL))
+        person = next((name for name in known.people if name != rater), "")
+    if not person or person == rater:
+        return {"note": "" if person else "no person judged these cases"}
+    try:
+        found = table_of(project, "agreement", protocol=protocol, raters=(rater, person), truth=person)
+    except RecjudgeError as error:
+        return {"note": error.title}
+    if not found.rows:
+        return {"note": f"no case judged by {person} too"}
+    first = found.rows[0]
+    return {
+        name: first[name] for name in ("stat", "value", "ci_low", "ci_high", "n", "note") if name in first
+    }
+
+
+def _answer(rows: Sequence[Row], spent: float) -> str:
+    """Of each protocol who agrees most with people, as a figure and no claim, and what all cost."""
+    cost = f" All cost {money(spent)}." if spent else ""
+    parts = []
+    for protocol, alike in grouped((str(row["protocol"]), row) for row in rows).items():
+        known = [row for row in alike if isinstance(row.get("value"), float)]
+        known.sort(key=lambda row: (-real(row, "value"), str(row["rater"])))
+        if not known:
+            continue
+        first, *others = known
+        text = f"{protocol}: {first['rater']} with {first['prompt']} agrees most with people"
+        text += f" ({label_of(str(first['stat']))} {figure_text(first, 'value')})"
+        if others:
+            low, top = first.get("ci_low"), real(others[0], "value")
+            unsure = "" if isinstance(low, float) and low > top else ", within its interval"
+            text += f", next {others[0]['rater']} with {others[0]['prompt']} ({short(top)}{unsure})"
+        parts.append(text)
+    if not parts:
+        return f"{quantity(len(rows), 'run')}; none can be compared with people yet.{cost}"
+    return f"{'; '.join(parts)}.{cost}"

@@ -1,0 +1,89 @@
+"""A paper's whole experiment by one command: planned, asked for once, resumed, and shown in the paper's tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.store.database import Database
+from tests.support.runs import load, make_project, ran
+
+
+@pytest.fixture
+def db(db: Database) -> Database:
+    make_project(db, users=6)
+    return db
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_saers_five_runs_fill_its_tables_and_are_not_made_twice(db: Database) -> None:
+    words = ("reproduce", "saer", "-p", "films", "--judge", "random", "--db", db.path, "--format", "csv")
+    code, out, err = ran(*words, "--dry-run")
+    assert (code, out, db.value("SELECT count(*) FROM runs")) == (0, "", 0)
+    assert err.count("random") >= 5
+    assert "together:" in err
+    code, out, err = ran(*words)
+    assert code == 0
+    assert db.pairs("SELECT protocol, count(*) FROM runs GROUP BY protocol") == {
+        "pointwise": 1, "pairwise": 1, "adversarial": 3,
+    }  # fmt: skip
+    own = [row for row in rows(out) if row["project"] == "films"]
+    assert {row["table"] for row in own} >= {"Table 1", "Table 2", "Table 3"}
+    assert {row["judge"].partition(",")[0] for row in own if row["table"] == "Table 3"} == {
+        "random generic", "random overspecified", "random saer",
+    }  # fmt: skip
+    code, again, err = ran(*words)
+    assert (code, again, err.count("exists (done)")) == (0, out, 5)
+    assert db.value("SELECT count(*) FROM runs") == 5
+
+
+def test_zhangs_six_forms_of_the_prompt_are_run(db: Database) -> None:
+    load(db, "explanations", [
+        ("user_id", "item_id", "system", "text"),
+        *((f"u{user}", f"i{at}", system, f"Because of {at}.") for user in range(6) for at in (1, 2) for system in "ab"),
+    ])  # fmt: skip
+    load(db, "labels", [
+        ("rater", "rater_kind", "protocol", "user_id", "item_id", "system", "aspect", "value"),
+        *(("user", "ground_truth", "explanation", f"u{user}", f"i{at}", system, aspect, 1 + (user + at) % 5)
+          for user in range(6) for at in (1, 2) for system in "ab"
+          for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")),
+    ])  # fmt: skip
+    words = ("reproduce", "zhang2024", "-p", "films", "--judge", "random", "--db", db.path, "--format", "csv")
+    code, out, err = ran(*words)
+    assert code == 0, err
+    forms = db.rows("SELECT json_extract(settings, '$.aspects'), json_extract(settings, '$.shots') FROM runs")
+    assert sorted(map(tuple, forms)) == sorted(
+        (a, s) for a in ("multi", "single") for s in ("none", "one", "personal")
+    )
+    assert {row["project"] for row in rows(out)} >= {"films"}
+
+
+def test_what_the_project_cannot_feed_is_named(db: Database) -> None:
+    words = ("reproduce", "arena", "-p", "films", "--judge", "random", "--db", db.path, "--format", "csv")
+    code, _, err = ran(*words, "--dry-run")
+    assert code == 0
+    assert "left out: arena: arena as published needs a baseline" in err
+    systems = db.column("SELECT DISTINCT system FROM slates ORDER BY 1")
+    code, out, err = ran(*words, "--baseline", systems[0])
+    assert code == 0, err
+    assert "left out" not in err
+    assert any(row["project"] == "films" for row in rows(out))
+    code, _, err = ran("reproduce", "zhang2024", "-p", "films", "--judge", "random", "--db", db.path)
+    assert code in (1, 2)
+    assert "no cases" in err or "explanation" in err
+
+
+def test_its_options_need_a_judge_and_a_judge_a_project(db: Database, tmp_path: Path) -> None:
+    for words, said in (
+        (("--sample", 3), "--sample is for --judge"),
+        (("--budget", 1), "--budget is for --judge"),
+        (("--judge", "rules"), "-p PROJECT"),
+    ):
+        code, _, err = ran("reproduce", "saer", *words, "--db", db.path)
+        assert (code, said in err) == (2, True)

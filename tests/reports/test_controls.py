@@ -1,0 +1,165 @@
+"""Ratings with what else differs held equal: checked by another optimiser, by leaving users out, and on planted effects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.ranking import (
+    ENTANGLED,
+    SCALE,
+    SEPARATED,
+    Controlled,
+    bradley_terry,
+    controlled_ratings,
+    user_counts,
+)
+from tests.support.verdicts import Project, import_target, judge_pairs, new_project, table
+
+USERS = 40
+NONE: FloatArray = np.zeros((0, 0))
+
+
+def drawn(seed: int, effect: float = 1.0) -> tuple[IntArray, IntArray, FloatArray, IntArray, FloatArray]:
+    """Battles of three systems, three a user, in which one more of x adds `effect` to the log odds of the first."""
+    rng = np.random.default_rng(seed)
+    first, second = (np.tile(side, USERS) for side in (np.array([0, 0, 1]), np.array([1, 2, 2])))
+    user = np.repeat(np.arange(USERS), 3)
+    x = rng.normal(size=(user.size, 2))
+    strength = np.array([0.5, 0.0, -0.5])
+    odds = strength[first] - strength[second] + effect * x[:, 0] + 0.5 * rng.normal(size=USERS)[user]
+    outcome = np.where(
+        rng.random(user.size) < 0.2, 0.0, np.where(rng.random(user.size) < 1 / (1 + np.exp(-odds)), 1.0, -1.0)
+    )
+    return first, second, outcome, user, x
+
+
+def test_the_ratings_and_effects_maximise_the_likelihood() -> None:
+    first, second, outcome, user, x = drawn(1)
+    found = controlled_ratings(first, second, outcome, user, x, 3)
+
+    def loss(at: FloatArray) -> float:
+        odds = at[first] - at[second] + x @ at[3:]
+        y = (1 + outcome) / 2
+        return float((np.log1p(np.exp(odds)) - y * odds).sum() + at[:3].sum() ** 2)
+
+    best = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
+    assert found.ratings == pytest.approx(1000 + SCALE * best[:3], abs=1e-2)
+    assert found.effects == pytest.approx(SCALE * best[3:], abs=1e-2)
+
+
+def test_intervals_are_those_of_leaving_users_out() -> None:
+    first, second, outcome, user, x = drawn(2)
+    found = controlled_ratings(first, second, outcome, user, x, 3)
+    without: list[Controlled] = []
+    for one in range(USERS):
+        on = user != one
+        without.append(controlled_ratings(first[on], second[on], outcome[on], user[on], x[on], 3))
+    for of, ends in (
+        (lambda c: c.effects[0], found.effect_intervals[0]),
+        (lambda c: c.ratings[2], found.intervals[2]),
+    ):
+        left = np.array([of(each) for each in without])
+        error = np.sqrt((USERS - 1) / USERS * ((left - left.mean()) ** 2).sum())
+        assert ends.low is not None
+        assert (of(found) - ends.low) / 2.0226909 == pytest.approx(error, rel=0.03)
+
+
+def test_without_controls_it_is_the_bradley_terry_rating() -> None:
+    first, second, outcome, user, x = drawn(3)
+    found = controlled_ratings(first, second, outcome, user, x[:, :0], 3)
+    plain = bradley_terry(user_counts(first, second, outcome, user, 3).total, "half")
+    assert found.ratings == pytest.approx(plain.ratings, abs=1e-6)
+
+
+def test_sides_and_rows_do_not_matter() -> None:
+    first, second, outcome, user, x = drawn(4)
+    found = controlled_ratings(first, second, outcome, user, x, 3)
+    order = np.random.default_rng(0).permutation(user.size)
+    turned = controlled_ratings(second[order], first[order], -outcome[order], user[order], -x[order], 3)
+    assert turned.ratings == pytest.approx(found.ratings)
+    assert turned.effects == pytest.approx(found.effects)
+    assert turned.p == pytest.approx(found.p)
+
+
+def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
+    first, second, outcome, user, x = drawn(5)
+    same = controlled_ratings(first, second, outcome, user, np.stack([x[:, 0], 2 * x[:, 0]], axis=1), 3)
+    assert set(same.notes) == {ENTANGLED}
+    decided = controlled_ratings(first, second, np.sign(x[:, 0]), user, x, 3)
+    assert set(decided.notes) == {SEPARATED}
+    assert np.isnan(decided.ratings).all()
+    flat = controlled_ratings(first, second, outcome, user, np.stack([x[:, 0], 0 * x[:, 0]], axis=1), 3)
+    assert np.isnan(flat.effects[1])
+    assert (flat.p[1], flat.effect_intervals[1].note) == (None, "it never differs")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A judge that only counts how long the lists are, and prefers what is shown first where they are equal."""
+    made = new_project(tmp_path / "r.db")
+    rng = np.random.default_rng(7)
+    target = import_target(made)
+    cases = {}
+    with made.db.transaction():
+        made.db.execute_many(
+            "INSERT INTO items (project_id, item_id, import_id, title) VALUES (?, ?, ?, ?)",
+            [(made.id, f"i{at}", target.import_id, "x" * (3 + at * 5 % 7)) for at in range(12)],
+        )
+        for user in range(60):
+            sizes = {"a": int(rng.integers(3, 9)), "b": int(rng.integers(3, 7))}
+            slates = []
+            for system, size in sizes.items():
+                slate = made.db.execute(
+                    "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
+                    (made.id, f"u{user}", system, size, f"{user}{system}"),
+                ).lastrowid
+                slates.append(slate)
+                made.db.execute_many(
+                    "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
+                    [(slate, rank + 1, f"i{(rank * 5 + user) % 12}") for rank in range(size)],
+                )
+            odds = sizes["a"] - sizes["b"]
+            case = made.db.execute(
+                """INSERT INTO cases (project_id, kind, user_id, system_a, system_b, slate_a, slate_b)
+                   VALUES (?, 'pair', ?, 'a', 'b', ?, ?)""",
+                (made.id, f"u{user}", *slates),
+            ).lastrowid
+            chance = 1 / (1 + np.exp(-odds))
+            said = [1.0 if rng.random() < chance else -1.0 for _ in range(2)]
+            cases[int(case or 0)] = (said[0], said[1]) if odds else (1.0, -1.0)
+    judge_pairs(made, "llm", cases)
+    return made
+
+
+def test_a_lead_that_comes_from_longer_lists_is_not_left(project: Project) -> None:
+    before = table(project, "leaderboard", protocol="pairwise", method="bt")
+    assert before.rows[0]["system"] == "a"
+    found = table(project, "leaderboard", protocol="pairwise", control=("length", "position"))
+    rows = {row["what"]: row for row in found.rows}
+    assert float(str(rows["a"]["without"])) > 1040
+    low, high = rows["a"]["ci_low"], rows["a"]["ci_high"]
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert low < 1000 < high
+    assert float(str(rows["number of items"]["p_holm"])) < 0.01
+    # where lists are equally long it prefers the first, in both orders
+    assert float(str(rows["shown first"]["value"])) > 0
+    assert "number of items +" in found.answer
+    assert "not separable" in found.answer
+
+
+def test_what_does_not_fit_is_refused(project: Project) -> None:
+    for wrong, said in (
+        ({"control": ("size",)}, "no control “size”"),
+        ({"control": ("length",), "method": "q"}, "method “q” has no controls"),
+        ({"control": ("length",), "slices": True}, "without controls"),
+        ({"control": ("length",), "protocol": "pointwise"}, "verdicts on two lists"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            table(project, "leaderboard", **({"protocol": "pairwise"} | wrong))
