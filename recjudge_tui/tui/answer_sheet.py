@@ -241,10 +241,10 @@ _FLAG = (
 def flag_form(items: Mapping[str, str], issues: Sequence[tuple[str, str]]) -> Form:
     """`items` names the items of the lists by id; `issues` are (name, meaning)."""
     none = ("", "choose")
+    # of a single list the number before an item is its place
+    listed = [(key, words.removeprefix(f"#{at} ")) for at, (key, words) in enumerate(items.items(), 1)]
     named = [(issue, f"{issue}: {meaning}") for issue, meaning in issues]
-    return Form(
-        "Flag an item", _FLAG, {}, {"item_id": [none, *items.items()], "issue": [none, *named]}, does="flag"
-    )
+    return Form("Flag an item", _FLAG, {}, {"item_id": [none, *listed], "issue": [none, *named]}, does="flag")
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
