@@ -180,6 +180,7 @@ class Choice(Widget, can_focus=True):
         super().__init__(id=field_id)
         self._options = list(options)
         self.value = value if value in dict(self._options) else self._options[0][0]
+        self._typed = ""
 
     def offer(self, options: Sequence[tuple[str, str]]) -> None:
         """Replace the options; the chosen value stays if it is still offered."""
@@ -205,7 +206,30 @@ class Choice(Widget, can_focus=True):
 
     def action_step(self, by: int) -> None:
         values = [value for value, _ in self._options]
-        chosen = values[(values.index(self.value) + by) % len(values)]
+        self._typed = ""
+        self._take(values[(values.index(self.value) + by) % len(values)])
+
+    def on_key(self, event: events.Key) -> None:
+        """A number chooses by place: `1` then `2` the twelfth if there are that many, otherwise the second."""
+        if event.character and event.character in "0123456789":
+            event.stop()
+            values = [value for value, _ in self._numbered]
+            for typed in (self._typed + event.character, event.character):
+                if 1 <= int(typed) <= len(values):
+                    self._typed = typed
+                    self._take(values[int(typed) - 1])
+                    return
+
+    @property
+    def _numbered(self) -> list[tuple[str, str]]:
+        return [option for option in self._options if option[0]]
+
+    def numbered(self) -> str:
+        """`1 als, 2 cooc`; empty where there are only two."""
+        names = [f"{at} {one_line(text, 60)}" for at, (_, text) in enumerate(self._numbered, 1)]
+        return ", ".join(names) if len(names) > 2 else ""
+
+    def _take(self, chosen: str) -> None:
         if chosen != self.value:
             self.value = chosen
             self.refresh()

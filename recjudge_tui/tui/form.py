@@ -203,7 +203,7 @@ class Form(Dialog[dict[str, Any] | None]):
     Form #more { height: 1; border: none; width: 100%; content-align: left middle; text-align: left;
                  background: $surface; color: $text-muted; text-style: none; }
     Form #more:focus { background: $block-cursor-background; }
-    Form #about { height: auto; min-height: 2; max-height: 4; color: $text-muted; }
+    Form #about { height: auto; min-height: 2; max-height: 10; color: $text-muted; }
     Form #about.-wrong { color: $error; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -259,12 +259,14 @@ class Form(Dialog[dict[str, Any] | None]):
         )
         if option is not None:
             wrong = self._wrong.get(option.name, "")
-            self._say(wrong or " ".join(filter(None, (option.help, option.details))), bool(wrong))
+            # a digit chooses, so the numbers are shown
+            listed = self.focused.numbered() if isinstance(self.focused, Choice) else ""
+            self._say(wrong or " ".join(filter(None, (option.help, option.details, listed))), bool(wrong))
 
     def _say(self, text: str, wrong: bool = False) -> None:
         about = self.query_one("#about", Static)
         about.set_class(wrong, "-wrong")
-        about.update(Content(one_line(text, 400)))
+        about.update(Content(one_line(text, 700)))
 
     @on(Button.Pressed, "#more")
     def action_more(self) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
-from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -451,6 +450,7 @@ class CaseCountChoice(Choice):
         super().action_step(by)
 
     def on_key(self, event: events.Key) -> None:
+        event.prevent_default()  # to other choices a digit is a place
         digit = event.character if event.character and event.character in "0123456789" else ""
         if not digit and event.key != "backspace":
             return
@@ -604,10 +604,6 @@ class JudgeQuestion(Horizontal):
 # ---- launch text -------------------------------------------------------------------------------------------------
 
 
-# the settings that the advanced line names first while it is closed
-_SUMMARY = ("top_k", "history", "seed", "max_tokens", "timeout_s")
-
-
 def totals(expected: ExpectedRun, settings: RunSettings) -> Content:
     """`400 calls on 200 cases · ~1.1M tokens · $0 local · ~4 min`, with the budget if it costs something."""
     estimate = expected.estimate
@@ -657,9 +653,9 @@ def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, 
     return "Start a run that costs money?", "\n".join(filter(None, lines)), "start"
 
 
-def prompt_content(expected: ExpectedRun, notes: Sequence[str]) -> Content:
-    """The notes for which there was no room above, then the first prompt as it will be sent."""
-    lines = [Content.styled(f"{GLYPHS.marked} {note}", "$warning") for note in notes]
+def prompt_content(expected: ExpectedRun) -> Content:
+    """What to read before the start, then the first prompt as it will be sent."""
+    lines = [Content.styled(f"{GLYPHS.marked} {note}", "$warning") for note in notes_of(expected)]
     named = f"rater {one_line(expected.rater, 60)} {GLYPHS.dot} prompt {one_line(expected.prompt, 60)}"
     lines.append(Content.styled(named, "dim"))
     for message in expected.first:
@@ -682,18 +678,6 @@ def notes_of(expected: ExpectedRun) -> list[str]:
     notes += [f"drawn: {quantity(n, 'user')} with {level}" for level, n in estimate.strata.items()]
     notes += [f"left out: {number(n)} × {reason}" for reason, n in estimate.left_out.items()]
     return [one_line(form_words(note), 600) for note in notes if note]
-
-
-def advanced_summary(values: dict[str, str], usual: dict[str, str], room: int) -> str:
-    """`top K 10 · seed 7`: changed settings first, then the most used ones, as many as fit into `room` cells."""
-    changed = [name for name in RUN_OPTIONS if values.get(name, "") not in ("", usual.get(name, ""))]
-    names = [name for name in dict.fromkeys((*changed, *_SUMMARY)) if values.get(name) or usual.get(name)]
-    parts = [f"{RUN_OPTIONS[name].label} {one_line(values.get(name) or usual[name], 30)}" for name in names]
-    shown = f" {GLYPHS.dot} ".join(parts)
-    while cell_len(shown) > room and len(parts) > 1:
-        parts.pop()
-        shown = f" {GLYPHS.dot} ".join(parts)
-    return shown
 
 
 # ---- choices -----------------------------------------------------------------------------------------------------
@@ -796,13 +780,14 @@ class AdvancedFields(Vertical):
                 self.query_one(f"#field-{name}", Input).value
             )
 
-    def summary(self, protocol: str, room: int) -> str:
-        """The settings in one line of at most `room` cells."""
+    def changed(self) -> str:
+        """`top K 5 · seed 8`: the settings of the run that are not at their defaults."""
         values = self.values()
-        shown = {field.name: values[field.name] for field in self._shown() if field.name in RUN_OPTIONS}
-        usual = {name: _usual(RUN_OPTIONS[name]) for name in shown}
-        usual |= {name: default_text(name, protocol) for name in ("top_k", "history") if name in shown}
-        return advanced_summary(shown, usual, room)
+        shown = [(field, values[field.name]) for field in self._shown() if field.name in RUN_OPTIONS]
+        parts = [
+            f"{field.label} {one_line(text, 30)}" for field, text in shown if text not in ("", _usual(field))
+        ]
+        return f" {GLYPHS.dot} ".join(parts)
 
 
 def _usual(option: Option) -> str:
@@ -816,40 +801,11 @@ def _value(widget: object) -> str:
     return widget.value
 
 
-# ---- launch notes ------------------------------------------------------------------------------------------------
-
-
-_MOST_LINES, _MOST_ON_TALL = 5, 12
-
-
-class LaunchNotes(Static):
-    """Shows as many notes as leave room for the prompt."""
-
-    DEFAULT_CSS = """
-    LaunchNotes { height: auto; padding: 0 1; color: $warning; }
-    """
-
-    def show(self, notes: Sequence[str]) -> list[str]:
-        """Show the first notes; returns the others."""
-        most = _MOST_ON_TALL if self.screen.has_class("-tall") else _MOST_LINES
-        width = max(self.screen.size.width - 2, 20)
-        shown: list[str] = []
-        used = 0
-        for note in (f"{GLYPHS.marked} {note}" for note in notes):
-            used += len(Content(note).wrap(width))
-            if used > most:
-                break
-            shown.append(note)
-        self.display = bool(shown)
-        self.update(Content("\n".join(shown)))
-        return list(notes[len(shown) :])
-
-
 # ---- launch ------------------------------------------------------------------------------------------------------
 
 
 DEBOUNCE_S = 0.25
-_PROMPT = "First prompt, as it will be sent"
+_PROMPT = "Before the start, and the first prompt as it will be sent"
 
 
 class LaunchScreen(BaseScreen):
@@ -914,7 +870,6 @@ class LaunchScreen(BaseScreen):
             yield Label(Content("3 How many"))
             yield CaseCountChoice(field_id="field-until")
         yield Static(Content.styled("counting", "dim"), id="totals", classes="line")
-        yield LaunchNotes()
         with Horizontal(id="middle"):
             yield AdvancedFields()
             yield TextPane(id="prompt")
@@ -955,14 +910,9 @@ class LaunchScreen(BaseScreen):
         self._show_summary()
 
     def _show_summary(self) -> None:
-        title = f"{'-' if self.has_class('-advanced') else '+'} advanced: "
-        # beside it the margins and the padding of a button
-        room = self.size.width - len(title) - 4
-        text = self.query_one(AdvancedFields).summary(self.protocol, room)
-        self.query_one("#toggle", Button).label = Content(title + text)
-
-    def on_resize(self) -> None:
-        self._show_summary()
+        title = f"{'-' if self.has_class('-advanced') else '+'} advanced"
+        changed = self.query_one(AdvancedFields).changed()
+        self.query_one("#toggle", Button).label = Content(f"{title}: {changed}" if changed else title)
 
     # ---- the form
 
@@ -1066,8 +1016,7 @@ class LaunchScreen(BaseScreen):
             self._cases_of[self.protocol] = expected.estimate.cases
             self._fit()
         self._say_totals(totals(expected, settings))
-        others = self.query_one(LaunchNotes).show(notes_of(expected))
-        self._say(_PROMPT, prompt_content(expected, others))
+        self._say(_PROMPT, prompt_content(expected))
         self._say_start(start_text(expected))
         if self._start_when_counted:
             self.action_start()
@@ -1094,7 +1043,6 @@ class LaunchScreen(BaseScreen):
         title = f"{GLYPHS.failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))
         self._say_start("Cannot start yet")
-        self.query_one(LaunchNotes).show(())
         self._say(f"{GLYPHS.failed} This cannot run", Content("\n\n").join(shown), wrong=True)
 
     def action_test(self) -> None:

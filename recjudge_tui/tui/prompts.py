@@ -19,8 +19,7 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, Label, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input, Label, Static
 
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.calls import Flag, Message, Order, Reply, Request, Trial, estimate_prompt_tokens
@@ -51,7 +50,16 @@ from recjudge_tui.tui.judge_picker import (
     read_address,
 )
 from recjudge_tui.tui.row_list import Column, Reader, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, FORM, BaseScreen, Host, ListScreen
+from recjudge_tui.tui.screens import (
+    COMMON,
+    FILTER,
+    FORM,
+    BaseScreen,
+    ChoiceField,
+    Host,
+    ListScreen,
+    choice_form,
+)
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     LONGEST_PROMPT,
@@ -59,11 +67,9 @@ from recjudge_tui.tui.widgets import (
     DialogHint,
     KeyLine,
     Layout,
-    Options,
     TopBar,
     case_number,
     fraction,
-    move_cursor,
     number,
     score,
 )
@@ -590,37 +596,6 @@ def _origin(row: StoredRow, _: int) -> tuple[str, str]:
     return ("yours", "") if row["origin"] == "user" else (row["origin"], "dim")
 
 
-# ---- picker ------------------------------------------------------------------------------------------------------
-
-
-class PromptPicker(Dialog[int | None]):
-    """Returns the id of the chosen one of these prompts, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="other_prompt.close"),
-        Binding("j", "move(1)", "down", show=False, id="other_prompt.down"),
-        Binding("k", "move(-1)", "up", show=False, id="other_prompt.up"),
-    ]
-
-    def __init__(self, prompts: Sequence[StoredRow]) -> None:
-        super().__init__()
-        self._prompts = prompts
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Compare with")
-            rows = [Option(Content(one_line(prompt_label(row), 60))) for row in self._prompts]
-            yield Options(*rows, markup=False, compact=True)
-            yield DialogHint("enter choose   esc close")
-
-    def action_move(self, rows: int) -> None:
-        move_cursor(self.query_one(OptionList), rows)
-
-    @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._prompts[event.option_index]["id"])
-
-
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
@@ -884,11 +859,12 @@ class PromptsScreen(ListScreen, EditingScreen):
         others = [row for row in self.every if row["id"] != current["id"]]
         # prompts of the same protocol first, because comparisons with other protocols are rarely useful
         others.sort(key=lambda row: row["protocol"] != current["protocol"])
-        self.app.push_screen(PromptPicker(others), self._compare)
+        field = ChoiceField("prompt", "prompt", [(str(row["id"]), prompt_label(row)) for row in others], "")
+        self.app.push_screen(choice_form(field, title="Compare with"), self._compare)
 
-    def _compare(self, chosen: int | None) -> None:
+    def _compare(self, chosen: dict[str, str] | None) -> None:
         if chosen is not None:
-            self._against = chosen
+            self._against = int(chosen["prompt"])
             self._turn_to("diff")
 
     def action_try(self) -> None:

@@ -1052,7 +1052,7 @@ class ChoiceField(NamedTuple):
     value: str
 
 
-def choice_form(*fields: ChoiceField) -> Form:
+def choice_form(*fields: ChoiceField, title: str = "Shown") -> Form:
     """A form of these fields, without those that have nothing to choose."""
     from recjudge_tui.domain.options import Option
     from recjudge_tui.tui.form import Form
@@ -1060,7 +1060,7 @@ def choice_form(*fields: ChoiceField) -> Form:
     shown = [field for field in fields if field.options]
     options = [Option(field.name, str, "", required=True, label=field.label) for field in shown]
     values = {field.name: field.value for field in shown}
-    return Form("Shown", options, values, {field.name: field.options for field in shown})
+    return Form(title, options, values, {field.name: field.options for field in shown})
 
 
 # ---- tabs --------------------------------------------------------------------------------------------------------

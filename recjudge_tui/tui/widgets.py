@@ -470,22 +470,29 @@ def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
     return "   ".join(f"{key_name(app, binding, shipped)} {does}" for binding, shipped, does in parts)
 
 
-# ---- steady table ------------------------------------------------------------------------------------------------
+# ---- figure table ------------------------------------------------------------------------------------------------
 
 
-Steady = TypeVar("Steady", bound="SteadyTable")
+Figures = TypeVar("Figures", bound="FigureTable")
 
 
-class SteadyTable(DataTable[Text]):
-    """Drops cached lines that were painted before its rows were measured.
+class FigureTable(DataTable[Text]):
+    """A table of numbers. It declares its own `enter`, which opens cases, so that the line of keys shows it.
 
-    Textual's table measures new rows when it is idle. A paint before that is cached without row labels and with
-    the widths of the headings, and the measurement then uses those cached rows.
+    It drops cached lines that were painted before its rows were measured: Textual's table measures new rows when it is
+    idle, and caches a paint before that without row labels and with the widths of the headings.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "cases", key_display="enter", id="agreement.cases"),
+        Binding("j", "cursor_down", "down", show=False, id="agreement.down"),
+        Binding("k", "cursor_up", "up", show=False, id="agreement.up"),
+        Binding("l", "cursor_right", "right", show=False, id="agreement.right"),
+        Binding("h", "cursor_left", "left", show=False, id="agreement.left"),
+    ]
     _filled = False
 
-    def clear(self: Steady, columns: bool = False) -> Steady:
+    def clear(self: Figures, columns: bool = False) -> Figures:
         self._filled = True
         super().clear(columns)
         return self
@@ -507,18 +514,6 @@ class SteadyTable(DataTable[Text]):
         if self._filled:
             self._filled = False
             self.notify_style_update()
-
-
-class FigureTable(SteadyTable):
-    """A table of numbers. It declares its own `enter`, which opens cases, so that the line of keys shows it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "cases", key_display="enter", id="agreement.cases"),
-        Binding("j", "cursor_down", "down", show=False, id="agreement.down"),
-        Binding("k", "cursor_up", "up", show=False, id="agreement.up"),
-        Binding("l", "cursor_right", "right", show=False, id="agreement.right"),
-        Binding("h", "cursor_left", "left", show=False, id="agreement.left"),
-    ]
 
 
 # ---- details pane ------------------------------------------------------------------------------------------------

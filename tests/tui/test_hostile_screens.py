@@ -109,7 +109,7 @@ WALKS = {
     ),
     "prompts": Walk(
         "j enter tab right o number_sign escape d escape D enter escape T escape slash a escape",
-        "PromptsScreen PromptPicker PromptTryScreen",
+        "PromptsScreen Form PromptTryScreen",
         _of("prompts"),
     ),
     "prompt_draft": Walk("escape", "DraftDialog", _draft),
@@ -117,7 +117,7 @@ WALKS = {
     "annotation": Walk(
         "1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")
     ),
-    "flags": Walk("f 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
+    "flags": Walk("f 1 down 1 escape 2 enter", "AnnotationScreen Form", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
     "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),
     "notice": Walk("escape", "Notice", lambda path: Notice(BAD, BAD)),

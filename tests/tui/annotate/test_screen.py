@@ -63,9 +63,9 @@ async def test_a_flag_a_note_and_an_answer_that_is_missing(project_db: Path) -> 
     async with annotating(project_db, protocol="pointwise") as pilot:
         await press(pilot, "enter")
         assert "no answer on overall yet" in shown(pilot)
-        await press(pilot, "2", "f", "2", "enter", "j", "enter")
+        await press(pilot, "2", "f", "2", "down", "2", "down")
         await type_text(pilot, "seen twice")
-        await press(pilot, "enter", "f", "1", "enter", "enter", "enter", "F", "w")
+        await press(pilot, "enter", "f", "1", "enter", "1", "enter", "F", "w")
         await type_text(pilot, "hard to say")
         await press(pilot, "enter")
         assert "seen twice" in shown(pilot)

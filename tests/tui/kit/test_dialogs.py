@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
-from recjudge_tui.tui.widgets import Options, SteadyTable
+from recjudge_tui.tui.widgets import FigureTable, Options
 
 
 @pytest.mark.parametrize("dialog", [Confirm, Notice, AskLine])
@@ -38,10 +38,10 @@ async def test_a_dialog_closes_once_and_leaves_the_screen_below(tmp_path: Path, 
 class Lists(App[None]):
     def compose(self) -> ComposeResult:
         yield Options("one", "two", "three", id="options")
-        yield SteadyTable(id="table")
+        yield FigureTable(id="table")
 
     def on_mount(self) -> None:
-        table = self.query_one(SteadyTable)
+        table = self.query_one(FigureTable)
         table.add_columns("a", "b")
         for _ in range(3):
             table.add_row("1", "2")
@@ -52,7 +52,7 @@ async def test_a_click_on_a_row_that_is_gone_does_nothing(widget: str, row: int)
     app = Lists()
     async with app.run_test() as pilot:
         await pilot.pause()
-        options, table = app.query_one(Options), app.query_one(SteadyTable)
+        options, table = app.query_one(Options), app.query_one(FigureTable)
         options._styles_cache.clear()
         # the rows go after the paint, and before the click is read
         with app.batch_update():

@@ -124,8 +124,7 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         assert "f5  Judge 4 cases again on this machine" in shown(pilot)
         # the warnings stand above the prompt, in view without scrolling
         text = shown(pilot)
-        assert text.index("has already judged") < text.index("First prompt")
-        assert "rater rules" in text.split("First prompt")[1].splitlines()[1]
+        assert text.index("has already judged") < text.index("rater rules")
         await press(pilot, "f5")
         assert "Judge the same again?" in shown(pilot)
         await press(pilot, "n")
@@ -304,7 +303,6 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
         ]
         assert shown_rows == [name for name in expected if name not in (*ADDRESS, "limit", "sample")]
         assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
-        assert "+ advanced: top K 10 · events 100" in shown(pilot)
         await press(pilot, "plus")
         reached = []
         for _ in range(len(shown_rows) - len(QUESTIONS)):
