@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.domain.protocols import OVERALL, protocol_facts
-from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
+from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.steps import Step
-from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
+from recjudge_tui.store.data import delete_unused_images, known_systems
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
 
@@ -319,120 +317,6 @@ def _query(kind: str, project_id: int, wanted: str) -> tuple[str, dict[str, obje
     conditions = "".join(f" AND instr(lower({facts.searched}), lower(:{name})) > 0" for name in words)
     group = " GROUP BY s.system" if kind == "systems" else ""
     return f"{facts.rows}{conditions}{group}", {"project": project_id, **words}
-
-
-# ---- panel -------------------------------------------------------------------------------------------------------
-
-
-class LabelShare(NamedTuple):
-    label: str
-    verdicts: int
-    share: float
-
-
-class ProjectPanel(NamedTuple):
-    """The figures of one project. `shares` are the label shares of `protocol` (that of the newest run, else the one with
-    most verdicts) among the judges (all raters if there are no judges), of each rater on the newest lists that it judged;
-    none if verdicts are numbers without labels. `disagreements` counts the questions on which two judges gave different
-    values."""
-
-    runs: int
-    imports: int
-    judges: tuple[str, ...]
-    others: tuple[str, ...]
-    prompt: str
-    protocol: str
-    aspect: str
-    shares: tuple[LabelShare, ...]
-    failed_calls: int
-    finished_calls: int
-    disagreements: int
-    flips: int
-
-
-def project_panel(db: Database, project_id: int) -> ProjectPanel:
-    """The figures of a project. Reads every verdict of the project, so call it in a worker."""
-    raters = db.pairs("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
-    judging = tuple(name for name, kind in raters.items() if kind in RUN_RATERS)
-    newest = db.row(
-        f"""SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-           WHERE ru.project_id = ? AND {about_systems("ru.protocol")} ORDER BY ru.id DESC LIMIT 1""",
-        (project_id,),
-    )
-    protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
-    counts = db.only(
-        f"""SELECT (SELECT count(*) FROM runs WHERE project_id = :project) AS runs,
-              (SELECT count(*) FROM imports WHERE project_id = :project AND undone_at IS NULL) AS imports,
-              count(*) AS finished_calls, ifnull(sum(k.state = 'failed'), 0) AS failed_calls,
-              (SELECT count(*) FROM verdicts WHERE project_id = :project AND order_consistent = 0) AS flips,
-              (SELECT count(*) FROM (
-                SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
-                  AND v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND kind IN {sql_list(REVIEWED)})
-                GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))) AS disagreements
-            FROM runs ru JOIN calls k ON k.run_id = ru.id
-            WHERE ru.project_id = :project AND k.state IN ('done', 'failed')""",
-        {"project": project_id},
-    )
-    return ProjectPanel(
-        **dict(counts),
-        judges=judging,
-        others=tuple(name for name in raters if name not in judging),
-        prompt=newest["prompt"] if newest else "",
-        protocol=protocol,
-        aspect=aspect,
-        shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
-    )
-
-
-def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str, str]:
-    """The protocol and aspect whose labels are shown; empty when there is no verdict."""
-    row = db.row(
-        f"""SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol) AND {about_systems("v.protocol")}
-           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = '{OVERALL}' DESC, count(*) DESC, v.aspect LIMIT 1""",
-        (project_id, protocol),
-    )
-    return (row["protocol"], row["aspect"]) if row else ("", "")
-
-
-def _shares(
-    db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
-) -> tuple[LabelShare, ...]:
-    """The six most frequent labels with their shares of the valid verdicts, best value first."""
-    if not protocol or not protocol_facts(protocol).labels:
-        return ()
-    among = f"r.kind IN {sql_list(RUN_RATERS)}" if judges_only else "1"
-    replaced = any(was_replaced(db, project_id, content) for content in (LISTS, TEXTS))
-    if replaced:
-        among += " AND (v.rater_id, v.case_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:newest))"
-    rows = db.rows(
-        f"""SELECT v.label, max(v.value) AS value, count(*) AS n FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = :project AND v.protocol = :protocol AND v.aspect = :aspect AND v.state = 'ok'
-              AND {among}
-            GROUP BY v.label ORDER BY n DESC""",
-        {
-            "project": project_id,
-            "protocol": protocol,
-            "aspect": aspect,
-            "newest": _newest(db, project_id, protocol, aspect) if replaced else "",
-        },
-    )
-    total = sum(row["n"] for row in rows)
-    most = sorted(rows[:6], key=lambda row: -row["value"])
-    return tuple(LabelShare(row["label"], row["n"], row["n"] / total) for row in most)
-
-
-def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
-    """Rater and case of each verdict on the newest lists that its rater judged, as JSON."""
-    # the app starts without NumPy
-    from recjudge_tui.store.ratings import load_ratings
-
-    ratings = load_ratings(db, project_id, protocols=(protocol,), aspect=aspect)
-    return json.dumps([
-        [ratings.raters[question.rater].id, case]
-        for question, verdicts in ratings.verdicts.items()
-        for case in ratings.cases.ids[verdicts.row].tolist()
-    ])  # fmt: skip
 
 
 # ---- deletion ----------------------------------------------------------------------------------------------------
