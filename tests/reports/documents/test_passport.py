@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.cli.output import command
 from recjudge_tui.cli.command import command_named
+from recjudge_tui.cli.output import command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Note, Row, Table, render
