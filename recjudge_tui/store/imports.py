@@ -59,11 +59,9 @@ def same_import(
 ) -> int | None:
     """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id, path)` is
     true."""
-    rows = db.rows(
-        """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
-           AND undone_at IS NULL ORDER BY id DESC""",
-        (project_id, kind, layout, sha256),
-    )
+    sql = """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
+             AND undone_at IS NULL ORDER BY id DESC"""
+    rows = db.rows(sql, (project_id, kind, layout, sha256))
     return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
 
 
@@ -91,14 +89,12 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    row = db.only(
-        f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
-              (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
-              (SELECT count(*) {labels}),
-              (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
-              (SELECT count(*) FROM explanations WHERE project_id = :project)""",
-        {"project": project_id},
-    )
+    sql = f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
+                (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
+                (SELECT count(*) {labels}),
+                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
+                (SELECT count(*) FROM explanations WHERE project_id = :project)"""
+    row = db.only(sql, {"project": project_id})
     return ImportFacts(*row)
 
 
@@ -147,23 +143,19 @@ _LATER_IMPORTS = {
 
 def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, before: int) -> int | None:
     """The newest import before `before`, not undone, of this path and kind."""
-    return db.found(
-        """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
-           AND undone_at IS NULL ORDER BY id DESC LIMIT 1""",
-        (project_id, kind, path, before),
-    )
+    sql = """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
+             AND undone_at IS NULL ORDER BY id DESC LIMIT 1"""
+    return db.found(sql, (project_id, kind, path, before))
 
 
 def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
     warnings (a JSON array of texts), created_at, undone_at."""
-    rows = db.rows(
-        """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
-             i.rows_skipped, i.warnings, i.created_at, i.undone_at
-           FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
-           ORDER BY i.id""",
-        (project_id,),
-    )
+    sql = """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
+               i.rows_skipped, i.warnings, i.created_at, i.undone_at
+             FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
+             ORDER BY i.id"""
+    rows = db.rows(sql, (project_id,))
     for row in rows:
         read_cell(list[str], row["warnings"], "imports", row["id"], "warnings")
     return rows
@@ -357,13 +349,9 @@ def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, i
     import of this command has one. In the last case nothing is stored."""
     db, project_id, import_id, _ = target
     owners = [(slate.user_id, slate.system, slate.context, slate.served_at) for slate in slates]
-    stored = set(
-        db.tuples(
-            """SELECT user_id, system, context, served_at FROM slates
-               WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))""",
-            (project_id, json.dumps(list({owner[0] for owner in owners}))),
-        )
-    )
+    sql = """SELECT user_id, system, context, served_at FROM slates
+             WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))"""
+    stored = set(db.tuples(sql, (project_id, json.dumps(list({owner[0] for owner in owners})))))
     outcomes: list[tuple[Outcome, int | None] | None] = [None] * len(slates)
     fresh: dict[tuple[str, ...], Slate] = {}
     for at, (owner, slate) in enumerate(zip(owners, slates, strict=True)):
@@ -410,11 +398,9 @@ def _add_content(
     current any more."""
     db, digest = target.db, _digest(content)
     same = " AND ".join(f"{name} = ?" for name in owner)
-    rows = db.rows(
-        f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
-            FROM {kind.table} t WHERE project_id = ? AND {same}""",
-        (target.project_id, *owner.values()),
-    )
+    sql = f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
+              FROM {kind.table} t WHERE project_id = ? AND {same}"""
+    rows = db.rows(sql, (target.project_id, *owner.values()))
     identity, source = next(
         ((row["id"], row["source"]) for row in rows if row["digest"] == digest), (None, None)
     )
@@ -494,11 +480,9 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
     db, made = target.db, now()
     seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
     for rater in {rater for rater, _, _ in given}:
-        rows = db.tuples(
-            """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
-               WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))""",
-            (rater, json.dumps(list({case for of, case, _ in given if of == rater}))),
-        )
+        sql = """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
+                 WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))"""
+        rows = db.tuples(sql, (rater, json.dumps(list({case for of, case, _ in given if of == rater}))))
         seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     clashes: list[Clash | None] = []
     new: list[tuple[int, int, Label]] = []

@@ -59,8 +59,7 @@ def only_project(db: Database) -> int | None:
 def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
     (`running`)."""
-    return db.rows(
-        f"""
+    sql = f"""
         SELECT p.id, p.name, p.created_at,
           (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
           (SELECT count(*) FROM verdicts v WHERE v.project_id = p.id) AS verdicts,
@@ -72,15 +71,13 @@ def project_overview(db: Database, project_id: int | None = None) -> list[sqlite
           (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
           (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)
             AS running
-        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name""",
-        (project_id,),
-    )
+        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name"""
+    return db.rows(sql, (project_id,))
 
 
 def project_counts(db: Database, identity: int) -> sqlite3.Row:
     """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
-    return db.only(
-        f"""
+    sql = f"""
         SELECT
           (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
           (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
@@ -89,9 +86,8 @@ def project_counts(db: Database, identity: int) -> sqlite3.Row:
           (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
           (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,
           (SELECT count(*) FROM imports WHERE project_id = :p AND undone_at IS NULL) AS imports
-        """,
-        {"p": identity},
-    )
+        """
+    return db.only(sql, {"p": identity})
 
 
 def project_name(db: Database, project_id: int) -> str:
@@ -119,21 +115,17 @@ class Labeller(NamedTuple):
 
 def unknown_items(db: Database, project_id: int) -> int:
     """How many items in lists have no title. Reads every position of every list."""
-    return db.number(
-        """SELECT count(*) FROM (
-             SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
-             EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
-        (project_id,),
-    )
+    sql = """SELECT count(*) FROM (
+               SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
+               EXCEPT SELECT item_id FROM items WHERE project_id = ?1)"""
+    return db.number(sql, (project_id,))
 
 
 def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
     """Who gave labels, those with most first."""
-    rows = db.tuples(
-        f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name""",
-        (project_id,),
-    )
+    sql = f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+              WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name"""
+    rows = db.tuples(sql, (project_id,))
     return tuple(Labeller(*row) for row in rows)
 
 
@@ -169,14 +161,12 @@ class DataCounts(NamedTuple):
 def data_counts(db: Database, project_id: int) -> DataCounts:
     """The counts of a project. Reads an index of each table, so call it in a worker."""
     counts = project_counts(db, project_id)
-    occasions = db.only(
-        f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
-              ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
-              (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
-            FROM (SELECT context, served_at FROM slates WHERE project_id = :project
-                  UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)""",
-        {"project": project_id},
-    )
+    sql = f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
+          ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
+          (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
+        FROM (SELECT context, served_at FROM slates WHERE project_id = :project
+              UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)"""
+    occasions = db.only(sql, {"project": project_id})
     return DataCounts(
         **dict(occasions),
         **named_cells(counts, ("explanations", "events", "imports")),
@@ -303,11 +293,9 @@ def data_rows(
     db: Database, project_id: int, kind: str, wanted: str, offset: int, limit: int
 ) -> list[DataRow]:
     """A window of the rows of a kind."""
-    sql, parameters = _query(kind, project_id, wanted)
-    rows = db.rows(
-        f"{sql} ORDER BY {_KINDS[kind].order} LIMIT :limit OFFSET :offset",
-        {**parameters, "limit": limit, "offset": offset},
-    )
+    query, parameters = _query(kind, project_id, wanted)
+    sql = f"{query} ORDER BY {_KINDS[kind].order} LIMIT :limit OFFSET :offset"
+    rows = db.rows(sql, {**parameters, "limit": limit, "offset": offset})
     return [DataRow(str(row[0]), tuple(str(cell) for cell in tuple(row)[1:])) for row in rows]
 
 
@@ -339,10 +327,9 @@ def delete_project(db: Database, name: str) -> None:
 
 def snapshot_references(db: Database) -> list[tuple[str, str]]:
     """(table, column) of every foreign key to `snapshots`, read from the schema of the file."""
-    rows = db.rows(
-        """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
-           WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
-    )
+    sql = """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+             WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
+    rows = db.rows(sql)
     return [(_quoted(row[0]), _quoted(row[1])) for row in rows]
 
 
@@ -410,9 +397,8 @@ def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
 def delete_filter(db: Database, project_id: int, name: str) -> None:
     """Delete a saved filter. Raises NotFoundError naming the existing ones."""
     with db.transaction():
-        gone = db.execute(
-            "DELETE FROM saved_filters WHERE project_id = ? AND name = ?", (project_id, name.strip())
-        )
+        sql = "DELETE FROM saved_filters WHERE project_id = ? AND name = ?"
+        gone = db.execute(sql, (project_id, name.strip()))
         if not gone.rowcount:
             names = ", ".join(saved.name for saved in saved_filters(db, project_id)[:20])
             raise NotFoundError(
@@ -461,9 +447,8 @@ def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
 
 def outcome_days(db: Database, project_id: int) -> dict[str, str]:
     """Name of an experiment -> the day on which its result was recorded (YYYY-MM-DD, UTC)."""
-    return db.pairs(
-        "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?", (project_id,)
-    )
+    sql = "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?"
+    return db.pairs(sql, (project_id,))
 
 
 def delete_outcome(db: Database, project_id: int, name: str) -> None:
