@@ -104,10 +104,8 @@ def plan_batch(
 
 def batch_row(db: Database, batch_id: int) -> sqlite3.Row:
     """One batch as stored. Raises NotFoundError."""
-    row = db.row("SELECT * FROM batches WHERE id = ?", (batch_id,))
-    if row is None:
-        raise NotFoundError(f"no batch {batch_id}")
-    return row
+    sql = "SELECT * FROM batches WHERE id = ?"
+    return db.only(sql, (batch_id,), NotFoundError(f"no batch {batch_id}"))
 
 
 def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.Row]:

@@ -12,14 +12,13 @@ from recjudge_tui.domain.material import ExplanationView, SlateView, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.data import explanation_view, image_contents, slate_top
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.histories import read_history
-from recjudge_tui.store.triage import LogEntry, verdict_entries
+from recjudge_tui.store.triage import LogEntry, verdict_entries, verdict_gone
 
 _RECENT_EVENTS = 40
 # longer than any list
@@ -130,9 +129,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
                ifnull((SELECT p.name || '@' || p.version FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
                  WHERE ru.id = v.run_id), '') AS prompt
              FROM verdicts v JOIN cases c ON c.id = v.case_id JOIN raters r ON r.id = v.rater_id WHERE v.id = ?"""
-    row = db.row(sql, (verdict_id,))
-    if row is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
+    row = db.only(sql, (verdict_id,), verdict_gone())
     sql = """SELECT * FROM run_cases WHERE case_id = ? ORDER BY run_id = ? DESC, run_id DESC LIMIT 1"""
     shown = db.row(sql, (row["case_id"], row["run_id"]))
     if shown:

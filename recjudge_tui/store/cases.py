@@ -406,10 +406,7 @@ def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
 def case_row(db: Database, case_id: int) -> sqlite3.Row:
     """One case with its project's name; raises NotFoundError."""
     sql = "SELECT c.*, p.name AS project FROM cases c JOIN projects p ON p.id = c.project_id WHERE c.id = ?"
-    row = db.row(sql, (case_id,))
-    if row is None:
-        raise NotFoundError(f"no case {case_id}", step=Step("list cases"))
-    return row
+    return db.only(sql, (case_id,), NotFoundError(f"no case {case_id}", step=Step("list cases")))
 
 
 def label_columns(db: Database, project_id: int, case_id: int) -> dict[str, str] | None:
@@ -658,9 +655,8 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
              LEFT JOIN snapshots e ON e.id = rc.explanation_snapshot
              LEFT JOIN snapshots x ON x.id = rc.example_snapshot
              WHERE rc.run_id = ? AND rc.case_id = ?"""
-    row = db.row(sql, (run_id, case_id))
-    if row is None:
-        raise NotFoundError(f"run {run_id} does not contain case {case_id}", "It was deleted.")
+    gone = NotFoundError(f"run {run_id} does not contain case {case_id}", "It was deleted.")
+    row = db.only(sql, (run_id, case_id), gone)
     return Material(
         kind=row["kind"],
         user=_view(UserView, row[1], row[2]),

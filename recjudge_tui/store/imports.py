@@ -167,12 +167,8 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
     then cases that have no other verdict, call or task, then raters that have no verdict or run left. Raises
     NotFoundError for an unknown import, UsageError for one that was already undone."""
     with db.transaction():
-        row = db.row(
-            "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?",
-            (import_id,),
-        )
-        if row is None:
-            raise NotFoundError(f"no import {import_id}", step=Step("list imports"))
+        sql = "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?"
+        row = db.only(sql, (import_id,), NotFoundError(f"no import {import_id}", step=Step("list imports")))
         if row["undone_at"] is not None:
             raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
         removed = _remove_labels(db, import_id)

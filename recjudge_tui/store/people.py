@@ -117,10 +117,8 @@ def add_tasks(
 
 def task_of(db: Database, task_id: int) -> Task:
     """The task with this id. Raises NotFoundError when it no longer exists."""
-    row = db.row(_TASK + "WHERE t.id = ?", (task_id,))
-    if row is None:
-        raise NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
-    return _task(row)
+    gone = NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
+    return _task(db.only(_TASK + "WHERE t.id = ?", (task_id,), gone))
 
 
 def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:

@@ -157,9 +157,8 @@ def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
 
 def prompt_by_id(db: Database, prompt_id: int) -> Prompt:
     """The prompt version with this id. Raises NotFoundError, or PromptError when it cannot be read."""
-    row = db.row("SELECT name, version, content FROM prompts WHERE id = ?", (prompt_id,))
-    if row is None:
-        raise NotFoundError(f"no prompt with the id {prompt_id}")
+    sql = "SELECT name, version, content FROM prompts WHERE id = ?"
+    row = db.only(sql, (prompt_id,), NotFoundError(f"no prompt with the id {prompt_id}"))
     return _stored(f"{row['name']}@{row['version']}", row["content"])
 
 

@@ -84,10 +84,7 @@ _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind
 def run_row(db: Database, run_id: int) -> sqlite3.Row:
     """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
     NotFoundError, and StoreError where its JSON is not what recjudge stores."""
-    row = db.row(f"{_RUNS} WHERE ru.id = ?", (run_id,))
-    if row is None:
-        raise _no_run(run_id)
-    return _read(row)
+    return _read(db.only(f"{_RUNS} WHERE ru.id = ?", (run_id,), _no_run(run_id)))
 
 
 def _no_run(run_id: int) -> NotFoundError:
@@ -158,7 +155,7 @@ def _read_runs(
 
 
 def case_count(db: Database, run_id: int) -> int:
-    return int(db.value("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,)))
+    return db.number("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,))
 
 
 def has_runs(db: Database, project_id: int) -> bool:
@@ -167,9 +164,7 @@ def has_runs(db: Database, project_id: int) -> bool:
 
 def run_summary(db: Database, run_id: int) -> sqlite3.Row:
     """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
-    if (row := db.row(_LISTED, (run_id,))) is None:
-        raise _no_run(run_id)
-    return row
+    return db.only(_LISTED, (run_id,), _no_run(run_id))
 
 
 def run_progress(db: Database, run_id: int) -> Progress:
@@ -190,13 +185,12 @@ def run_progress(db: Database, run_id: int) -> Progress:
                total(unknown_usd) + total(reserved_usd) AS unknown_usd,
                ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs
              FROM calls WHERE run_id = ?"""
-    row = db.row(sql, (run_id,))
-    run = db.row("SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?", (run_id,))
-    if row is None or run is None:
-        raise _no_run(run_id)
+    counts = db.only(sql, (run_id,))
+    sql = "SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?"
+    run = db.only(sql, (run_id,), _no_run(run_id))
     active = run["state"] == "running"
     return Progress(
-        **dict(row),
+        **dict(counts),
         state=run["state"],
         in_flight=run["in_flight"] if active else 0,
         attempts=run["attempts"],
@@ -349,9 +343,7 @@ def delete_run(db: Database, run_id: int) -> None:
     rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file."""
     from recjudge_tui.store.calls import restore_superseded
 
-    rater = db.found("SELECT rater_id FROM runs WHERE id = ?", (run_id,))
-    if rater is None:
-        raise _no_run(run_id)
+    (rater,) = db.only("SELECT rater_id FROM runs WHERE id = ?", (run_id,), _no_run(run_id))
     with db.transaction():
         db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
         restore_superseded(db, rater)
@@ -378,18 +370,11 @@ class RunGroup(NamedTuple):
 
 def group_by_id(db: Database, group_id: int) -> RunGroup:
     """The group with this id. Raises NotFoundError."""
-    groups = _groups(db, "g.id = ?", group_id)
-    if not groups:
-        raise NotFoundError(f"no group of runs {group_id}", step=Step("list runs"))
-    return groups[0]
-
-
-def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
-    sql = f"""SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
-              WHERE {condition} ORDER BY g.id"""
-    rows = db.rows(sql, (value,))
-    stages = "SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id"
-    return [RunGroup._make([*row, db.pairs(stages, (row["id"],))]) for row in rows]
+    sql = """SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
+             WHERE g.id = ?"""
+    gone = NotFoundError(f"no group of runs {group_id}", step=Step("list runs"))
+    runs = db.pairs("SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id", (group_id,))
+    return RunGroup._make((*db.only(sql, (group_id,), gone), runs))
 
 
 def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
@@ -811,7 +796,7 @@ def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:
     sql = """SELECT count(*) FROM calls k JOIN runs r ON r.id = k.run_id
              WHERE json_extract(r.judge, '$.spec') = ? AND r.prompt_id = ? AND k.state = 'done'
                AND k.cached_from IS NULL"""
-    return int(db.value(sql, (judge.spec, prompt_id)))
+    return db.number(sql, (judge.spec, prompt_id))
 
 
 def served_models(db: Database, project_id: int, rater: str, protocols: Collection[str]) -> list[ServedModel]:

@@ -103,10 +103,11 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
 def verdict_row(db: Database, verdict_id: int) -> sqlite3.Row:
     """The verdict, with `rater`. Raises NotFoundError when it no longer exists."""
     sql = "SELECT v.*, r.name AS rater FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?"
-    row = db.row(sql, (verdict_id,))
-    if row is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
-    return row
+    return db.only(sql, (verdict_id,), verdict_gone())
+
+
+def verdict_gone() -> NotFoundError:
+    return NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
 
 
 def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
