@@ -89,7 +89,7 @@ def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> Non
     project = films(db, 9, ("als", "bpr", "pop"))
     plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=4, seed=3)))
     work(db, db.value("SELECT max(id) FROM runs"))
-    seen = {row[0] for row in db.rows("SELECT case_id FROM verdicts")}
+    seen = set(db.column("SELECT case_id FROM verdicts"))
     users = db.value("SELECT count(DISTINCT user_id) FROM cases WHERE id IN (SELECT case_id FROM verdicts)")
     assert 1 < users < 9
     for sample in (users, 15):

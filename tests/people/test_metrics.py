@@ -119,11 +119,11 @@ def test_lists_and_pairs(lists: Database) -> None:
 def test_again_changes_nothing(lists: Database) -> None:
     load(lists, "explanations", EXPLANATIONS)
     make(lists, *NAMES, k=3)
-    before = [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")]
+    before = list(lists.tuples("SELECT * FROM verdicts ORDER BY id"))
     cases = lists.value("SELECT count(*) FROM cases")
     made = make(lists, *NAMES, k=3)
     assert sum("updated" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
-    assert [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")] == before
+    assert list(lists.tuples("SELECT * FROM verdicts ORDER BY id")) == before
     assert lists.value("SELECT count(*) FROM cases") == cases
 
 

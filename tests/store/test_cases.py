@@ -35,9 +35,9 @@ PAIRS = [("rater", "user_id", "system_a", "system_b", "value"), ("anna", "u00", 
 
 def judged_twice(db: Database) -> list[int]:
     """Cases that have both a call and a label."""
-    return [r[0] for r in db.rows(
+    return db.column(
         "SELECT DISTINCT k.case_id FROM calls k JOIN verdicts v ON v.case_id = k.case_id WHERE v.import_id IS NOT NULL"
-    )]  # fmt: skip
+    )  # fmt: skip
 
 
 def test_the_same_key_is_the_same_case_and_any_difference_another(project_db: Path) -> None:
@@ -85,10 +85,7 @@ def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
             ensure_case(db, project, CaseKey("pair", "stranger", "als", "cooc"))
             other = create_project(db, "other")
             elsewhere = ensure_case(db, other, CaseKey("list", "u", "als"))
-        pairs = [
-            r[0]
-            for r in db.rows("SELECT id FROM cases WHERE kind = 'pair' AND slate_b IS NOT NULL ORDER BY id")
-        ]
+        pairs = db.column("SELECT id FROM cases WHERE kind = 'pair' AND slate_b IS NOT NULL ORDER BY id")
         first = showable_case(db, project, "pair")
         assert first is not None
         assert (first["id"], first["system_a"], first["system_b"]) == (pairs[0], "als", "cooc")

@@ -39,7 +39,7 @@ def test_a_verdict_appears_in_the_table_and_in_the_view(db: Database) -> None:
         "pairwise", 1.0, "A", "as given", 1,
     )  # fmt: skip
     assert (row["reasoning"], row["run_id"], row["rater_kind"]) == ("because", None, "annotator")
-    assert [tuple(r) for r in db.rows("SELECT item_id, issue, reason FROM v_flags WHERE rater = 'ana'")] == [
+    assert list(db.tuples("SELECT item_id, issue, reason FROM v_flags WHERE rater = 'ana'")) == [
         ("i1", "redundancy", "twice")
     ]
     kept = db.row("SELECT * FROM v_annotations WHERE task_id = ?", (task,))

@@ -19,9 +19,7 @@ from recjudge_tui.store.ratings import (
     Question,
     load_cases,
     load_lifetimes,
-    load_questions,
     load_ratings,
-    project_questions,
     project_raters,
 )
 from tests.support.runs import load, planned
@@ -50,27 +48,6 @@ def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
     llm = found.verdicts[Question("llm", "pointwise", "overall")]
     assert np.isnan(llm.value[found.cases.ids[llm.row] == second]).all()
     assert found.raters["llm"].kind == "judge"
-
-
-def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u1")
-    for rater in ("anna", "ben"):
-        give(project, rater, {case: 2.0})
-    assert project_questions(project.db, project.id) == [
-        Question("anna", "pointwise", "overall"),
-        Question("ben", "pointwise", "overall"),
-    ]
-    statements: list[str] = []
-    project.db.connection.set_trace_callback(statements.append)
-    found = load_questions(project.db, project.id, [Question("ben", "pointwise", "overall")])
-    project.db.connection.set_trace_callback(None)
-    assert list(found.verdicts) == [Question("ben", "pointwise", "overall")]
-    read = [sql for sql in statements if "FROM verdicts" in sql]
-    assert len(read) == 1
-    plan = " ".join(row["detail"] for row in project.db.rows(f"EXPLAIN QUERY PLAN {read[0]}"))
-    assert "COVERING INDEX verdicts_by_question (rater_id=? AND protocol=? AND aspect=?)" in plan
-    assert "TEMP B-TREE" not in plan
 
 
 def test_ids_in_any_order_and_awkward_texts(project_db: Path) -> None:

@@ -190,12 +190,7 @@ def test_scores_far_apart(scored: tuple[Database, int], text: str, found: list[t
 
 def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
     """Verdicts of a metric on the project's pairs by their place."""
-    cases = [
-        row[0]
-        for row in db.rows(
-            "SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,)
-        )
-    ]
+    cases = db.column("SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,))
     with db.transaction():
         rater = ensure_rater(db, project, name, "metric")
         for place, value in values.items():
