@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, ShownEvent, SlateView, UserView
-from recjudge_tui.domain.protocols import CaseKind
+from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import (
     CaseKey,
