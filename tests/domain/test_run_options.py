@@ -32,8 +32,5 @@ def test_the_command_alone_gives_the_settings_of_the_protocol() -> None:
     for protocol in offered():
         settings, facts = settings_for(protocol, **given), protocol_facts(protocol)
         assert settings == settings_for(protocol)
-        assert (settings.top_k, settings.history, settings.profile) == (
-            facts.top_k,
-            facts.history,
-            facts.profile,
-        )
+        for name in ("top_k", "history", "profile"):
+            assert getattr(settings, name) == getattr(facts, name)
