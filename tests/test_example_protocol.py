@@ -59,11 +59,11 @@ class Project:
 
     def verdicts_of(self, rater: str) -> list[tuple[Any, ...]]:
         with connect(self.path) as db:
-            return [tuple(row) for row in db.rows(
+            return list(db.tuples(
                 """SELECT v.protocol, c.kind, c.user_id, v.value, v.label FROM verdicts v JOIN cases c ON c.id = v.case_id
                    JOIN raters r ON r.id = v.rater_id WHERE r.name = ? AND c.system_a = 'als' ORDER BY c.user_id""",
                 (rater,),
-            )]  # fmt: skip
+            ))  # fmt: skip
 
 
 def recjudge(path: Path, *words: object) -> object:

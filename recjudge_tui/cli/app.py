@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from recjudge_tui.cli.commands import COMMANDS, GROUPS, SECTIONS
+from recjudge_tui.cli.output import command
+from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.system import drop_output, explained, forbid_core_dumps, open_streams
@@ -20,85 +22,32 @@ if TYPE_CHECKING:
     from recjudge_tui.config_file import Fault, KeyRow, SettingsFile
 
 
-class Subcommand(NamedTuple):
-    """A click command of the module `recjudge_tui.cli.MODULE`, or a declared report; `summary` begins its help."""
-
-    module: str
-    summary: str
-
-
-# heading in the help -> subcommand, so that the help loads none of them
-SECTIONS = {
-    "Data": {
-        "project": Subcommand("data", "List, create, show or delete projects."),
-        "import": Subcommand("data", "Import files or folders into a project."),
-        "imports": Subcommand("data", "List or undo imports."),
-        "cases": Subcommand("data", "List or show cases, and manage saved filters."),
-        "export": Subcommand("export", "Export rows, or a figure for a paper."),
-    },
-    "Judge": {
-        "judge": Subcommand("judging", "List or test judges."),
-        "prompt": Subcommand("judging", "List, show, copy, check, try or delete prompts."),
-        "run": Subcommand("running", "Judge lists or explanations with a published method."),
-        "runs": Subcommand("running", "List, resume, retry, rename, stop or delete runs."),
-        "batch": Subcommand("judging", "Send a run's calls as a batch, by file or batch API."),
-        "robustness": Subcommand("running", "Test a judge with planted faults, prompts and positions."),
-    },
-    "People": {
-        "verdicts": Subcommand("people", "List verdicts, or accept, override, note or tag them."),
-        "rater": Subcommand("people", "List, rename, combine or delete raters."),
-        "annotate": Subcommand("people", "Let people judge cases blind, and settle disagreements."),
-    },
-    "Results": {
-        "outcome": Subcommand("results", "Record live experiments, and compare judges with them."),
-        "methods": Subcommand("results", "Write the methods paragraphs of a paper."),
-        "report": Subcommand("results", "Write a project report as one HTML file."),
-        "reproduce": Subcommand("results", "Show a paper's figures beside recomputed ones."),
-    },
-    "Operate": {
-        "demo": Subcommand("operate", "Judge the sample data, then open the app."),
-        "db": Subcommand("operate", "Back up the database file."),
-        "config": Subcommand("operate", "Show your settings: theme, name, judge and keys."),
-        "docs": Subcommand("docs", "Read a page of the documentation."),
-        "doctor": Subcommand("operate", "Check the installation, servers, keys and runs."),
-    },
-}
-# declared reports that belong to no group are commands of their own
-for _report in REPORTS.values():
-    if " " not in _report.name:
-        SECTIONS[_report.section][_report.name] = Subcommand("", _report.summary)
-COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
+# the commands in the order of the help
+NAMES = tuple(name for section in SECTIONS.values() for name in section)
 INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported on first use."""
+    """A group whose commands are made on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(NAMES)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands under their headings, each with one line; none of them is loaded."""
-        width = formatter.width - 6 - max(map(len, COMMANDS))
+        """The commands under their headings, each with one line; none of them is made."""
+        widest = max(map(len, NAMES))
         for heading, section in SECTIONS.items():
             lines = [
-                (name, click.Command(name, help=place.summary).get_short_help_str(width))
-                for name, place in section.items()
+                (name, click.Command(name, help=_help(name)).get_short_help_str(formatter.width - 6 - widest))
+                for name in section
             ]
             with formatter.section(heading):
-                formatter.write_dl(lines, col_max=max(map(len, COMMANDS)))
+                formatter.write_dl(lines, col_max=widest)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = COMMANDS[cmd_name].module
-        if not module:
-            from recjudge_tui.cli.command import report_command
+        from recjudge_tui.cli.command import command_named
 
-            return report_command(REPORTS[cmd_name])
-        found = import_module(f"recjudge_tui.cli.{module}")
-        command: click.Command = getattr(found, "import_" if cmd_name == "import" else cmd_name)
-        return command
+        return command_named(cmd_name) if cmd_name in NAMES else None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -107,6 +56,12 @@ class LazyGroup(click.Group):
             # the reader of the output (head, less) has closed it: not an error, although click would report one
             drop_output()
             raise click.exceptions.Exit(0) from gone
+
+
+def _help(name: str) -> str:
+    if name in GROUPS:
+        return GROUPS[name]
+    return REPORTS[name].summary if name in REPORTS else COMMANDS[name].help
 
 
 @click.group(
@@ -220,23 +175,15 @@ def _run(words: list[str], debug: bool) -> int:
             drop_output()
             _show(fault)
             return fault.exit_code
-        click.echo(f"error: unexpected error: {type(error).__name__}: {_safe(error)}", err=True)
+        click.echo(f"error: unexpected error: {type(error).__name__}: {safe_text(error)}", err=True)
         click.echo("  Run the same command with --debug and report what it prints.", err=True)
         return 1
 
 
 def _show(error: RecjudgeError) -> None:
-    click.echo(f"error: {_safe(error.title)}", err=True)
+    click.echo(f"error: {safe_text(error.title)}", err=True)
     for line in (error.cause, error.next_step):
         if line:
-            click.echo(f"  {_safe(line)}", err=True)
+            click.echo(f"  {safe_text(line)}", err=True)
     if error.step is not None:
-        from recjudge_tui.cli.output import command
-
-        click.echo(f"  Next: {_safe(command(error.step))}", err=True)
-
-
-def _safe(text: Any) -> str:
-    from recjudge_tui.domain.text import safe_text
-
-    return safe_text(text)
+        click.echo(f"  Next: {safe_text(command(error.step))}", err=True)

@@ -1,34 +1,37 @@
-"""How a command is made of a function or a declared report: the file and the project opened, the report written."""
+"""How a click command is made of a row of the table or of a declared report: the file and the project opened, the report
+written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 
+from recjudge_tui.cli.commands import COMMANDS, GROUPS, Command
 from recjudge_tui.cli.options import (
     FORMATS,
     PROJECT_VARIABLE,
-    Command,
+    Decorator,
     db_option,
+    function_of,
     project_option,
     table_options,
+    with_help_all,
     with_options,
 )
 from recjudge_tui.cli.output import format_of, narrate, open_db, put, with_commands, working
+from recjudge_tui.domain.options import Option
+from recjudge_tui.reports.declare import REPORTS, Report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.output import Output
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.declare import Report
     from recjudge_tui.store.database import Database
 
     # a command may choose what it prints by the format; it returns None where there is nothing to write
     Printed: TypeAlias = "Output | Callable[[str], Output] | PrintedWithExit | None"
-    Before = Callable[[Project, dict[str, Any]], dict[str, Any] | None]
 
 
 class PrintedWithExit(NamedTuple):
@@ -39,29 +42,55 @@ class PrintedWithExit(NamedTuple):
     message: str = ""
 
 
-def in_database(command: Callable[..., object]) -> Callable[..., None]:
-    """`--db`; the command gets the open database instead."""
+def command_named(name: str) -> click.Command | None:
+    """The command or group of this name, with all that it contains; None if there is none."""
+    word = name.rpartition(" ")[2]
+    if name in GROUPS:
+        inside = dict.fromkeys(
+            known for known in (*GROUPS, *COMMANDS, *REPORTS) if known.rpartition(" ")[0] == name
+        )
+        group = click.Group(word, help=GROUPS[name])
+        for known in inside:
+            if (found := command_named(known)) is not None:
+                group.add_command(found)
+        return group
+    if name in REPORTS:
+        return _of_report(REPORTS[name], COMMANDS.get(name))
+    if (row := COMMANDS.get(name)) is None:
+        return None
+    run = _run(partial(_function_later, row.place), row.needs, row.prints)
+    last = (*([db_option] if row.needs else ()), *([table_options] if row.prints else ()))
+    options = (*([project_option] if row.needs == "project" else ()), *row.options, *last)
+    made = click.command(word, help=_help(row.help, examples=row.examples), hidden=row.hidden)(
+        with_options(options)(run)
+    )
+    return with_help_all(made, *row.rare) if row.rare else made
 
-    def run(db: str | None, **options: Any) -> None:
-        with open_db(db) as database:
-            command(database, **options)
 
-    return _framed(command, run, last=db_option)
+def _function_later(place: str, *about: Any, **given: Any) -> Any:
+    return function_of(place)(*about, **given)
 
 
-def in_project(command: Callable[..., object]) -> Callable[..., None]:
-    """`-p` and `--db`; the command gets the project, whose file is open, instead."""
-    return _framed(command, in_database(_of_project(command)), first=project_option)
+def _run(
+    call: Callable[..., Any], needs: Literal["", "file", "project"], prints: bool
+) -> Callable[..., None]:
+    """The callback of a command: `call` with what it needs and the values of its options."""
 
+    def run(**given: Any) -> None:
+        with ExitStack() as opened:
+            about: list[Any] = []
+            if needs:
+                about = [database := opened.enter_context(open_db(given.pop("db")))]
+            if needs == "project":
+                from recjudge_tui.project import Project
 
-def database_report(command: Callable[..., Printed], formats: Sequence[str] = FORMATS) -> Callable[..., None]:
-    """`--db`, `--format`, `--plain` and `-o`; the command gets the open database, and returns what is to be written.
-    `formats` beyond FORMATS are for the command, which returns a function of the format."""
-
-    def run(db: str | None, fmt: str | None, out: Path | None, **options: Any) -> None:
-        with open_db(db) as database:
+                about = [Project.named(database, given.pop("project"))]
+            if not prints:
+                call(*about, **given)
+                return
+            fmt, out = given.pop("fmt"), given.pop("out")
             with working(click.get_current_context().command_path.partition(" ")[2]):
-                made = command(database, **options)
+                made = call(*about, **given)
                 made = made if isinstance(made, PrintedWithExit) else PrintedWithExit(made)
                 printed = made.printed(format_of(fmt, out)) if callable(made.printed) else made.printed
             if printed is not None:
@@ -71,61 +100,20 @@ def database_report(command: Callable[..., Printed], formats: Sequence[str] = FO
         if made.exit_code:
             raise click.exceptions.Exit(made.exit_code)
 
-    return _framed(command, run, last=lambda command: db_option(table_options(command, formats)))
-
-
-def project_report(command: Callable[..., Printed]) -> Callable[..., None]:
-    """Like `database_report`, with `-p`: the command gets the project."""
-    return _framed(command, database_report(_of_project(command)), first=project_option)
-
-
-def _of_project(command: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(command)
-    def run(database: Database, project: str, **options: Any) -> Any:
-        from recjudge_tui.project import Project
-
-        return command(Project.named(database, project), **options)
-
     return run
 
 
-def _framed(
-    command: Callable[..., Any],
-    run: Callable[..., None],
-    first: Callable[[Callable[..., None]], Callable[..., None]] = lambda run: run,
-    last: Callable[[Callable[..., None]], Callable[..., None]] = lambda run: run,
-) -> Callable[..., None]:
-    """`run` in the command's place, with the options of `first` above the command's own and those of `last` below them."""
-    if run.__dict__.get("__click_params__") is None:
-        own = command.__dict__.get("__click_params__", [])
-        doc = (command.__doc__ or "").replace("\n    Example:\n", "\n    \b\n    Example:\n")
-        run.__name__, run.__doc__ = command.__name__, doc
-        last(run)
-        run.__dict__["__click_params__"] = [*run.__dict__.get("__click_params__", []), *own]
-    return first(run)
+def _of_report(report: Report, before: Command | None) -> click.Command:
+    """The command of a declared report. The function of `before` is called with the report's name, the project and the
+    values of all options before it is made, and returns the report's; None where there is nothing to report yet."""
 
-
-def report_commands(group: str = "") -> dict[str, click.Command]:
-    """The commands of all declared reports of a group (`robustness`), or of those in none."""
-    from recjudge_tui.reports.declare import REPORTS
-
-    named = ((report, report.name.rpartition(" ")) for report in REPORTS.values())
-    return {name: report_command(report) for report, (of, _, name) in named if of == group}
-
-
-def report_command(
-    report: Report, options: Callable[[Command], Command] | None = None, first: Before | None = None
-) -> click.Command:
-    """The command of a declared report. `first` is called with the values of `options` and of the report's before it is
-    made, and returns the report's; None where there is nothing to report yet."""
-
-    def run(database: Database, project: str | None, **given: Any) -> Printed:
+    def call(database: Database, project: str | None, **given: Any) -> Printed:
         from recjudge_tui.project import Project
         from recjudge_tui.reports.common.table import Table
         from recjudge_tui.reports.declare import function, make
 
         opened = Project.named(database, project) if project else None
-        values = given if first is None or opened is None else first(opened, given)
+        values = given if before is None else function_of(before.place)(report.name, opened, given)
         if values is None:
             return None
         made = make(opened, report, **values)
@@ -142,12 +130,14 @@ def report_command(
 
         return PrintedWithExit(written if report.written else made, code, said)
 
-    command: Callable[..., Any] = database_report(run, (*FORMATS, *report.formats))
-    command = with_options(report.options)(command)
-    command = command if options is None else options(cast(Command, command))
-    command = (_chosen_project if report.alone else project_option)(command)
-    help_text = "\n\n".join(filter(None, (report.summary, report.about, _examples(report.examples))))
-    return click.command(report.name.rpartition(" ")[2], help=help_text, short_help=report.summary)(command)
+    first: Sequence[Option | Decorator] = (
+        _chosen_project if report.alone else project_option,
+        *(before.options if before else ()),
+    )
+    last = (db_option, partial(table_options, formats=(*FORMATS, *report.formats)))
+    run = with_options((*first, *report.options, *last))(_run(call, "file", prints=True))
+    help_text = _help(report.summary, report.about, examples=report.examples)
+    return click.command(report.name.rpartition(" ")[2], help=help_text, short_help=report.summary)(run)
 
 
 _chosen_project = click.option(
@@ -156,6 +146,7 @@ _chosen_project = click.option(
 )  # fmt: skip
 
 
-def _examples(examples: Iterable[str]) -> str:
-    lines = [f"  recjudge {example}" for example in examples]
-    return "\n".join(["\b", "Example:", *lines]) if lines else ""
+def _help(*paragraphs: str, examples: Iterable[str]) -> str:
+    """The help of a command; an example is what follows `recjudge`, or a whole line with it."""
+    lines = [f"  {line}" if "recjudge " in line else f"  recjudge {line}" for line in examples]
+    return "\n\n".join(filter(None, (*paragraphs, "\n".join(["\b", "Example:", *lines]) if lines else "")))

@@ -126,16 +126,7 @@ def page(name: str) -> str:
     return (data_dir("docs") / f"{name}.md").read_text(encoding="utf-8")
 
 
-@click.command()
-@click.argument("name", metavar="[PAGE]", required=False)
 def docs(name: str | None) -> None:
-    """Read a page of the documentation, or list the pages.
-
-    \b
-    Example:
-      recjudge docs
-      recjudge docs servers
-    """
     if name is None:
         click.echo("\n".join(f"{found:<18}{_title(found)}" for found in page_names()))
         return

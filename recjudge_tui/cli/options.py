@@ -8,28 +8,36 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from recjudge_tui.cli.output import STDOUT, names, narrate
-from recjudge_tui.domain.address import ADDRESS_OPTIONS
-from recjudge_tui.domain.run_options import TIMEOUT_S
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, sending_options
+from recjudge_tui.domain.occasions import occasion_filter
+from recjudge_tui.domain.options import OCCASIONS, Option
+from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.run_options import RUN_OPTIONS, TIMEOUT_S, RunOption
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import JudgeError
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
-    from recjudge_tui.domain.options import Option
-    from recjudge_tui.store.database import Database
-
-    Before = Callable[[Database, int, dict[str, Any]], dict[str, Any] | None]
-
 
 FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
 PROJECT_VARIABLE = "RECJUDGE_PROJECT"
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command: TypeAlias = Callable[..., Any]
+Decorator: TypeAlias = Callable[[Command], Command]
+
+
+def function_of(place: str) -> Callable[..., Any]:
+    """The function at `module:name` of this room, or at `room.module:name`."""
+    module, _, name = place.partition(":")
+    module = module if "." in module else f"cli.{module}"
+    found: Callable[..., Any] = getattr(import_module(f"recjudge_tui.{module}"), name)
+    return found
 
 
 class FiniteRange(click.FloatRange):
@@ -48,12 +56,8 @@ class FiniteRange(click.FloatRange):
 
 def db_option(command: Command) -> Command:
     """`--db FILE`, passed on as `db` (text or None); a value given before the command's name is its default."""
-    return click.option(
-        "--db",
-        metavar="FILE",
-        default=_db_before_command,
-        help="The database file. Default: RECJUDGE_DB, else the platform's data folder.",
-    )(command)
+    explained = "The database file. Default: RECJUDGE_DB, else the platform's data folder."
+    return click.option("--db", metavar="FILE", default=_db_before_command, help=explained)(command)
 
 
 def _db_before_command() -> str | None:
@@ -61,37 +65,60 @@ def _db_before_command() -> str | None:
     return before
 
 
-def project_option(command: Command) -> Command:
-    """`-p PROJECT`, passed on as `project`; without it RECJUDGE_PROJECT, else the only project there is."""
-    return _project_option(
-        f"The project's name. Default: {PROJECT_VARIABLE}, else the only project there is.",
-        default=default_project,
-    )(command)
+def _project_option(explained: str, **attributes: Any) -> Decorator:
+    return click.option("-p", "--project", required=True, metavar="PROJECT", help=explained, **attributes)
 
 
-def new_project_option(command: Command) -> Command:
-    """`-p PROJECT` of a command that makes the project: without it RECJUDGE_PROJECT, and no guess."""
-    return _project_option(
-        f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.", envvar=PROJECT_VARIABLE
-    )(command)
+def default_project() -> str | None:
+    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr. Raises click.UsageError if there
+    is no project, or several, which it names."""
+    ctx = click.get_current_context()
+    if named := os.environ.get(PROJECT_VARIABLE):
+        return named
+    if ctx.resilient_parsing:
+        return None
+    projects = _projects(ctx)
+    if len(projects) > 1:
+        raise click.UsageError(
+            f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
+        )
+    if not projects:
+        raise click.UsageError(
+            "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
+        )
+    click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
+    return projects[0]
 
 
-def _project_option(explanation: str, **attributes: Any) -> Callable[[Command], Command]:
-    return click.option("-p", "--project", required=True, metavar="PROJECT", help=explanation, **attributes)
+def _projects(ctx: click.Context) -> list[str]:
+    """The projects of the database that the command line names; nothing where there is no file."""
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.store.projects import project_names
+    from recjudge_tui.store.schema import connect
+
+    path = database_path(ctx.params.get("db") or ctx.find_root().params.get("db"))
+    if not path.exists():
+        return []
+    with connect(path) as db:
+        return [name for _, name in project_names(db)]
+
+
+# `-p PROJECT`, passed on as `project`
+project_option = _project_option(
+    f"The project's name. Default: {PROJECT_VARIABLE}, else the only project there is.",
+    default=default_project,
+)
+new_project_option = _project_option(
+    f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.", envvar=PROJECT_VARIABLE
+)
 
 
 def server_options(command: Command) -> Command:
     """`address_options`, and `--timeout` as `timeout_s`."""
-    command = click.option(
-        "--timeout",
-        "timeout_s",
-        type=FiniteRange(min=0, min_open=True),
-        default=TIMEOUT_S,
-        show_default=True,
-        metavar="S",
+    return address_options(click.option(
+        "--timeout", "timeout_s", type=FiniteRange(min=0, min_open=True), default=TIMEOUT_S, show_default=True, metavar="S",
         help="Timeout of each call, in seconds.",
-    )(command)
-    return address_options(command)
+    )(command))  # fmt: skip
 
 
 def trust_option(command: Command) -> Command:
@@ -106,17 +133,11 @@ def trust_option(command: Command) -> Command:
             except JudgeError as error:
                 _confirm_trust(error, trust_hosts)
 
-    return cast(
-        Command,
-        click.option(
-            "--trust-host",
-            "trust_hosts",
-            metavar="HOST",
-            multiple=True,
-            help="Send to this server the keys that the run names, and remember that; repeat for several. Needed once for"
-            " judges that you did not type yourself.",
-        )(run),
-    )
+    return click.option(
+        "--trust-host", "trust_hosts", metavar="HOST", multiple=True,
+        help="Send to this server the keys that the run names, and remember that; repeat for several. Needed once for"
+        " judges that you did not type yourself.",
+    )(run)  # fmt: skip
 
 
 def _confirm_trust(error: JudgeError, hosts: Sequence[str]) -> None:
@@ -154,7 +175,7 @@ def address_options(command: Command) -> Command:
     for option in reversed(ADDRESS_OPTIONS.values()):
         default = {"multiple": True} if option.many else {"default": ""}
         run = click.option(option.flag, option.name, metavar=option.metavar, help=option.help, **default)(run)
-    return cast(Command, run)
+    return run
 
 
 def chosen_judge(spec: str | None, address: JudgeAddress) -> JudgeSpec:
@@ -178,7 +199,7 @@ def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tup
     return names(value)
 
 
-def output_option(metavar: str = "FILE", *, required: bool = False) -> Callable[[Command], Command]:
+def output_option(metavar: str = "FILE", *, required: bool = False) -> Decorator:
     """`-o FILE`, passed on as `out`: a path, or None for stdout, which is also what `-o -` asks for."""
     return click.option(
         "-o",
@@ -258,19 +279,19 @@ class ProtocolChoice(click.ParamType[str]):
         return self._choice().get_missing_message(param, ctx)
 
     def _choice(self) -> click.Choice[str]:
-        from recjudge_tui.domain.protocols import offered
-
         return click.Choice((*offered(), *self.more))
 
 
 def with_options(
-    options: Sequence[Option], protocols: Sequence[str] = (), **helps: str
-) -> Callable[[Command], Command]:
+    options: Sequence[Option | Decorator], protocols: Sequence[str] = (), **helps: str
+) -> Decorator:
     """The options on a command, in this order; those without a flag are not offered. `helps` replaces a help by name."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
-            if option.flag or option.argument:
+            if callable(option):
+                command = option(command)
+            elif option.flag or option.argument:
                 command = _click_option(option, protocols, helps.get(option.name, ""))(command)
         return command
 
@@ -300,14 +321,9 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
     return command
 
 
-def setting_options(
-    *wanted: str, protocols: Sequence[str] = (), **helps: str
-) -> Callable[[Command], Command]:
+def setting_options(*wanted: str, protocols: Sequence[str] = (), **helps: str) -> Decorator:
     """These options of a run, passed on under the names of the settings. Without `wanted`, all of them. The help
     shows the defaults of `protocols` (empty: of all). `helps` replaces the help of an option by name."""
-    from recjudge_tui.domain.protocols import offered
-    from recjudge_tui.domain.run_options import RUN_OPTIONS
-
     shown = [
         option.but(rare=option.rare and not wanted)
         for option in RUN_OPTIONS.values()
@@ -318,21 +334,16 @@ def setting_options(
 
 def occasion_options(command: Command) -> Command:
     """`--context`, `--from` and `--to`, passed on as `occasions` (an OccasionFilter)."""
-    from recjudge_tui.domain.options import OCCASIONS
 
     @wraps(command)
     def run(*arguments: Any, context: tuple[str, ...], from_: str, to: str, **options: Any) -> Any:
-        from recjudge_tui.domain.occasions import occasion_filter
-
         chosen = occasion_filter(context, from_, to)
         return command(*arguments, occasions=chosen, **options)
 
-    return with_options(OCCASIONS)(cast(Command, run))
+    return with_options(OCCASIONS)(run)
 
 
-def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Callable[[Command], Command]:
-    from recjudge_tui.domain.run_options import RunOption
-
+def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Decorator:
     if option.argument:
         return click.argument(
             option.name, metavar=option.metavar or option.name.upper(), required=option.required
@@ -386,8 +397,6 @@ def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
 
 def _json(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
     """KEY=JSON of each, as a mapping."""
-    from recjudge_tui.domain.address import sending_options
-
     return sending_options(value)
 
 
@@ -400,39 +409,3 @@ def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...])
             raise click.UsageError(f"{parameter.opts[0]} {text}: write NAME=WORD, such as item=book")
         words[name.strip()] = word.strip()
     return words
-
-
-def default_project() -> str | None:
-    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr. Raises click.UsageError if there
-    is no project, or several, which it names."""
-    ctx = click.get_current_context()
-    if named := os.environ.get(PROJECT_VARIABLE):
-        return named
-    if ctx.resilient_parsing:
-        return None
-    projects = _projects(ctx)
-    if len(projects) > 1:
-        raise click.UsageError(
-            f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
-        )
-    if not projects:
-        raise click.UsageError(
-            "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
-        )
-    from recjudge_tui.domain.text import safe_text
-
-    click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
-    return projects[0]
-
-
-def _projects(ctx: click.Context) -> list[str]:
-    """The projects of the database that the command line names; nothing where there is no file."""
-    from recjudge_tui.settings import database_path
-    from recjudge_tui.store.projects import project_names
-    from recjudge_tui.store.schema import connect
-
-    path = database_path(ctx.params.get("db") or ctx.find_root().params.get("db"))
-    if not path.exists():
-        return []
-    with connect(path) as db:
-        return [name for _, name in project_names(db)]

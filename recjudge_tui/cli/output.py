@@ -51,6 +51,10 @@ def open_db(db: str | None) -> Database:
     return connect(database_path(db), notify=narrate)
 
 
+def how_to_resume(run_id: int) -> str:
+    return f"to resume: recjudge runs resume {run_id}"
+
+
 def stdout_asked() -> bool:
     """Whether the command was given `-o -`: commands that write a file by default must distinguish it from no `-o`."""
     return bool(click.get_current_context().meta.get(STDOUT))

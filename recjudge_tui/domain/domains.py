@@ -25,8 +25,6 @@ WORDS: dict[str, str] = {
     "field": "the kind of thing that no event points to: a genre",
     "owned": "items that the user already has or knows",
 }
-# words shown before a run whose domain is unknown; the others are whole phrases
-SHORT_WORDS = ("platform", "did", "item", "things")
 
 
 class Domain(Model):

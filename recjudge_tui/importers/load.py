@@ -71,7 +71,6 @@ from recjudge_tui.store.imports import (
     add_items,
     add_slates,
     add_users,
-    add_verdict,
     add_verdicts,
     begin_import,
     brought_visible_events,
@@ -817,7 +816,8 @@ class _File:
         self.tasks += 1
         named = label._replace(rater=task.rater)
         of_case = _turned(named) if task.first == "b" else named
-        self._count_label(line, named, add_verdict(self.target, task.rater_id, task.case_id, of_case))
+        (clash,) = add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
+        self._count_label(line, named, clash)
         close_answered(db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:

@@ -44,13 +44,11 @@ def load_answers(
 ) -> dict[Question, AnswerRows]:
     """The answers under a protocol by question, of each rater's newest run on a case. A failed call about all aspects counts
     as failed for each aspect."""
-    aspects = db.column(
-        """SELECT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
-           WHERE ru.project_id = ?1 AND ru.protocol = ?2
-           UNION SELECT v.aspect FROM games g JOIN verdicts v ON v.id = g.verdict_id
-           WHERE v.project_id = ?1 AND v.protocol = ?2 ORDER BY 1""",
-        (project_id, protocol),
-    )
+    sql = """SELECT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
+             WHERE ru.project_id = ?1 AND ru.protocol = ?2
+             UNION SELECT v.aspect FROM games g JOIN verdicts v ON v.id = g.verdict_id
+             WHERE v.project_id = ?1 AND v.protocol = ?2 ORDER BY 1"""
+    aspects = db.column(sql, (project_id, protocol))
     if not aspects:
         return {}
     code = " ".join(f"WHEN ? THEN {at}" for at in range(len(aspects)))
@@ -114,19 +112,17 @@ class Reason(NamedTuple):
 
 def reasons(db: Database, rater_id: int, question: Question, case_ids: Sequence[int]) -> list[Reason]:
     """The reasons of a rater on these cases, by case; of several runs on a case, those of the newest."""
-    rows = db.tuples(
-        """WITH wanted AS (SELECT value AS id FROM json_each(?4)), said AS (
-             SELECT k.case_id, k.list_order = 'ba' AS swapped, a.value, a.reasoning AS text, ru.id AS run, k.id AS call
-             FROM runs ru JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
-             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND k.case_id IN wanted
-             UNION ALL SELECT case_id, 0, value, note, 0, 0 FROM verdicts
-             WHERE rater_id > 0 AND rater_id = ?1 AND protocol = ?2 AND aspect = ?3 AND run_id IS NULL AND state = 'ok'
-               AND case_id IN wanted)
-           SELECT case_id, swapped, value, text
-           FROM (SELECT *, max(run) OVER (PARTITION BY case_id) AS newest FROM said)
-           WHERE run = newest AND trim(text) <> '' ORDER BY case_id, swapped, call""",
-        (rater_id, question.protocol, question.aspect, json.dumps(case_ids)),
-    )
+    sql = """WITH wanted AS (SELECT value AS id FROM json_each(?4)), said AS (
+               SELECT k.case_id, k.list_order = 'ba' AS swapped, a.value, a.reasoning AS text, ru.id AS run, k.id AS call
+               FROM runs ru JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+               WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND k.case_id IN wanted
+               UNION ALL SELECT case_id, 0, value, note, 0, 0 FROM verdicts
+               WHERE rater_id > 0 AND rater_id = ?1 AND protocol = ?2 AND aspect = ?3 AND run_id IS NULL AND state = 'ok'
+                 AND case_id IN wanted)
+             SELECT case_id, swapped, value, text
+             FROM (SELECT *, max(run) OVER (PARTITION BY case_id) AS newest FROM said)
+             WHERE run = newest AND trim(text) <> '' ORDER BY case_id, swapped, call"""
+    rows = db.tuples(sql, (rater_id, question.protocol, question.aspect, json.dumps(case_ids)))
     return [Reason(case, bool(swapped), value, text) for case, swapped, value, text in rows]
 
 
@@ -146,13 +142,11 @@ class CallRows(NamedTuple):
 
 def load_calls(db: Database, calls: IntArray, aspect: str) -> CallRows:
     """What these calls (ids) took, in their order, and how sure their answers on `aspect` are."""
-    rows = db.rows(
-        """SELECT k.cached_from IS NOT NULL, ifnull(k.tokens_in, o.tokens_in), ifnull(k.tokens_out, o.tokens_out),
-             ifnull(k.cost_usd, o.cost_usd), k.latency_s, a.confidence, ifnull(k.model, ''), ifnull(k.error_kind, '')
-           FROM json_each(?) j LEFT JOIN calls k ON k.id = j.value LEFT JOIN calls o ON o.id = k.cached_from
-           LEFT JOIN answers a ON a.call_id = k.id AND a.aspect = ? ORDER BY j.key""",
-        (json.dumps(calls.tolist()), aspect),
-    )
+    sql = """SELECT k.cached_from IS NOT NULL, ifnull(k.tokens_in, o.tokens_in), ifnull(k.tokens_out, o.tokens_out),
+               ifnull(k.cost_usd, o.cost_usd), k.latency_s, a.confidence, ifnull(k.model, ''), ifnull(k.error_kind, '')
+             FROM json_each(?) j LEFT JOIN calls k ON k.id = j.value LEFT JOIN calls o ON o.id = k.cached_from
+             LEFT JOIN answers a ON a.call_id = k.id AND a.aspect = ? ORDER BY j.key"""
+    rows = db.rows(sql, (json.dumps(calls.tolist()), aspect))
     numbers = np.array([tuple(row)[1:6] for row in rows], dtype=np.float64).reshape(-1, 5).T
     most = np.array([1e12, 1e12, 1e9, 1e9, 1.0])[:, None]
     with np.errstate(invalid="ignore"):
@@ -191,14 +185,12 @@ class ReasonCounts:
 
 def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str, most: int = 1000) -> ReasonCounts:
     """Of the first `most` answers with a reason."""
-    rows = db.rows(
-        """SELECT reasoning, count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
-             SELECT trim(a.reasoning) AS reasoning, p.content FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-             JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
-             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT ?4)
-           GROUP BY reasoning ORDER BY n DESC, reasoning""",
-        (rater_id, protocol, aspect, most),
-    )
+    sql = """SELECT reasoning, count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
+          SELECT trim(a.reasoning) AS reasoning, p.content FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+          JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+          WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT ?4)
+        GROUP BY reasoning ORDER BY n DESC, reasoning"""
+    rows = db.rows(sql, (rater_id, protocol, aspect, most))
     if not rows:
         return ReasonCounts()
     copied = sum(row["n"] for row in rows if row["copied"])
@@ -207,13 +199,11 @@ def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str, most:
 
 def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) -> tuple[int, int]:
     """(wins of the list shown first, answers that prefer a list), over the rater's answers on pairs asked in both orders."""
-    row = db.row(
-        """SELECT total(a.value * (CASE k.list_order WHEN 'ab' THEN 1 ELSE -1 END) > 0), total(a.value <> 0)
-           FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.list_order <> ''
-           JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
-           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)""",
-        (rater_id, protocol, aspect),
-    )
+    sql = """SELECT total(a.value * (CASE k.list_order WHEN 'ab' THEN 1 ELSE -1 END) > 0), total(a.value <> 0)
+             FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.list_order <> ''
+             JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)"""
+    row = db.row(sql, (rater_id, protocol, aspect))
     return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
@@ -241,14 +231,12 @@ class FlipCount(NamedTuple):
 def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
     """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name. The newest judge
     comes first. Reads an index of all verdicts."""
-    rows = db.rows(
-        f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
-            FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
-            WHERE r.project_id = ? AND r.kind IN {sql_list(REVIEWED)} AND v.order_consistent IS NOT NULL
-              AND {about_systems("v.protocol")}
-            GROUP BY r.id, v.protocol, v.aspect ORDER BY r.id DESC, v.protocol, v.aspect <> '{OVERALL}', v.aspect""",
-        (project_id,),
-    )
+    sql = f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
+              FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
+              WHERE r.project_id = ? AND r.kind IN {sql_list(REVIEWED)} AND v.order_consistent IS NOT NULL
+                AND {about_systems("v.protocol")}
+              GROUP BY r.id, v.protocol, v.aspect ORDER BY r.id DESC, v.protocol, v.aspect <> '{OVERALL}', v.aspect"""
+    rows = db.rows(sql, (project_id,))
     first: dict[tuple[str, str], FlipCount] = {}
     for row in rows:
         first.setdefault((row[0], row[1]), FlipCount(*row))
@@ -322,15 +310,16 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
         for name, side in (("a", first), ("b", second))
     ]
     # `rater_id > 0` is always true: it makes SQLite use the index of questions
+    sql = f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
+          c.context, c.served_at, {of_several_occasions("c")}
+        FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
+        JOIN {tables[1]} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
+          AND b.protocol = :protocol_b
+        WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
+          AND a.case_id IN (SELECT value FROM json_each(:ids))
+        ORDER BY a.case_id"""
     rows = db.tuples(
-        f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
-              c.context, c.served_at, {of_several_occasions("c")}
-            FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
-            JOIN {tables[1]} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
-              AND b.protocol = :protocol_b
-            WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
-              AND a.case_id IN (SELECT value FROM json_each(:ids))
-            ORDER BY a.case_id""",
+        sql,
         {
             "rater_a": first.rater_id, "protocol_a": first.protocol, "aspect_a": first.aspect, "run_a": first.run_id,
             "rater_b": second.rater_id, "protocol_b": second.protocol, "aspect_b": second.aspect, "run_b": second.run_id,
@@ -368,17 +357,15 @@ def run_configurations(
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
     """The runs of a protocol by start time, with their cases for one aspect. Runs that judged only other aspects or never
     started are left out."""
-    rows = db.rows(
-        """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
-             (SELECT json_group_array(v.case_id) FROM (
-                SELECT case_id FROM verdicts WHERE run_id = ru.id AND aspect = ?2
-                UNION ALL SELECT case_id FROM superseded_verdicts WHERE run_id = ru.id AND aspect = ?2) v) AS cases,
-             ru.started_at IS NULL OR EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
-               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id) AS elsewhere
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           WHERE ru.project_id = ?1 AND ru.protocol = ?3
-           ORDER BY started, ru.id""",
-        (project_id, aspect, protocol),
-    )
+    sql = """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
+               (SELECT json_group_array(v.case_id) FROM (
+                  SELECT case_id FROM verdicts WHERE run_id = ru.id AND aspect = ?2
+                  UNION ALL SELECT case_id FROM superseded_verdicts WHERE run_id = ru.id AND aspect = ?2) v) AS cases,
+               ru.started_at IS NULL OR EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+                 OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id) AS elsewhere
+             FROM runs ru JOIN raters r ON r.id = ru.rater_id
+             WHERE ru.project_id = ?1 AND ru.protocol = ?3
+             ORDER BY started, ru.id"""
+    rows = db.rows(sql, (project_id, aspect, protocol))
     runs = [RunCases(row[0], row[1], row[2], tuple(json.loads(row["cases"]))) for row in rows]
     return [run for run, row in zip(runs, rows, strict=True) if run.cases or not row["elsewhere"]]

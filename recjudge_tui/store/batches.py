@@ -35,46 +35,38 @@ def name_calls(db: Database, run_id: int) -> None:
     most 64 letters, digits and dashes."""
     mark = f"r{run_id}-{secrets.token_hex(8)}"
     with db.transaction():
-        db.execute(
-            """INSERT INTO batch_calls (custom_id, call_id)
-               SELECT ? || '-' || k.id, k.id FROM calls k WHERE k.run_id = ? AND k.state = 'planned'
-                 AND NOT EXISTS (SELECT 1 FROM batch_calls b WHERE b.call_id = k.id AND b.answered_at IS NULL)""",
-            (mark, run_id),
-        )
+        sql = """INSERT INTO batch_calls (custom_id, call_id)
+                 SELECT ? || '-' || k.id, k.id FROM calls k WHERE k.run_id = ? AND k.state = 'planned'
+                   AND NOT EXISTS (SELECT 1 FROM batch_calls b WHERE b.call_id = k.id AND b.answered_at IS NULL)"""
+        db.execute(sql, (mark, run_id))
 
 
 def waiting_calls(db: Database, run_id: int, after_id: int, limit: int) -> list[NamedCall]:
     """The next planned calls with a name but without a batch, in the order of the plan."""
-    rows = db.rows(
-        """SELECT k.id, k.case_id, k.list_order, k.aspect, k.sample, b.custom_id
-           FROM calls k JOIN batch_calls b ON b.call_id = k.id AND b.answered_at IS NULL
-           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS NULL ORDER BY k.id LIMIT ?""",
-        (run_id, after_id, limit),
-    )
+    sql = """SELECT k.id, k.case_id, k.list_order, k.aspect, k.sample, b.custom_id
+             FROM calls k JOIN batch_calls b ON b.call_id = k.id AND b.answered_at IS NULL
+             WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS NULL ORDER BY k.id LIMIT ?"""
+    rows = db.rows(sql, (run_id, after_id, limit))
     return [NamedCall(row[5], CallKey(*tuple(row)[:5])) for row in rows]
 
 
 def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str, BatchCall]:
     """name -> the call of the run with this name; unknown names are left out."""
-    rows = db.rows(
-        """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample,
-             k.state = 'planned' AND b.answered_at IS NULL
-           FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value CROSS JOIN calls k ON k.id = b.call_id
-           WHERE k.run_id = ?""",
-        (json.dumps(list(custom_ids)), run_id),
-    )
+    sql = """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample,
+               k.state = 'planned' AND b.answered_at IS NULL
+             FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value CROSS JOIN calls k ON k.id = b.call_id
+             WHERE k.run_id = ?"""
+    rows = db.rows(sql, (json.dumps(list(custom_ids)), run_id))
     return {row[0]: BatchCall(CallKey(*tuple(row)[1:6]), bool(row[6])) for row in rows}
 
 
 def earlier_answers(db: Database, call_ids: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
     """Call -> kind and text of the answers after which it is to be asked once more; without calls that were not asked."""
-    rows = db.tuples(
-        """SELECT k.id, json_extract(e.value, '$[0]'), json_extract(e.value, '$[1]')
-           FROM json_each(?) j CROSS JOIN calls k ON k.id = j.value,
-             json_each(iif(json_valid(k.sent), k.sent, '{}'), '$.earlier') e
-           WHERE k.state = 'planned' AND k.reply IS NOT NULL ORDER BY k.id, e.key""",
-        (json.dumps(list(call_ids)),),
-    )
+    sql = """SELECT k.id, json_extract(e.value, '$[0]'), json_extract(e.value, '$[1]')
+             FROM json_each(?) j CROSS JOIN calls k ON k.id = j.value,
+               json_each(iif(json_valid(k.sent), k.sent, '{}'), '$.earlier') e
+             WHERE k.state = 'planned' AND k.reply IS NOT NULL ORDER BY k.id, e.key"""
+    rows = db.tuples(sql, (json.dumps(list(call_ids)),))
     earlier: dict[int, list[tuple[str, str]]] = {}
     for call_id, kind, text in rows:
         earlier.setdefault(call_id, []).append((str(kind), str(text)))
@@ -83,20 +75,16 @@ def earlier_answers(db: Database, call_ids: Sequence[int]) -> dict[int, list[tup
 
 def mark_answered(db: Database, call_ids: Sequence[int]) -> None:
     """Mark the open names of these calls as answered. Call it in the transaction that stores the answers."""
-    db.execute_many(
-        "UPDATE batch_calls SET answered_at = ? WHERE call_id = ? AND answered_at IS NULL",
-        [(now(), call_id) for call_id in call_ids],
-    )
+    sql = "UPDATE batch_calls SET answered_at = ? WHERE call_id = ? AND answered_at IS NULL"
+    db.execute_many(sql, [(now(), call_id) for call_id in call_ids])
 
 
 def refused_parameters(db: Database, run_id: int) -> tuple[str, ...]:
     """The parameters that the server refused in the newest calls of the same judge, in any run."""
-    names = db.column(
-        """SELECT d.value FROM (SELECT k.sent FROM calls k WHERE k.state = 'done' AND k.sent IS NOT NULL
-             AND k.run_id IN (SELECT r.id FROM runs r JOIN runs mine ON mine.judge = r.judge WHERE mine.id = ?)
-             ORDER BY k.id DESC LIMIT ?) s, json_each(s.sent, '$.dropped') d WHERE d.type = 'text'""",
-        (run_id, LOOKED_AT_CALLS),
-    )
+    sql = """SELECT d.value FROM (SELECT k.sent FROM calls k WHERE k.state = 'done' AND k.sent IS NOT NULL
+               AND k.run_id IN (SELECT r.id FROM runs r JOIN runs mine ON mine.judge = r.judge WHERE mine.id = ?)
+               ORDER BY k.id DESC LIMIT ?) s, json_each(s.sent, '$.dropped') d WHERE d.type = 'text'"""
+    names = db.column(sql, (run_id, LOOKED_AT_CALLS))
     return tuple(dict.fromkeys(names))
 
 
@@ -109,19 +97,15 @@ def plan_batch(
             "batches", run_id=run_id, mark=f"recjudge-{secrets.token_hex(12)}", server=server, state="planned",
             calls=len(call_ids), reserved_usd=reserved_usd, created_at=now(),
         )  # fmt: skip
-        db.execute_many(
-            "UPDATE batch_calls SET batch_id = ? WHERE call_id = ? AND answered_at IS NULL",
-            [(batch_id, call_id) for call_id in call_ids],
-        )
+        sql = "UPDATE batch_calls SET batch_id = ? WHERE call_id = ? AND answered_at IS NULL"
+        db.execute_many(sql, [(batch_id, call_id) for call_id in call_ids])
     return batch_id
 
 
 def batch_row(db: Database, batch_id: int) -> sqlite3.Row:
     """One batch as stored. Raises NotFoundError."""
-    row = db.row("SELECT * FROM batches WHERE id = ?", (batch_id,))
-    if row is None:
-        raise NotFoundError(f"no batch {batch_id}")
-    return row
+    sql = "SELECT * FROM batches WHERE id = ?"
+    return db.only(sql, (batch_id,), NotFoundError(f"no batch {batch_id}"))
 
 
 def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.Row]:
@@ -138,11 +122,9 @@ def known_remote_ids(db: Database, server: str) -> set[str]:
 
 def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> int:
     """The number of these names that belong to the batch."""
-    return db.number(
-        """SELECT count(*) FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value
-           WHERE b.batch_id = ?""",
-        (json.dumps(list(custom_ids)), batch_id),
-    )
+    sql = """SELECT count(*) FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value
+             WHERE b.batch_id = ?"""
+    return db.number(sql, (json.dumps(list(custom_ids)), batch_id))
 
 
 def mark_requested(db: Database, batch_id: int, file_id: str) -> None:
@@ -180,6 +162,5 @@ def detach_batch(db: Database, batch_id: int) -> None:
 
 
 def _let_go(db: Database, batch_id: int) -> None:
-    db.execute(
-        "UPDATE batch_calls SET batch_id = NULL WHERE batch_id = ? AND answered_at IS NULL", (batch_id,)
-    )
+    sql = "UPDATE batch_calls SET batch_id = NULL WHERE batch_id = ? AND answered_at IS NULL"
+    db.execute(sql, (batch_id,))

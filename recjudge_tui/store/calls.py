@@ -54,12 +54,10 @@ class CallOutcome(NamedTuple):
 def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
     """The calls from which a verdict was made, in the order of the plan, with the systems of its case. Empty for a
     verdict without a run."""
-    rows = db.rows(
-        """SELECT k.*, c.system_a, c.system_b FROM verdicts v
-           JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
-           WHERE v.id = ? AND k.aspect IN ('', v.aspect, ?) ORDER BY k.id""",
-        (verdict_id, PROFILE),
-    )
+    sql = """SELECT k.*, c.system_a, c.system_b FROM verdicts v
+             JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
+             WHERE v.id = ? AND k.aspect IN ('', v.aspect, ?) ORDER BY k.id"""
+    rows = db.rows(sql, (verdict_id, PROFILE))
     for row in rows:
         if row["sent"]:
             read_cell(dict[str, dict[str, Any] | list[Any]], row["sent"], "calls", row["id"], "sent")
@@ -78,35 +76,28 @@ class CaseCall(NamedTuple):
 
 def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[CallKey]:
     """The next planned calls after `after_id`, in the order of the plan."""
-    return db.records(
-        CallKey,
-        """SELECT id, case_id, list_order, aspect, sample FROM calls
-           WHERE run_id = ? AND state = 'planned' AND id > ? ORDER BY id LIMIT ?""",
-        (run_id, after_id, limit),
-    )
+    sql = """SELECT id, case_id, list_order, aspect, sample FROM calls
+             WHERE run_id = ? AND state = 'planned' AND id > ? ORDER BY id LIMIT ?"""
+    return db.records(CallKey, sql, (run_id, after_id, limit))
 
 
 def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
     """`outstanding`, with the user whom each call shows."""
-    rows = db.tuples(
-        """SELECT rc.user_snapshot, k.id, k.case_id, k.list_order, k.aspect, k.sample FROM calls k
-           JOIN run_cases rc ON rc.run_id = k.run_id AND rc.case_id = k.case_id
-           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? ORDER BY k.id LIMIT ?""",
-        (run_id, after_id, limit),
-    )
+    sql = """SELECT rc.user_snapshot, k.id, k.case_id, k.list_order, k.aspect, k.sample FROM calls k
+             JOIN run_cases rc ON rc.run_id = k.run_id AND rc.case_id = k.case_id
+             WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? ORDER BY k.id LIMIT ?"""
+    rows = db.tuples(sql, (run_id, after_id, limit))
     return [UserCall(user, CallKey(*key)) for user, *key in rows]
 
 
 def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
     """(call id, reply) of a finished call with this request hash, or None."""
-    row = db.row(
-        """SELECT id, ifnull(reply, '') AS text, ifnull(thinking, '') AS thinking, ifnull(model, '') AS model,
-             ifnull(stop_reason, '') AS stop, ifnull(structured, 0) AS structured, tokens_in AS input,
-             tokens_out AS output, tokens_cached AS cached_input, tokens_cache_written AS cache_written,
-             (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
-           FROM calls WHERE request_hash = ? AND state = 'done' AND cached_from IS NULL LIMIT 1""",
-        (request_hash,),
-    )
+    sql = """SELECT id, ifnull(reply, '') AS text, ifnull(thinking, '') AS thinking, ifnull(model, '') AS model,
+               ifnull(stop_reason, '') AS stop, ifnull(structured, 0) AS structured, tokens_in AS input,
+               tokens_out AS output, tokens_cached AS cached_input, tokens_cache_written AS cache_written,
+               (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
+             FROM calls WHERE request_hash = ? AND state = 'done' AND cached_from IS NULL LIMIT 1"""
+    row = db.row(sql, (request_hash,))
     if row is None:
         return None
     return row["id"], Reply(
@@ -174,11 +165,9 @@ def reserve_call(db: Database, call_id: int, dollars: float) -> None:
 
 def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) -> None:
     """Replace the reserved cost of a call that is still planned by the actual cost of its attempts."""
-    db.execute(
-        """UPDATE calls SET reserved_usd = NULL, cost_usd = ifnull(cost_usd + ?1, ifnull(?1, cost_usd)),
-             unknown_usd = ifnull(unknown_usd + ?2, ifnull(?2, unknown_usd)) WHERE id = ?3 AND state = 'planned'""",
-        (cost, unknown or None, call_id),
-    )
+    sql = """UPDATE calls SET reserved_usd = NULL, cost_usd = ifnull(cost_usd + ?1, ifnull(?1, cost_usd)),
+               unknown_usd = ifnull(unknown_usd + ?2, ifnull(?2, unknown_usd)) WHERE id = ?3 AND state = 'planned'"""
+    db.execute(sql, (cost, unknown or None, call_id))
 
 
 def _sent(reply: Reply, earlier: tuple[tuple[str, str], ...]) -> str | None:
@@ -191,34 +180,29 @@ def _sent(reply: Reply, earlier: tuple[tuple[str, str], ...]) -> str | None:
 def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
     """The reply with the profile that the run asked for of the case's user, as of the case. None if that call failed or
     is outstanding."""
-    reply: str | None = db.value(
-        """SELECT k.reply FROM cases me
-           JOIN cases c ON c.project_id = me.project_id AND c.kind = me.kind AND c.user_id = me.user_id
-           JOIN run_cases mine ON mine.run_id = ?1 AND mine.case_id = me.id
-           JOIN run_cases its ON its.run_id = ?1 AND its.case_id = c.id AND its.user_snapshot = mine.user_snapshot
-           JOIN calls k ON k.run_id = ?1 AND k.case_id = c.id AND k.list_order = '' AND k.aspect = ?2 AND k.sample = 0
-           WHERE me.id = ?3 AND k.state = 'done'""",
-        (run_id, PROFILE, case_id),
-    )
+    sql = """SELECT k.reply FROM cases me
+             JOIN cases c ON c.project_id = me.project_id AND c.kind = me.kind AND c.user_id = me.user_id
+             JOIN run_cases mine ON mine.run_id = ?1 AND mine.case_id = me.id
+             JOIN run_cases its ON its.run_id = ?1 AND its.case_id = c.id AND its.user_snapshot = mine.user_snapshot
+             JOIN calls k ON k.run_id = ?1 AND k.case_id = c.id AND k.list_order = '' AND k.aspect = ?2 AND k.sample = 0
+             WHERE me.id = ?3 AND k.state = 'done'"""
+    reply: str | None = db.value(sql, (run_id, PROFILE, case_id))
     return reply
 
 
 def profiles_outstanding(db: Database, run_id: int) -> bool:
     """Whether the run has an outstanding call for a profile."""
-    return db.any(
-        "SELECT 1 FROM calls WHERE run_id = ? AND state = 'planned' AND aspect = ?", (run_id, PROFILE)
-    )
+    sql = "SELECT 1 FROM calls WHERE run_id = ? AND state = 'planned' AND aspect = ?"
+    return db.any(sql, (run_id, PROFILE))
 
 
 def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:
     """All calls of one case in a run with their answers, in a fixed order."""
-    rows = db.rows(
-        """SELECT k.id, k.list_order, k.aspect, k.sample, k.state,
-             a.aspect AS of, a.value, a.label, a.reasoning, a.confidence
-           FROM calls k LEFT JOIN answers a ON a.call_id = k.id
-           WHERE k.run_id = ? AND k.case_id = ? ORDER BY k.list_order, k.aspect, k.sample""",
-        (run_id, case_id),
-    )
+    sql = """SELECT k.id, k.list_order, k.aspect, k.sample, k.state,
+               a.aspect AS of, a.value, a.label, a.reasoning, a.confidence
+             FROM calls k LEFT JOIN answers a ON a.call_id = k.id
+             WHERE k.run_id = ? AND k.case_id = ? ORDER BY k.list_order, k.aspect, k.sample"""
+    rows = db.rows(sql, (run_id, case_id))
     calls: dict[int, CaseCall] = {}
     for row in rows:
         call = calls.setdefault(
@@ -246,17 +230,13 @@ def save_verdicts(
         (run_id, case_id),
     )
     # none for most calls, which then need neither of the statements on superseded verdicts
-    of_others = db.any(
-        "SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?",
-        (rater_id, case_id, run_id),
-    )
+    sql = "SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?"
+    of_others = db.any(sql, (rater_id, case_id, run_id))
     if of_others:
         replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
         which = """WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')"""
-        db.execute_many(
-            f"INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts {which}",
-            replaced,
-        )
+        sql = f"INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts {which}"
+        db.execute_many(sql, replaced)
         # a reader's decision on an earlier verdict does not apply to this one
         db.execute_many(f"DELETE FROM verdicts {which}", replaced)
     rows = [
@@ -267,36 +247,28 @@ def save_verdicts(
         for d in drafts
     ]
     values = ", ".join(f"?{place}" for place in range(1, 15))
-    db.execute_many(
-        f"""INSERT INTO verdicts ({_KEPT}, project_id)
-            VALUES ({values}, (SELECT project_id FROM raters WHERE id = ?1))
-            ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
-        rows,
-    )
+    sql = f"""INSERT INTO verdicts ({_KEPT}, project_id)
+              VALUES ({values}, (SELECT project_id FROM raters WHERE id = ?1))
+              ON CONFLICT (rater_id, case_id, aspect) DO NOTHING"""
+    db.execute_many(sql, rows)
     if of_others:
-        db.execute_many(
-            f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
-                WHERE NOT EXISTS (
-                  SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)""",
-            rows,
-        )
+        sql = f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
+                  WHERE NOT EXISTS (
+                    SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)"""
+        db.execute_many(sql, rows)
 
 
 def restore_superseded(db: Database, rater_id: int) -> None:
     """Restore the newest superseded verdict wherever the rater has no verdict any more; valid ones take precedence."""
-    db.execute(
-        f"""INSERT INTO verdicts ({_KEPT}, project_id)
-            SELECT {_KEPT}, (SELECT project_id FROM raters WHERE id = ?1) FROM superseded_verdicts
-            WHERE rater_id = ?1 ORDER BY state = 'failed', run_id DESC
-            ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
-        (rater_id,),
-    )
-    db.execute(
-        """DELETE FROM superseded_verdicts AS s WHERE rater_id = ? AND EXISTS (
-             SELECT 1 FROM verdicts v WHERE v.rater_id = s.rater_id AND v.case_id = s.case_id AND v.aspect = s.aspect
-               AND v.run_id = s.run_id)""",
-        (rater_id,),
-    )
+    sql = f"""INSERT INTO verdicts ({_KEPT}, project_id)
+              SELECT {_KEPT}, (SELECT project_id FROM raters WHERE id = ?1) FROM superseded_verdicts
+              WHERE rater_id = ?1 ORDER BY state = 'failed', run_id DESC
+              ON CONFLICT (rater_id, case_id, aspect) DO NOTHING"""
+    db.execute(sql, (rater_id,))
+    sql = """DELETE FROM superseded_verdicts AS s WHERE rater_id = ? AND EXISTS (
+               SELECT 1 FROM verdicts v WHERE v.rater_id = s.rater_id AND v.case_id = s.case_id AND v.aspect = s.aspect
+                 AND v.run_id = s.run_id)"""
+    db.execute(sql, (rater_id,))
 
 
 # ---- call statistics ---------------------------------------------------------------------------------------------
@@ -306,56 +278,44 @@ def one_order_counts(db: Database, project_id: int) -> list[tuple[str, str, str,
     """(rater, protocol, system shown first, the other, calls), for runs that asked about each pair in one order only and
     imported verdicts given in one order."""
     # begins with the games, which most projects do not have; SQLite would begin with every verdict
-    return list(
-        db.tuples(
-            """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
-             iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           JOIN calls k ON k.run_id = ru.id JOIN cases c ON c.id = k.case_id
-           WHERE ru.project_id = ? AND json_extract(ru.settings, '$.swap') = 0 AND k.list_order <> ''
-           GROUP BY r.name, ru.protocol, first, second
-           UNION ALL
-           SELECT r.name, v.protocol, iif(g.list_order = 'ab', c.system_a, c.system_b) AS first,
-             iif(g.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
-           FROM games g CROSS JOIN verdicts v ON v.id = g.verdict_id JOIN raters r ON r.id = v.rater_id
-           JOIN cases c ON c.id = v.case_id
-           WHERE v.project_id = ? AND v.rule = 'one order'
-           GROUP BY r.name, v.protocol, first, second)
-           ORDER BY 1, 2, 3, 4""",
-            (project_id, project_id),
-        )
-    )
+    sql = """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
+          iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
+        FROM runs ru JOIN raters r ON r.id = ru.rater_id
+        JOIN calls k ON k.run_id = ru.id JOIN cases c ON c.id = k.case_id
+        WHERE ru.project_id = ? AND json_extract(ru.settings, '$.swap') = 0 AND k.list_order <> ''
+        GROUP BY r.name, ru.protocol, first, second
+        UNION ALL
+        SELECT r.name, v.protocol, iif(g.list_order = 'ab', c.system_a, c.system_b) AS first,
+          iif(g.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
+        FROM games g CROSS JOIN verdicts v ON v.id = g.verdict_id JOIN raters r ON r.id = v.rater_id
+        JOIN cases c ON c.id = v.case_id
+        WHERE v.project_id = ? AND v.rule = 'one order'
+        GROUP BY r.name, v.protocol, first, second)
+        ORDER BY 1, 2, 3, 4"""
+    return list(db.tuples(sql, (project_id, project_id)))
 
 
 def call_counts(db: Database, rater_id: int) -> list[tuple[str, str, int]]:
     """(user, error kind or empty, finished calls), without answers taken from earlier runs."""
-    return list(
-        db.tuples(
-            """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
-               WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
-                 AND k.cached_from IS NULL
-               GROUP BY 1, 2 ORDER BY 1, 2""",
-            (rater_id,),
-        )
-    )
+    sql = """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
+             WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
+               AND k.cached_from IS NULL
+             GROUP BY 1, 2 ORDER BY 1, 2"""
+    return list(db.tuples(sql, (rater_id,)))
 
 
 def cached_calls(db: Database, rater_id: int) -> int:
     """The number of answers taken from earlier runs."""
-    return db.number(
-        """SELECT count(*) FROM calls WHERE cached_from IS NOT NULL
-             AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
-        (rater_id,),
-    )
+    sql = """SELECT count(*) FROM calls WHERE cached_from IS NOT NULL
+               AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)"""
+    return db.number(sql, (rater_id,))
 
 
 def latencies(db: Database, rater_id: int) -> list[float]:
     """The latency in seconds of every call that was sent and answered."""
-    return db.column(
-        """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
-                 AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
-        (rater_id,),
-    )
+    sql = """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
+                   AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)"""
+    return db.column(sql, (rater_id,))
 
 
 def repeated_answers(
@@ -364,18 +324,14 @@ def repeated_answers(
     """(rater, protocol, user, question, value) of the answers of all runs of the project that use a judge and prompt of
     `runs` and repeat every call; `question` is the same number for all repeats."""
     alike = json.dumps(sorted({(run["judge"], run["prompt_id"]) for run in runs}))
-    return list(
-        db.tuples(
-            """SELECT r.name, ru.protocol, c.user_id,
-             dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.value
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN calls k ON k.run_id = ru.id AND k.state = 'done'
-           JOIN cases c ON c.id = k.case_id JOIN answers a ON a.call_id = k.id
-           WHERE ru.project_id = ? AND json_extract(ru.settings, '$.repeats') > 1
-             AND EXISTS (SELECT 1 FROM json_each(?) j WHERE json_extract(j.value, '$[0]') = ru.judge
-               AND json_extract(j.value, '$[1]') = ru.prompt_id)""",
-            (project_id, alike),
-        )
-    )
+    sql = """SELECT r.name, ru.protocol, c.user_id,
+          dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.value
+        FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN calls k ON k.run_id = ru.id AND k.state = 'done'
+        JOIN cases c ON c.id = k.case_id JOIN answers a ON a.call_id = k.id
+        WHERE ru.project_id = ? AND json_extract(ru.settings, '$.repeats') > 1
+          AND EXISTS (SELECT 1 FROM json_each(?) j WHERE json_extract(j.value, '$[0]') = ru.judge
+            AND json_extract(j.value, '$[1]') = ru.prompt_id)"""
+    return list(db.tuples(sql, (project_id, alike)))
 
 
 # ---- costs -------------------------------------------------------------------------------------------------------
@@ -408,29 +364,26 @@ class CaseCost(NamedTuple):
 
 def case_costs(db: Database, project_id: int) -> list[CaseCost]:
     """Costs by rater, protocol, prompt and form; without cases that still have a call outstanding."""
-    return db.records(
-        CaseCost,
-        """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
-             ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
-             c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
-             k.uncounted, k.impossible
-           FROM (
-             SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
-               sum(cached_from IS NULL AND state = 'done') AS done,
-               sum(cached_from IS NULL AND state = 'done' AND ifnull(cost_usd BETWEEN 0 AND 1e9, 0)) AS priced,
-               total(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
-               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
-                 AS tokens_in,
-               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
-                 AS tokens_out,
-               sum(cached_from IS NULL AND state = 'done' AND (tokens_in IS NULL OR tokens_out IS NULL)) AS uncounted,
-               ifnull(sum(cached_from IS NULL AND (tokens_in NOT BETWEEN 0 AND 1e12
-                 OR tokens_out NOT BETWEEN 0 AND 1e12 OR cost_usd NOT BETWEEN 0 AND 1e9)), 0) AS impossible
-             FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)
-             GROUP BY run_id, case_id HAVING sum(state = 'planned') = 0
-           ) k
-           JOIN runs ru ON ru.id = k.run_id JOIN raters r ON r.id = ru.rater_id
-           JOIN prompts p ON p.id = ru.prompt_id JOIN cases c ON c.id = k.case_id
-           ORDER BY ru.protocol, r.name, 4, 5, 6, k.run_id, k.case_id""",
-        (project_id,),
-    )
+    sql = """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
+               ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
+               c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
+               k.uncounted, k.impossible
+             FROM (
+               SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
+                 sum(cached_from IS NULL AND state = 'done') AS done,
+                 sum(cached_from IS NULL AND state = 'done' AND ifnull(cost_usd BETWEEN 0 AND 1e9, 0)) AS priced,
+                 total(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
+                 ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
+                   AS tokens_in,
+                 ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
+                   AS tokens_out,
+                 sum(cached_from IS NULL AND state = 'done' AND (tokens_in IS NULL OR tokens_out IS NULL)) AS uncounted,
+                 ifnull(sum(cached_from IS NULL AND (tokens_in NOT BETWEEN 0 AND 1e12
+                   OR tokens_out NOT BETWEEN 0 AND 1e12 OR cost_usd NOT BETWEEN 0 AND 1e9)), 0) AS impossible
+               FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)
+               GROUP BY run_id, case_id HAVING sum(state = 'planned') = 0
+             ) k
+             JOIN runs ru ON ru.id = k.run_id JOIN raters r ON r.id = ru.rater_id
+             JOIN prompts p ON p.id = ru.prompt_id JOIN cases c ON c.id = k.case_id
+             ORDER BY ru.protocol, r.name, 4, 5, 6, k.run_id, k.case_id"""
+    return db.records(CaseCost, sql, (project_id,))

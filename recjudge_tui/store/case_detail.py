@@ -12,14 +12,13 @@ from recjudge_tui.domain.material import ExplanationView, SlateView, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.data import explanation_view, image_contents, slate_top
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.histories import read_history
-from recjudge_tui.store.triage import LogEntry, verdict_entries
+from recjudge_tui.store.triage import LogEntry, verdict_entries, verdict_gone
 
 _RECENT_EVENTS = 40
 # longer than any list
@@ -124,21 +123,15 @@ class CaseDetail(NamedTuple):
 
 def case_detail(db: Database, verdict_id: int) -> CaseDetail:
     """Read everything about a verdict. Raises NotFoundError when it no longer exists."""
-    row = db.row(
-        """SELECT v.*, v.id AS verdict_id, c.project_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context,
-             c.served_at,
-             c.slate_a, c.slate_b, c.explanation_id, r.name AS rater, r.kind AS rater_kind,
-             ifnull((SELECT p.name || '@' || p.version FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-               WHERE ru.id = v.run_id), '') AS prompt
-           FROM verdicts v JOIN cases c ON c.id = v.case_id JOIN raters r ON r.id = v.rater_id WHERE v.id = ?""",
-        (verdict_id,),
-    )
-    if row is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
-    shown = db.row(
-        """SELECT * FROM run_cases WHERE case_id = ? ORDER BY run_id = ? DESC, run_id DESC LIMIT 1""",
-        (row["case_id"], row["run_id"]),
-    )
+    sql = """SELECT v.*, v.id AS verdict_id, c.project_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context,
+               c.served_at,
+               c.slate_a, c.slate_b, c.explanation_id, r.name AS rater, r.kind AS rater_kind,
+               ifnull((SELECT p.name || '@' || p.version FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+                 WHERE ru.id = v.run_id), '') AS prompt
+             FROM verdicts v JOIN cases c ON c.id = v.case_id JOIN raters r ON r.id = v.rater_id WHERE v.id = ?"""
+    row = db.only(sql, (verdict_id,), verdict_gone())
+    sql = """SELECT * FROM run_cases WHERE case_id = ? ORDER BY run_id = ? DESC, run_id DESC LIMIT 1"""
+    shown = db.row(sql, (row["case_id"], row["run_id"]))
     if shown:
         material = load_material(db, shown["run_id"], row["case_id"], 0)
         systems = (row["system_a"], row["system_b"])
@@ -178,14 +171,12 @@ def _images(db: Database, slates: Slates, explanation: ExplanationView | None) -
 
 
 def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
-    rows = db.rows(
-        f"""SELECT r.name, r.kind, v.protocol, v.aspect, v.label, v.value, v.state = 'failed',
-             v.order_consistent IS 0, v.confidence, v.id = ?2
-           FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
-           ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
-           LIMIT 400""",
-        (row["case_id"], row["id"]),
-    )
+    sql = f"""SELECT r.name, r.kind, v.protocol, v.aspect, v.label, v.value, v.state = 'failed',
+          v.order_consistent IS 0, v.confidence, v.id = ?2
+        FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
+        ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
+        LIMIT 400"""
+    rows = db.rows(sql, (row["case_id"], row["id"]))
     opinions = [Opinion._make((*o[:6], bool(o[6]), bool(o[7]), o[8], bool(o[9]))) for o in rows]
     # six aspects of an arena tell nothing of a pairwise verdict
     asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
@@ -199,54 +190,45 @@ def _set_one(list_order: str, row: sqlite3.Row) -> str:
 
 def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[str, ...]:
     """The aspects with verdicts, in the order of the prompts that ask for them, newest run first."""
-    rows = db.rows(
-        """SELECT json_extract(a.value, '$.name') AS name
-           FROM (SELECT max(ru.id) AS run, ru.prompt_id FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id
-                 WHERE rc.case_id = ? GROUP BY ru.prompt_id) q
-           JOIN prompts p ON p.id = q.prompt_id, json_each(p.content, '$.aspects') a
-           ORDER BY q.run DESC, a.key""",
-        (row["case_id"],),
-    )
+    sql = """SELECT json_extract(a.value, '$.name') AS name
+             FROM (SELECT max(ru.id) AS run, ru.prompt_id FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id
+                   WHERE rc.case_id = ? GROUP BY ru.prompt_id) q
+             JOIN prompts p ON p.id = q.prompt_id, json_each(p.content, '$.aspects') a
+             ORDER BY q.run DESC, a.key"""
+    rows = db.rows(sql, (row["case_id"],))
     judged = dict.fromkeys(opinion.aspect for opinion in opinions)
     order = dict.fromkeys([name for (name,) in rows if name in judged])
     return tuple(order | dict.fromkeys(sorted(judged, key=lambda name: name == OVERALL)))
 
 
 def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
-    rows = db.rows(
-        """SELECT k.id, ifnull(a.aspect, k.aspect), k.list_order, k.sample, ifnull(a.label, ''),
-             ifnull(a.reasoning, ''), a.confidence, ifnull(k.parsed_by, ''), k.state = 'failed',
-             ifnull(k.error_kind, ''), ifnull(k.error, ''), k.attempts
-           FROM calls k LEFT JOIN answers a ON a.call_id = k.id
-           WHERE k.run_id = ? AND k.case_id = ? AND k.state <> 'planned' AND k.aspect <> ?
-           ORDER BY k.sample, k.list_order, k.id, a.aspect LIMIT 400""",
-        (row["run_id"], row["case_id"], PROFILE),
-    )
+    sql = """SELECT k.id, ifnull(a.aspect, k.aspect), k.list_order, k.sample, ifnull(a.label, ''),
+               ifnull(a.reasoning, ''), a.confidence, ifnull(k.parsed_by, ''), k.state = 'failed',
+               ifnull(k.error_kind, ''), ifnull(k.error, ''), k.attempts
+             FROM calls k LEFT JOIN answers a ON a.call_id = k.id
+             WHERE k.run_id = ? AND k.case_id = ? AND k.state <> 'planned' AND k.aspect <> ?
+             ORDER BY k.sample, k.list_order, k.id, a.aspect LIMIT 400"""
+    rows = db.rows(sql, (row["run_id"], row["case_id"], PROFILE))
     return tuple(CallAnswer._make((*k[:2], _set_one(k[2], row), *k[3:8], bool(k[8]), *k[9:])) for k in rows)
 
 
 def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
     """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown in
     this run; only raters who were shown longer lists could flag those."""
-    rows = db.rows(
-        """SELECT r.name, f.item_id, f.issue,
-             CASE f.refuted WHEN '' THEN f.reason ELSE f.reason || ' [refuted: ' || f.refuted || ']' END AS reason,
-             k.list_order, k.run_id IS :run AS mine
-             FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
-             JOIN raters r ON r.id = ru.rater_id WHERE k.case_id = :case
-           UNION ALL
-           SELECT r.name, f.item_id, f.issue, f.reason, '', v.id = :verdict
-             FROM verdicts v JOIN flags f ON f.verdict_id = v.id JOIN raters r ON r.id = v.rater_id
-             WHERE v.case_id = :case
-           LIMIT 400""",
-        {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1},
-    )
+    sql = """SELECT r.name, f.item_id, f.issue,
+               CASE f.refuted WHEN '' THEN f.reason ELSE f.reason || ' [refuted: ' || f.refuted || ']' END AS reason,
+               k.list_order, k.run_id IS :run AS mine
+               FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
+               JOIN raters r ON r.id = ru.rater_id WHERE k.case_id = :case
+             UNION ALL
+             SELECT r.name, f.item_id, f.issue, f.reason, '', v.id = :verdict
+               FROM verdicts v JOIN flags f ON f.verdict_id = v.id JOIN raters r ON r.id = v.rater_id
+               WHERE v.case_id = :case
+             LIMIT 400"""
+    rows = db.rows(sql, {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1})
     flags = [CaseFlag._make((*f[:4], _set_one(f[4], row), bool(f[5]))) for f in rows]
-    listed = set(
-        db.column(
-            "SELECT item_id FROM slate_items WHERE slate_id IN (?, ?)", (row["slate_a"], row["slate_b"])
-        )
-    )
+    sql = "SELECT item_id FROM slate_items WHERE slate_id IN (?, ?)"
+    listed = set(db.column(sql, (row["slate_a"], row["slate_b"])))
     kept = [flag for flag in flags if flag.mine or flag.item_id not in listed - shown]
     return tuple(sorted(kept, key=lambda flag: not flag.mine)), len(flags) - len(kept)
 

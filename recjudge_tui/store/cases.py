@@ -88,10 +88,8 @@ def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = :project AND {{column}} <> '')"
         for table in ("slates", "explanations")
     )
-    row = db.only(
-        f"SELECT {exists.format(column='context')}, {exists.format(column='served_at')}",
-        {"project": project_id},
-    )
+    sql = f"SELECT {exists.format(column='context')}, {exists.format(column='served_at')}"
+    row = db.only(sql, {"project": project_id})
     return bool(row[0]), bool(row[1])
 
 
@@ -147,11 +145,11 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
     untimed: list[int] = []
     brought = case_periods(db, project_id, "import") if chosen.imported else {}
     wanted = import_period(chosen.imported)
+    sql = f"""SELECT c.id, c.user_id, c.context, {timed} FROM cases c NOT INDEXED
+              WHERE c.project_id = :project AND {within} AND {of_systems} AND ({timed} OR c.served_at = '')
+              ORDER BY c.id"""
     for case_id, user_id, context, is_here in db.tuples(
-        f"""SELECT c.id, c.user_id, c.context, {timed} FROM cases c NOT INDEXED
-            WHERE c.project_id = :project AND {within} AND {of_systems} AND ({timed} OR c.served_at = '')
-            ORDER BY c.id""",
-        parameters | times | named | {"project": project_id},
+        sql, parameters | times | named | {"project": project_id}
     ):
         if chosen.holds(user_id, context) and (not chosen.imported or brought.get(case_id) == wanted):
             (ids if is_here else untimed).append(case_id)
@@ -160,11 +158,9 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
 
 def case_owners(db: Database, project_id: int, case_ids: Sequence[int]) -> list[tuple[str, str]]:
     """The user and the context of each of these cases, which are in order."""
-    rows = db.tuples(
-        """SELECT user_id, context FROM cases NOT INDEXED
-           WHERE project_id = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id""",
-        (project_id, json.dumps(case_ids)),
-    )
+    sql = """SELECT user_id, context FROM cases NOT INDEXED
+             WHERE project_id = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id"""
+    rows = db.tuples(sql, (project_id, json.dumps(case_ids)))
     return [(user, context) for user, context in rows]
 
 
@@ -173,12 +169,10 @@ def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSe
     chosen."""
     if not chosen.occasions.is_timed:
         return 0
-    sql, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")
-    rows = db.rows(
-        f"""SELECT t.user_id, t.context FROM {_TABLES[what]} t
-            WHERE t.project_id = :project AND t.served_at = '' AND {sql}""",
-        parameters | {"project": project_id},
-    )
+    within, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")
+    sql = f"""SELECT t.user_id, t.context FROM {_TABLES[what]} t
+              WHERE t.project_id = :project AND t.served_at = '' AND {within}"""
+    rows = db.rows(sql, parameters | {"project": project_id})
     return sum(chosen.holds(*row) for row in rows)
 
 
@@ -196,19 +190,15 @@ def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
     that have no period."""
     if over == "import":
         lists, texts = (_first_imports(db, project_id, what) for what in ("slate", "explanation"))
-        rows = db.rows(
-            """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases
-               WHERE project_id = ? AND (slate_a IS NOT NULL OR explanation_id IS NOT NULL)""",
-            (project_id,),
-        )
+        sql = """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases
+                 WHERE project_id = ? AND (slate_a IS NOT NULL OR explanation_id IS NOT NULL)"""
+        rows = db.rows(sql, (project_id,))
         brought = {
             row[0]: max(lists.get(row[1], 0), lists.get(row[2], 0), texts.get(row[3], 0)) for row in rows
         }
         return {case: import_period(source) for case, source in brought.items() if source}
-    rows = db.rows(
-        "SELECT id, substr(served_at, 1, 10) FROM cases WHERE project_id = ? AND served_at <> ''",
-        (project_id,),
-    )
+    sql = "SELECT id, substr(served_at, 1, 10) FROM cases WHERE project_id = ? AND served_at <> ''"
+    rows = db.rows(sql, (project_id,))
     return {row[0]: period_of(row[1], over) for row in rows}
 
 
@@ -217,10 +207,8 @@ def slate_periods(
 ) -> dict[int, str]:
     """Slate id -> the period in which the list was served or first imported, for lists of these occasions with a period."""
     chosen, parameters = occasion_condition(occasions, "s")
-    rows = db.rows(
-        f"SELECT id, substr(served_at, 1, 10) FROM slates s WHERE project_id = :project AND {chosen}",
-        parameters | {"project": project_id},
-    )
+    sql = f"SELECT id, substr(served_at, 1, 10) FROM slates s WHERE project_id = :project AND {chosen}"
+    rows = db.rows(sql, parameters | {"project": project_id})
     if over == "import":
         first = _first_imports(db, project_id, "slate")
         return {row[0]: import_period(first[row[0]]) for row in rows if row[0] in first}
@@ -234,11 +222,9 @@ def has_dated_cases(db: Database, project_id: int) -> bool:
 
 def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
     """Id of a list (`slate`) or text (`explanation`) -> the first import that brought it and was not undone."""
-    return db.pairs(
-        f"""SELECT l.{what}_id, min(l.import_id) FROM {what}_imports l JOIN imports i ON i.id = l.import_id
-            WHERE i.project_id = ? GROUP BY 1""",
-        (project_id,),
-    )
+    sql = f"""SELECT l.{what}_id, min(l.import_id) FROM {what}_imports l JOIN imports i ON i.id = l.import_id
+              WHERE i.project_id = ? GROUP BY 1"""
+    return db.pairs(sql, (project_id,))
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -349,11 +335,9 @@ def _known(
     wanted = json.dumps(list(dict.fromkeys(map(_content, keys))))
     by_content: dict[tuple[object, ...], dict[Occasion, int]] = {}
     same = " AND ".join(f"{column} = json_extract(w.value, '$[{n}]')" for n, column in enumerate(_CONTENT))
-    for case_id, context, served_at, *content in db.execute(
-        f"""SELECT c.id, c.context, c.served_at, {", ".join(_CONTENT)}
-            FROM json_each(?) w CROSS JOIN cases c ON c.project_id = ? AND {same}""",
-        (wanted, project_id),
-    ):
+    sql = f"""SELECT c.id, c.context, c.served_at, {", ".join(_CONTENT)}
+              FROM json_each(?) w CROSS JOIN cases c ON c.project_id = ? AND {same}"""
+    for case_id, context, served_at, *content in db.execute(sql, (wanted, project_id)):
         by_content.setdefault(tuple(content), {})[Occasion(context, served_at)] = case_id
     return by_content
 
@@ -381,20 +365,16 @@ def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, 
     """Occasion -> the case of this kind, user and systems with the current lists or text; empty if there are none."""
     bare = _bare(key)
     if bare.kind == "explanation":
-        rows = db.rows(
-            """SELECT context, served_at, explanation_id FROM v_current_explanations
-               WHERE project_id = ? AND user_id = ? AND item_id = ? AND system = ?""",
-            (project_id, bare.user_id, bare.item_id, bare.system_a),
-        )
+        sql = """SELECT context, served_at, explanation_id FROM v_current_explanations
+                 WHERE project_id = ? AND user_id = ? AND item_id = ? AND system = ?"""
+        rows = db.rows(sql, (project_id, bare.user_id, bare.item_id, bare.system_a))
         keys = [bare._replace(explanation_id=row[2], context=row[0], served_at=row[1]) for row in rows]
         return {key.occasion: key for key in keys}
     if bare.item_id:
         return {}
-    rows = db.rows(
-        """SELECT system, context, served_at, slate_id FROM v_current_slates
-           WHERE project_id = ? AND user_id = ? AND system IN (?, ?) ORDER BY context, served_at""",
-        (project_id, bare.user_id, bare.system_a, bare.system_b),
-    )
+    sql = """SELECT system, context, served_at, slate_id FROM v_current_slates
+             WHERE project_id = ? AND user_id = ? AND system IN (?, ?) ORDER BY context, served_at"""
+    rows = db.rows(sql, (project_id, bare.user_id, bare.system_a, bare.system_b))
     if bare.kind == "list":
         keys = [bare._replace(slate_a=row[3], context=row[1], served_at=row[2]) for row in rows]
         return {key.occasion: key for key in keys}
@@ -416,48 +396,36 @@ def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, 
 
 def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
     """The cases on which a rater has a valid verdict under a protocol."""
-    rows = db.records(
-        CaseKey,
-        f"""SELECT DISTINCT {", ".join(f"c.{name}" for name in CaseKey._fields)}
-            FROM verdicts v JOIN cases c ON c.id = v.case_id
-            WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'""",
-        (rater_id, protocol),
-    )
+    sql = f"""SELECT DISTINCT {", ".join(f"c.{name}" for name in CaseKey._fields)}
+              FROM verdicts v JOIN cases c ON c.id = v.case_id
+              WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'"""
+    rows = db.records(CaseKey, sql, (rater_id, protocol))
     return set(rows)
 
 
 def case_row(db: Database, case_id: int) -> sqlite3.Row:
     """One case with its project's name; raises NotFoundError."""
-    row = db.row(
-        "SELECT c.*, p.name AS project FROM cases c JOIN projects p ON p.id = c.project_id WHERE c.id = ?",
-        (case_id,),
-    )
-    if row is None:
-        raise NotFoundError(f"no case {case_id}", step=Step("list cases"))
-    return row
+    sql = "SELECT c.*, p.name AS project FROM cases c JOIN projects p ON p.id = c.project_id WHERE c.id = ?"
+    return db.only(sql, (case_id,), NotFoundError(f"no case {case_id}", step=Step("list cases")))
 
 
 def label_columns(db: Database, project_id: int, case_id: int) -> dict[str, str] | None:
     """The columns of a label that describe a case of the project: user_id, item_id, system or system_a and system_b,
     context and served_at. None if the project has no such case."""
-    row = db.row(
-        """SELECT user_id, item_id, iif(kind = 'pair', '', system_a) AS system,
-             iif(kind = 'pair', system_a, '') AS system_a, iif(kind = 'pair', system_b, '') AS system_b, context, served_at
-           FROM cases WHERE project_id = ? AND id = ?""",
-        (project_id, case_id),
-    )
+    sql = """SELECT user_id, item_id, iif(kind = 'pair', '', system_a) AS system,
+          iif(kind = 'pair', system_a, '') AS system_a, iif(kind = 'pair', system_b, '') AS system_b, context, served_at
+        FROM cases WHERE project_id = ? AND id = ?"""
+    row = db.row(sql, (project_id, case_id))
     return None if row is None else dict(row)
 
 
 def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[sqlite3.Row]:
     """Cases and their number of verdicts. Columns: case_id, kind, user_id, item_id, system_a, system_b, context,
     served_at, verdicts."""
-    return db.rows(
-        """SELECT c.id AS case_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, c.served_at,
-             (SELECT count(*) FROM verdicts v WHERE v.case_id = c.id) AS verdicts
-           FROM cases c WHERE c.project_id = ? ORDER BY c.id LIMIT ?""",
-        (project_id, -1 if limit is None else limit),
-    )
+    sql = """SELECT c.id AS case_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, c.served_at,
+               (SELECT count(*) FROM verdicts v WHERE v.case_id = c.id) AS verdicts
+             FROM cases c WHERE c.project_id = ? ORDER BY c.id LIMIT ?"""
+    return db.rows(sql, (project_id, -1 if limit is None else limit))
 
 
 def showable_case(
@@ -465,11 +433,9 @@ def showable_case(
 ) -> sqlite3.Row | None:
     """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`. Columns: id,
     user_id, item_id, system_a, system_b, context, served_at. None when there is no such case."""
-    return db.row(
-        f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases
-            WHERE project_id = :project AND kind = :kind AND {_SHOWABLE[kind]} {_STEPS[direction]} LIMIT 1""",
-        {"project": project_id, "kind": kind, "case": case_id},
-    )
+    sql = f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases
+              WHERE project_id = :project AND kind = :kind AND {_SHOWABLE[kind]} {_STEPS[direction]} LIMIT 1"""
+    return db.row(sql, {"project": project_id, "kind": kind, "case": case_id})
 
 
 def cases_between(db: Database, project_id: int, system: str, opponent: str) -> list[int]:
@@ -497,21 +463,17 @@ ADVERSARIAL_CASE = (
 
 def who_judged(db: Database, project_id: int, protocol: str) -> dict[str, str]:
     """Each rater with verdicts on cases of such a protocol, and the aspect that counts: overall, else a judge's first."""
-    return db.pairs(
-        f"""SELECT DISTINCT r.name, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
-           ORDER BY r.name, v.aspect = '{OVERALL}', v.aspect DESC""",
-        (project_id, protocol),
-    )
+    sql = f"""SELECT DISTINCT r.name, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
+        WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
+        ORDER BY r.name, v.aspect = '{OVERALL}', v.aspect DESC"""
+    return db.pairs(sql, (project_id, protocol))
 
 
 def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items that the user bought, rated or watched at any time, among the events shown to judges; not clicks."""
-    rows = db.rows(
-        f"""SELECT DISTINCT item_id, type FROM events WHERE project_id = ? AND user_id = ? AND item_id <> ''
-            AND {shown_event()}""",
-        (project_id, user_id),
-    )
+    sql = f"""SELECT DISTINCT item_id, type FROM events WHERE project_id = ? AND user_id = ? AND item_id <> ''
+              AND {shown_event()}"""
+    rows = db.rows(sql, (project_id, user_id))
     return {row[0] for row in rows if owned(row[1])}
 
 
@@ -527,10 +489,8 @@ def generated_slate(
         "slates", project_id=project_id, user_id=user_id, system=system, length=len(items), digest=_digest(items),
         **occasion._asdict(),
     )  # fmt: skip
-    db.execute_many(
-        "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
-        [(made, rank, item) for rank, item in enumerate(items, start=1)],
-    )
+    sql = "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)"
+    db.execute_many(sql, [(made, rank, item) for rank, item in enumerate(items, start=1)])
     return made
 
 
@@ -538,11 +498,9 @@ def known_generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int | None:
     """The id of a generated list that was stored before."""
-    return db.found(
-        """SELECT id FROM slates WHERE project_id = ? AND user_id = ? AND system = ? AND context = ? AND served_at = ?
-           AND digest = ?""",
-        (project_id, user_id, system, *occasion, _digest(items)),
-    )
+    sql = """SELECT id FROM slates WHERE project_id = ? AND user_id = ? AND system = ? AND context = ? AND served_at = ?
+             AND digest = ?"""
+    return db.found(sql, (project_id, user_id, system, *occasion, _digest(items)))
 
 
 def _digest(items: Sequence[str]) -> str:
@@ -552,12 +510,10 @@ def _digest(items: Sequence[str]) -> str:
 def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
     """The key with the lists of the newest case of these systems, on the occasion that the key names, or on any occasion
     if it names none. Unchanged if there is no such case."""
-    row = db.row(
-        """SELECT slate_a, slate_b, context, served_at FROM cases
-           WHERE project_id = ? AND kind = 'pair' AND user_id = ? AND system_a = ? AND system_b = ? AND item_id = ''
-             AND ?5 IN ('', context) AND ?6 IN ('', served_at) ORDER BY id DESC LIMIT 1""",
-        (project_id, key.user_id, key.system_a, key.system_b, *key.occasion),
-    )
+    sql = """SELECT slate_a, slate_b, context, served_at FROM cases
+             WHERE project_id = ? AND kind = 'pair' AND user_id = ? AND system_a = ? AND system_b = ? AND item_id = ''
+               AND ?5 IN ('', context) AND ?6 IN ('', served_at) ORDER BY id DESC LIMIT 1"""
+    row = db.row(sql, (project_id, key.user_id, key.system_a, key.system_b, *key.occasion))
     return key if row is None else key._replace(**dict(row))
 
 
@@ -566,12 +522,10 @@ def foreign_lists(db: Database, cases: Iterable[int]) -> dict[int, tuple[str, tu
     newest run that contains it."""
     from recjudge_tui.domain.material import SlateView
 
-    rows = db.tuples(
-        """SELECT rc.case_id, c.user_id, s.id, s.content FROM run_cases rc JOIN cases c ON c.id = rc.case_id
-           JOIN snapshots s ON s.id = rc.slate_a_snapshot
-           WHERE rc.case_id IN (SELECT value FROM json_each(?)) ORDER BY rc.run_id""",
-        (json.dumps(sorted(cases)),),
-    )
+    sql = """SELECT rc.case_id, c.user_id, s.id, s.content FROM run_cases rc JOIN cases c ON c.id = rc.case_id
+             JOIN snapshots s ON s.id = rc.slate_a_snapshot
+             WHERE rc.case_id IN (SELECT value FROM json_each(?)) ORDER BY rc.run_id"""
+    rows = db.tuples(sql, (json.dumps(sorted(cases)),))
     return {row[0]: (row[1], tuple(i.item_id for i in _view(SlateView, *row[2:]).items)) for row in rows}
 
 
@@ -597,32 +551,25 @@ class PlantedCase(NamedTuple):
 
 def save_fault(db: Database, fault: PlantedFault) -> None:
     """Store what was planted; does nothing if the list is already stored. Call inside a transaction."""
-    db.execute(
-        "INSERT INTO planted_faults VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (slate_id) DO NOTHING", fault
-    )
+    sql = "INSERT INTO planted_faults VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (slate_id) DO NOTHING"
+    db.execute(sql, fault)
 
 
 def judged_faults(db: Database, project_id: int) -> list[PlantedCase]:
     """The made lists of a project that were judged, by case."""
-    rows = db.rows(
-        """SELECT c.id, c.user_id, max(rc.run_id), p.* FROM cases c
-           JOIN planted_faults p ON p.slate_id = c.slate_a JOIN run_cases rc ON rc.case_id = c.id
-           WHERE c.project_id = ? AND c.kind = 'list'
-             AND EXISTS (SELECT 1 FROM verdicts v WHERE v.case_id = c.id AND v.protocol = ?)
-           GROUP BY c.id ORDER BY c.id""",
-        (project_id, PLANTED),
-    )
+    sql = """SELECT c.id, c.user_id, max(rc.run_id), p.* FROM cases c
+             JOIN planted_faults p ON p.slate_id = c.slate_a JOIN run_cases rc ON rc.case_id = c.id
+             WHERE c.project_id = ? AND c.kind = 'list'
+               AND EXISTS (SELECT 1 FROM verdicts v WHERE v.case_id = c.id AND v.protocol = ?)
+             GROUP BY c.id ORDER BY c.id"""
+    rows = db.rows(sql, (project_id, PLANTED))
     return [PlantedCase(row[0], row[1], row[2], PlantedFault(*tuple(row)[3:])) for row in rows]
 
 
 def held_out_items(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items of the user's held-out events."""
-    return set(
-        db.column(
-            f"SELECT DISTINCT item_id FROM events WHERE project_id = ? AND user_id = ? AND {held_out_type()}",
-            (project_id, user_id),
-        )
-    )
+    sql = f"SELECT DISTINCT item_id FROM events WHERE project_id = ? AND user_id = ? AND {held_out_type()}"
+    return set(db.column(sql, (project_id, user_id)))
 
 
 # ---- snapshots ---------------------------------------------------------------------------------------------------
@@ -656,17 +603,13 @@ def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> 
 
     last: int = db.value("SELECT ifnull(max(id), 0) FROM snapshots")
     before = db.connection.total_changes
-    db.execute_many(
-        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING",
-        rows(),
-    )
+    sql = "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING"
+    db.execute_many(sql, rows())
     if db.connection.total_changes - before == len(digests):
         # all rows are new, and their ids are consecutive because the write lock is held
         return range(last + 1, last + 1 + len(digests))
-    known = db.pairs(
-        "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))",
-        (json.dumps(digests),),
-    )
+    sql = "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))"
+    known = db.pairs(sql, (json.dumps(digests),))
     return [known[digest] for digest in digests]
 
 
@@ -704,19 +647,16 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
     that is not what recjudge stores."""
     from recjudge_tui.domain.material import ExplanationView, Material, SlateView, UserView
 
-    row = db.row(
-        """SELECT c.kind, u.id, u.content, a.id, a.content, b.id, b.content, e.id, e.content, x.id, x.content
-           FROM run_cases rc JOIN cases c ON c.id = rc.case_id
-           JOIN snapshots u ON u.id = rc.user_snapshot
-           LEFT JOIN snapshots a ON a.id = rc.slate_a_snapshot
-           LEFT JOIN snapshots b ON b.id = rc.slate_b_snapshot
-           LEFT JOIN snapshots e ON e.id = rc.explanation_snapshot
-           LEFT JOIN snapshots x ON x.id = rc.example_snapshot
-           WHERE rc.run_id = ? AND rc.case_id = ?""",
-        (run_id, case_id),
-    )
-    if row is None:
-        raise NotFoundError(f"run {run_id} does not contain case {case_id}", "It was deleted.")
+    sql = """SELECT c.kind, u.id, u.content, a.id, a.content, b.id, b.content, e.id, e.content, x.id, x.content
+             FROM run_cases rc JOIN cases c ON c.id = rc.case_id
+             JOIN snapshots u ON u.id = rc.user_snapshot
+             LEFT JOIN snapshots a ON a.id = rc.slate_a_snapshot
+             LEFT JOIN snapshots b ON b.id = rc.slate_b_snapshot
+             LEFT JOIN snapshots e ON e.id = rc.explanation_snapshot
+             LEFT JOIN snapshots x ON x.id = rc.example_snapshot
+             WHERE rc.run_id = ? AND rc.case_id = ?"""
+    gone = NotFoundError(f"run {run_id} does not contain case {case_id}", "It was deleted.")
+    row = db.only(sql, (run_id, case_id), gone)
     return Material(
         kind=row["kind"],
         user=_view(UserView, row[1], row[2]),
@@ -743,10 +683,8 @@ def shorten_histories(db: Database, run_id: int, most: int) -> None:
                 (new,) = save_snapshots(
                     db, "user", [user.model_copy(update={"history": user.history[:most]})]
                 )
-                db.execute(
-                    f"UPDATE run_cases SET user_snapshot = ?2 WHERE user_snapshot = ?3 AND {open_cases}",
-                    (run_id, new, old),
-                )
+                sql = f"UPDATE run_cases SET user_snapshot = ?2 WHERE user_snapshot = ?3 AND {open_cases}"
+                db.execute(sql, (run_id, new, old))
 
 
 # neighbouring cases of a run share the user and some of the lists

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 def systems(db: Database, project_id: int) -> list[str]:
     """The systems that have lists, by name."""
-    return db.column(
-        """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
-               WHERE s.project_id = ? ORDER BY s.system""",
-        (project_id,),
-    )
+    sql = """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
+                 WHERE s.project_id = ? ORDER BY s.system"""
+    return db.column(sql, (project_id,))
 
 
 def known_systems(db: Database, project_id: int) -> set[str]:
@@ -83,11 +81,9 @@ class CurrentSlate(NamedTuple):
 def current_slates(db: Database, project_id: int) -> dict[str, list[CurrentSlate]]:
     """user_id -> the user's lists, by context, system and time; users sorted by name."""
     slates: dict[str, list[CurrentSlate]] = {}
-    for user_id, system, slate_id, *occasion in db.tuples(
-        """SELECT user_id, system, slate_id, context, served_at FROM v_current_slates WHERE project_id = ?
-           ORDER BY user_id, context, system, served_at""",
-        (project_id,),
-    ):
+    sql = """SELECT user_id, system, slate_id, context, served_at FROM v_current_slates WHERE project_id = ?
+             ORDER BY user_id, context, system, served_at"""
+    for user_id, system, slate_id, *occasion in db.tuples(sql, (project_id,)):
         slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(*occasion)))
     return slates
 
@@ -111,32 +107,26 @@ def slate_digests(db: Database, project_id: int) -> dict[int, str]:
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
     """user_id -> the number of distinct events in the `days` before `until` (empty: before the user's last event).
     Held-out events do not count; events without a time do. Users without events are left out."""
-    return db.pairs(
-        f"""WITH met AS ({shown_events("?1")}),
-                 ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
-                 windows AS (SELECT user_id, last,
-                               ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first
-                             FROM ends)
-            SELECT m.user_id, count(*) FROM met m JOIN windows w ON w.user_id = m.user_id
-            WHERE m.timestamp = '' OR m.timestamp BETWEEN w.first AND w.last GROUP BY m.user_id""",
-        (project_id, days, until),
-    )
+    sql = f"""WITH met AS ({shown_events("?1")}),
+             ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
+             windows AS (SELECT user_id, last,
+                           ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first
+                         FROM ends)
+        SELECT m.user_id, count(*) FROM met m JOIN windows w ON w.user_id = m.user_id
+        WHERE m.timestamp = '' OR m.timestamp BETWEEN w.first AND w.last GROUP BY m.user_id"""
+    return db.pairs(sql, (project_id, days, until))
 
 
 def heldout_types(db: Database, project_id: int) -> Sequence[str]:
     """The held-out event types of a project."""
-    return db.column(
-        f"SELECT DISTINCT type FROM events WHERE project_id = ? AND {held_out_type()} ORDER BY type",
-        (project_id,),
-    )
+    sql = f"SELECT DISTINCT type FROM events WHERE project_id = ? AND {held_out_type()} ORDER BY type"
+    return db.column(sql, (project_id,))
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
     """event type -> the number of stored events, for types that judges may see. An event in two imports counts twice."""
-    return db.pairs(
-        f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
-        (project_id,),
-    )
+    sql = f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type"
+    return db.pairs(sql, (project_id,))
 
 
 def repeated_events(db: Database, project_id: int) -> int:
@@ -205,18 +195,14 @@ def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
     rows = db.tuples("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
     for user, attributes in rows:
         yield from _attributes("user", user, attributes)
-    for user, type_, text in db.tuples(
-        f"SELECT DISTINCT user_id, type, text FROM events WHERE project_id = ? AND {shown_event()}",
-        (project_id,),
-    ):
+    sql = f"SELECT DISTINCT user_id, type, text FROM events WHERE project_id = ? AND {shown_event()}"
+    for user, type_, text in db.tuples(sql, (project_id,)):
         yield DataText("user", user, "event type", type_)
         if text:
             yield DataText("user", user, "search", text)
-    for identity, text, reference, attributes in db.tuples(
-        """SELECT CAST(explanation_id AS TEXT), text, reference, attributes FROM v_current_explanations
-           WHERE project_id = ?""",
-        (project_id,),
-    ):
+    sql = """SELECT CAST(explanation_id AS TEXT), text, reference, attributes FROM v_current_explanations
+             WHERE project_id = ?"""
+    for identity, text, reference, attributes in db.tuples(sql, (project_id,)):
         yield DataText("explanation", identity, "text", text)
         if reference:
             yield DataText("explanation", identity, "reference", reference)
@@ -239,14 +225,12 @@ def cases_with(
     explanations; a user by all of their cases; an explanation by its own case."""
     cases: dict[str, tuple[int, list[int]]] = {}
     wanted = json.dumps(list(ids), ensure_ascii=False)
-    rows = db.rows(
-        f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
-            SELECT id, case_id, total FROM (
-              SELECT id, case_id, count(*) OVER (PARTITION BY id) AS total,
-                row_number() OVER (PARTITION BY id ORDER BY case_id) AS place FROM shown)
-            WHERE place <= {_FIRST_CASES} ORDER BY id, case_id""",
-        (project_id, wanted),
-    )
+    sql = f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
+              SELECT id, case_id, total FROM (
+                SELECT id, case_id, count(*) OVER (PARTITION BY id) AS total,
+                  row_number() OVER (PARTITION BY id ORDER BY case_id) AS place FROM shown)
+              WHERE place <= {_FIRST_CASES} ORDER BY id, case_id"""
+    rows = db.rows(sql, (project_id, wanted))
     for row in rows:
         cases.setdefault(row["id"], (row["total"], []))[1].append(row["case_id"])
     return cases
@@ -254,11 +238,9 @@ def cases_with(
 
 def case_ids_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> list[int]:
     """The ids of all cases that show any of the ids, as defined in `cases_with`."""
-    return db.column(
-        f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
-            SELECT DISTINCT case_id FROM shown""",
-        (project_id, json.dumps(list(ids), ensure_ascii=False)),
-    )
+    sql = f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
+              SELECT DISTINCT case_id FROM shown"""
+    return db.column(sql, (project_id, json.dumps(list(ids), ensure_ascii=False)))
 
 
 _SHOWN: dict[Owner, str] = {
@@ -310,12 +292,10 @@ def slate_tops(
 ) -> dict[int, tuple[ItemView, ...]]:
     """slate id -> its first `top_k` items, best first."""
     wanted = list(slate_ids)
-    rows = db.rows(
-        """SELECT value, (SELECT json_group_array(item_id) FROM (
-             SELECT item_id FROM slate_items WHERE slate_id = value AND rank <= ?2 ORDER BY rank))
-           FROM json_each(?1)""",
-        (json.dumps(wanted), top_k),
-    )
+    sql = """SELECT value, (SELECT json_group_array(item_id) FROM (
+               SELECT item_id FROM slate_items WHERE slate_id = value AND rank <= ?2 ORDER BY rank))
+             FROM json_each(?1)"""
+    rows = db.rows(sql, (json.dumps(wanted), top_k))
     # one text for the parser: a call for each of a hundred thousand lists takes longer than their ids
     ids = json.loads(f"[{','.join([row[1] for row in rows])}]")
     views = items.of(set(chain.from_iterable(ids)))
@@ -329,15 +309,13 @@ def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple
 
 def case_titles(db: Database, project_id: int, case_ids: Sequence[int]) -> dict[int, list[str]]:
     """case id -> the titles of the items in its lists, and of the item that it is about."""
-    rows = db.tuples(
-        """WITH shown AS (
-             SELECT c.id AS case_id, s.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value
-             JOIN slate_items s ON s.slate_id IN (c.slate_a, c.slate_b)
-             UNION ALL SELECT c.id, c.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value WHERE c.item_id <> '')
-           SELECT case_id, json_group_array(i.title) FROM shown
-           JOIN v_current_items i ON i.project_id = ?1 AND i.item_id = shown.item_id GROUP BY case_id""",
-        (project_id, json.dumps(sorted(set(case_ids)))),
-    )
+    sql = """WITH shown AS (
+               SELECT c.id AS case_id, s.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value
+               JOIN slate_items s ON s.slate_id IN (c.slate_a, c.slate_b)
+               UNION ALL SELECT c.id, c.item_id FROM json_each(?2) j JOIN cases c ON c.id = j.value WHERE c.item_id <> '')
+             SELECT case_id, json_group_array(i.title) FROM shown
+             JOIN v_current_items i ON i.project_id = ?1 AND i.item_id = shown.item_id GROUP BY case_id"""
+    rows = db.tuples(sql, (project_id, json.dumps(sorted(set(case_ids)))))
     return {case: json.loads(titles) for case, titles in rows}
 
 
@@ -361,20 +339,16 @@ class ExplanationKey(NamedTuple):
 
 def explanation_systems(db: Database, project_id: int) -> list[str]:
     """The systems that have explanations, by name."""
-    return db.column(
-        """SELECT DISTINCT e.system FROM explanations e JOIN explanation_imports ei ON ei.explanation_id = e.id
-           WHERE e.project_id = ? ORDER BY e.system""",
-        (project_id,),
-    )
+    sql = """SELECT DISTINCT e.system FROM explanations e JOIN explanation_imports ei ON ei.explanation_id = e.id
+             WHERE e.project_id = ? ORDER BY e.system"""
+    return db.column(sql, (project_id,))
 
 
 def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
     """The newest explanation of each user, item, system and occasion, in this order."""
-    rows = db.rows(
-        """SELECT user_id, item_id, system, explanation_id, context, served_at FROM v_current_explanations
-           WHERE project_id = ? ORDER BY user_id, item_id, system, context, served_at""",
-        (project_id,),
-    )
+    sql = """SELECT user_id, item_id, system, explanation_id, context, served_at FROM v_current_explanations
+             WHERE project_id = ? ORDER BY user_id, item_id, system, context, served_at"""
+    rows = db.rows(sql, (project_id,))
     return [ExplanationKey(row[0], row[1], row[2], row[3], Occasion(row[4], row[5])) for row in rows]
 
 
@@ -382,9 +356,8 @@ def explanation_view(db: Database, project_id: int, explanation_id: int) -> Expl
     """The text and its item with its current description; an unknown item has its id as title."""
     from recjudge_tui.domain.material import ExplanationView
 
-    row = db.only(
-        "SELECT item_id, text FROM explanations WHERE project_id = ? AND id = ?", (project_id, explanation_id)
-    )
+    sql = "SELECT item_id, text FROM explanations WHERE project_id = ? AND id = ?"
+    row = db.only(sql, (project_id, explanation_id))
     return ExplanationView(
         item=ItemViews(db, project_id).of([row["item_id"]])[row["item_id"]], text=row["text"]
     )
@@ -392,25 +365,21 @@ def explanation_view(db: Database, project_id: int, explanation_id: int) -> Expl
 
 def truth_raters(db: Database, project_id: int) -> list[str]:
     """The ground-truth raters that scored explanations, by name."""
-    return db.column(
-        f"""SELECT r.name FROM raters r WHERE r.project_id = ? AND r.kind = 'ground_truth' AND EXISTS (
-             SELECT 1 FROM verdicts v
-             WHERE v.rater_id = r.id AND {with_unit_in("v.protocol", "explanation")}
-           ) ORDER BY r.name""",
-        (project_id,),
-    )
+    sql = f"""SELECT r.name FROM raters r WHERE r.project_id = ? AND r.kind = 'ground_truth' AND EXISTS (
+          SELECT 1 FROM verdicts v
+          WHERE v.rater_id = r.id AND {with_unit_in("v.protocol", "explanation")}
+        ) ORDER BY r.name"""
+    return db.column(sql, (project_id,))
 
 
 def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, float]]:
     """explanation -> aspect -> the rater's score; the id is 0 if the text was not imported before the score."""
     scores: dict[ExplanationKey, dict[str, float]] = {}
-    for row in db.rows(
-        f"""SELECT c.user_id, c.item_id, c.system_a, ifnull(c.explanation_id, 0), c.context, c.served_at, v.aspect, v.value
-           FROM verdicts v JOIN cases c ON c.id = v.case_id
-           WHERE v.rater_id = ? AND {with_unit_in("v.protocol", "explanation")} AND v.state = 'ok'
-             AND c.kind = 'explanation'""",
-        (rater_id,),
-    ):
+    sql = f"""SELECT c.user_id, c.item_id, c.system_a, ifnull(c.explanation_id, 0), c.context, c.served_at, v.aspect, v.value
+        FROM verdicts v JOIN cases c ON c.id = v.case_id
+        WHERE v.rater_id = ? AND {with_unit_in("v.protocol", "explanation")} AND v.state = 'ok'
+          AND c.kind = 'explanation'"""
+    for row in db.rows(sql, (rater_id,)):
         key = ExplanationKey(row[0], row[1], row[2], row[3], Occasion(row[4], row[5]))
         scores.setdefault(key, {})[row["aspect"]] = row["value"]
     return scores
@@ -418,9 +387,8 @@ def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, flo
 
 def text_lengths(db: Database, project_id: int) -> dict[int, float | None]:
     """The number of characters of each explanation, by id."""
-    return db.pairs(
-        "SELECT id, CAST(length(text) AS REAL) FROM explanations WHERE project_id = ?", (project_id,)
-    )
+    sql = "SELECT id, CAST(length(text) AS REAL) FROM explanations WHERE project_id = ?"
+    return db.pairs(sql, (project_id,))
 
 
 # ---- images ------------------------------------------------------------------------------------------------------
@@ -443,10 +411,8 @@ def add_image(db: Database, image: StoredImage) -> None:
 
 def image_contents(db: Database, digests: Collection[str]) -> dict[str, bytes]:
     """digest -> the bytes of each of these images. Raises NotFoundError when one is not stored."""
-    contents = db.pairs(
-        "SELECT digest, content FROM images WHERE digest IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(digests)),),
-    )
+    sql = "SELECT digest, content FROM images WHERE digest IN (SELECT value FROM json_each(?))"
+    contents = db.pairs(sql, (json.dumps(sorted(digests)),))
     if missing := sorted(set(digests) - contents.keys()):
         raise NotFoundError(
             f"image {missing[0][:12]}… is not stored any more", "It was deleted from the database."
@@ -458,11 +424,9 @@ def item_images(db: Database, project_id: int, items: Collection[str]) -> dict[s
     """item_id -> its current image, for those of these items that have one."""
     from recjudge_tui.domain.material import ImageView
 
-    rows = db.rows(
-        """SELECT i.item_id, m.digest, m.width, m.height FROM v_current_items i JOIN images m ON m.digest = i.image
-           WHERE i.project_id = ? AND i.item_id IN (SELECT value FROM json_each(?))""",
-        (project_id, json.dumps(sorted(items))),
-    )
+    sql = """SELECT i.item_id, m.digest, m.width, m.height FROM v_current_items i JOIN images m ON m.digest = i.image
+             WHERE i.project_id = ? AND i.item_id IN (SELECT value FROM json_each(?))"""
+    rows = db.rows(sql, (project_id, json.dumps(sorted(items))))
     return {row[0]: ImageView(digest=row[1], width=row[2], height=row[3]) for row in rows}
 
 
@@ -486,12 +450,11 @@ def brought_images(db: Database, import_id: int) -> bool:
 
 def delete_unused_images(db: Database) -> None:
     """Delete the images that belong to no item and were shown in no run. Call inside a transaction."""
-    db.execute(
-        """DELETE FROM images WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.image = images.digest)
-           AND digest NOT IN (
-             SELECT shown.value FROM snapshots s, json_tree(s.content) shown
-             WHERE s.content LIKE '%"digest":%' AND shown.key = 'digest' AND shown.type = 'text')"""
-    )
+    sql = """DELETE FROM images WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.image = images.digest)
+             AND digest NOT IN (
+               SELECT shown.value FROM snapshots s, json_tree(s.content) shown
+               WHERE s.content LIKE '%"digest":%' AND shown.key = 'digest' AND shown.type = 'text')"""
+    db.execute(sql)
 
 
 # ---- segments ----------------------------------------------------------------------------------------------------
@@ -516,10 +479,8 @@ def user_attributes(
 ) -> dict[str, dict[str, str]]:
     """user_id -> the attributes, for all users with a row of their own or for those among `users`."""
     among = "1" if users is None else "user_id IN (SELECT value FROM json_each(?2))"
-    rows = db.tuples(
-        f"SELECT user_id, attributes FROM v_current_users WHERE project_id = ?1 AND {among}",
-        (project_id, *(() if users is None else (json.dumps(list(users)),))),
-    )
+    sql = f"SELECT user_id, attributes FROM v_current_users WHERE project_id = ?1 AND {among}"
+    rows = db.tuples(sql, (project_id, *(() if users is None else (json.dumps(list(users)),))))
     return {user: stored_attributes(text, "users", user) for user, text in rows}
 
 
@@ -530,15 +491,13 @@ def stored_attributes(text: str, table: str, row: str) -> dict[str, str]:
 
 def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
     """user_id -> the number of distinct events that a judge may be shown, for all users with lists, texts or cases."""
-    return db.pairs(
-        f"""WITH known AS (
-              SELECT user_id FROM cases WHERE project_id = :project
-              UNION SELECT user_id FROM slates WHERE project_id = :project
-              UNION SELECT user_id FROM explanations WHERE project_id = :project),
-            met AS ({shown_events(":project")})
-            SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id""",
-        {"project": project_id},
-    )
+    sql = f"""WITH known AS (
+                SELECT user_id FROM cases WHERE project_id = :project
+                UNION SELECT user_id FROM slates WHERE project_id = :project
+                UNION SELECT user_id FROM explanations WHERE project_id = :project),
+              met AS ({shown_events(":project")})
+              SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id"""
+    return db.pairs(sql, {"project": project_id})
 
 
 def users_where(db: Database, project_id: int, text: str) -> frozenset[str]:
@@ -577,9 +536,7 @@ def context_counts(
     db: Database, project_id: int, occasions: OccasionFilter, *, of_lists: bool
 ) -> dict[str, int]:
     """context -> the number of its cases (of its current lists), the most first, equal numbers by name."""
-    sql, parameters = occasion_condition(occasions, "t")
-    return db.pairs(
-        f"""SELECT context, count(*) AS uses FROM {"v_current_slates" if of_lists else "cases"} t
-            WHERE project_id = :project AND {sql} GROUP BY context ORDER BY uses DESC, context""",
-        parameters | {"project": project_id},
-    )
+    within, parameters = occasion_condition(occasions, "t")
+    sql = f"""SELECT context, count(*) AS uses FROM {"v_current_slates" if of_lists else "cases"} t
+              WHERE project_id = :project AND {within} GROUP BY context ORDER BY uses DESC, context"""
+    return db.pairs(sql, parameters | {"project": project_id})

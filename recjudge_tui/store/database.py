@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError, UsageError
+from recjudge_tui.errors import ConstraintError, RecjudgeError, StoreBusyError, StoreError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.system import MORE_HANDLES, can_open_more
 
@@ -86,9 +86,13 @@ class Database:
                 raise next(odd_json(self), _explanation(error, self.path)) from error
             raise _explanation(error, self.path) from error
 
-    def only(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row:
-        """The row of a query that always has one, such as of counts."""
+    def only(
+        self, sql: str, parameters: Parameters = (), missing: RecjudgeError | None = None
+    ) -> sqlite3.Row:
+        """The row of a query that always has one, such as of counts; raises `missing` where it may have none."""
         row = self.row(sql, parameters)
+        if row is None and missing is not None:
+            raise missing
         assert row is not None
         return row
 

@@ -44,12 +44,10 @@ QREL_COLUMNS = ("user_id", "item_id", "type", "timestamp", "value", "context", "
 def call_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     """The finished calls as CALL_COLUMNS; `reply` in the form that `replay:FILE` reads."""
     within, parameters = occasion_condition(occasions, "v")
-    cursor = db.execute(
-        f"""SELECT {", ".join(f"v.{c}" for c in dict.fromkeys(CALL_COLUMNS + _REPLY))}
-            FROM v_calls v JOIN runs ru ON ru.id = v.run_id
-            WHERE ru.project_id = :project AND v.state <> 'planned' AND {within} ORDER BY v.call_id""",
-        parameters | {"project": project_id},
-    )
+    sql = f"""SELECT {", ".join(f"v.{c}" for c in dict.fromkeys(CALL_COLUMNS + _REPLY))}
+              FROM v_calls v JOIN runs ru ON ru.id = v.run_id
+              WHERE ru.project_id = :project AND v.state <> 'planned' AND {within} ORDER BY v.call_id"""
+    cursor = db.execute(sql, parameters | {"project": project_id})
     place, cost = CALL_COLUMNS.index("reply"), CALL_COLUMNS.index("cost_usd")
     for row in cursor:
         cells = list(tuple(row)[: len(CALL_COLUMNS)])
@@ -69,11 +67,9 @@ def call_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_O
 
 def flag_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
     within, parameters = occasion_condition(occasions, "f")
-    return db.tuples(
-        f"""SELECT {", ".join(FLAG_COLUMNS)} FROM v_flags f
-            WHERE project = (SELECT name FROM projects WHERE id = :project) AND {within}""",
-        parameters | {"project": project_id},
-    )
+    sql = f"""SELECT {", ".join(FLAG_COLUMNS)} FROM v_flags f
+              WHERE project = (SELECT name FROM projects WHERE id = :project) AND {within}"""
+    return db.tuples(sql, parameters | {"project": project_id})
 
 
 def case_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION) -> Rows:
@@ -81,13 +77,13 @@ def case_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_O
     current ones; an item without a description is named by its id."""
     titles = item_titles(db, project_id)
     within, parameters = occasion_condition(occasions, "c")
+    sql = f"""SELECT p.name, c.id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b,
+          (SELECT count(*) FROM verdicts v WHERE v.case_id = c.id), c.slate_a, c.slate_b, e.text,
+          c.context, c.served_at
+        FROM cases c JOIN projects p ON p.id = c.project_id LEFT JOIN explanations e ON e.id = c.explanation_id
+        WHERE c.project_id = :project AND {within} ORDER BY c.id"""
     for *cells, slate_a, slate_b, explanation, context, served_at in db.execute(
-        f"""SELECT p.name, c.id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b,
-             (SELECT count(*) FROM verdicts v WHERE v.case_id = c.id), c.slate_a, c.slate_b, e.text,
-             c.context, c.served_at
-           FROM cases c JOIN projects p ON p.id = c.project_id LEFT JOIN explanations e ON e.id = c.explanation_id
-           WHERE c.project_id = :project AND {within} ORDER BY c.id""",
-        parameters | {"project": project_id},
+        sql, parameters | {"project": project_id}
     ):
         contents: list[list[str] | None] = []
         for slate in (slate_a, slate_b):
@@ -115,37 +111,33 @@ def qrel_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_O
     """The held-out events on items (with `occasions`, those that name one of them) as QREL_COLUMNS, which `import --as
     events` reads."""
     within, parameters = occasion_condition(occasions, "e")
-    return db.tuples(
-        f"""SELECT {", ".join(QREL_COLUMNS)} FROM events e
-            WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
-            ORDER BY user_id, timestamp, id""",
-        parameters | {"project": project_id},
-    )
+    sql = f"""SELECT {", ".join(QREL_COLUMNS)} FROM events e
+              WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
+              ORDER BY user_id, timestamp, id"""
+    return db.tuples(sql, parameters | {"project": project_id})
 
 
 def image_rows(db: Database, project_id: int) -> Rows:
     """The images that items have or that runs showed, as IMAGE_COLUMNS, which `import --as items` reads. `image` is a
     data: URI, `runs` the ids of the runs that showed the item with this image."""
-    for *cells, content, width, height, runs in db.execute(
-        """WITH shown AS (
-             SELECT DISTINCT ru.id AS run_id, s.kind, s.content FROM runs ru
-             JOIN run_cases rc ON rc.run_id = ru.id
-             JOIN snapshots s ON s.id IN (rc.slate_a_snapshot, rc.slate_b_snapshot, rc.explanation_snapshot)
-             WHERE ru.project_id = :project AND json_extract(ru.settings, '$.images')),
-           images_of AS (
-             SELECT shown.run_id, json_extract(i.value, '$.item_id') AS item_id,
-               json_extract(i.value, '$.image.digest') AS digest
-             FROM shown, json_each(shown.content, '$.items') i WHERE shown.kind = 'slate'
-             UNION SELECT run_id, json_extract(content, '$.item.item_id'), json_extract(content, '$.item.image.digest')
-             FROM shown WHERE kind = 'explanation'
-             UNION SELECT NULL, item_id, image FROM v_current_items WHERE project_id = :project)
-           SELECT o.item_id, ifnull(t.title, o.item_id), o.digest, m.content, m.width, m.height,
-             json_group_array(o.run_id) FILTER (WHERE o.run_id IS NOT NULL)
-           FROM images_of o JOIN images m ON m.digest = o.digest
-           LEFT JOIN v_current_items t ON t.project_id = :project AND t.item_id = o.item_id
-           GROUP BY o.item_id, o.digest ORDER BY o.item_id, o.digest""",
-        {"project": project_id},
-    ):
+    sql = """WITH shown AS (
+               SELECT DISTINCT ru.id AS run_id, s.kind, s.content FROM runs ru
+               JOIN run_cases rc ON rc.run_id = ru.id
+               JOIN snapshots s ON s.id IN (rc.slate_a_snapshot, rc.slate_b_snapshot, rc.explanation_snapshot)
+               WHERE ru.project_id = :project AND json_extract(ru.settings, '$.images')),
+             images_of AS (
+               SELECT shown.run_id, json_extract(i.value, '$.item_id') AS item_id,
+                 json_extract(i.value, '$.image.digest') AS digest
+               FROM shown, json_each(shown.content, '$.items') i WHERE shown.kind = 'slate'
+               UNION SELECT run_id, json_extract(content, '$.item.item_id'), json_extract(content, '$.item.image.digest')
+               FROM shown WHERE kind = 'explanation'
+               UNION SELECT NULL, item_id, image FROM v_current_items WHERE project_id = :project)
+             SELECT o.item_id, ifnull(t.title, o.item_id), o.digest, m.content, m.width, m.height,
+               json_group_array(o.run_id) FILTER (WHERE o.run_id IS NOT NULL)
+             FROM images_of o JOIN images m ON m.digest = o.digest
+             LEFT JOIN v_current_items t ON t.project_id = :project AND t.item_id = o.item_id
+             GROUP BY o.item_id, o.digest ORDER BY o.item_id, o.digest"""
+    for *cells, content, width, height, runs in db.execute(sql, {"project": project_id}):
         item_id, title, digest = cells
         data = f"data:image/jpeg;base64,{b64encode(content).decode('ascii')}"
         yield item_id, title, data, digest, width, height, sorted(json.loads(runs))
@@ -171,22 +163,20 @@ def label_rows(db: Database, project_id: int, occasions: OccasionFilter = EVERY_
     """The verdicts of people and the imported verdicts as LABEL_COLUMNS, which `import --as labels` reads."""
     within, parameters = occasion_condition(occasions, "c")
     scales = {key: scale.cell() for key, scale in stored_scales(db, project_id).items()}
-    for row in db.execute(
-        f"""SELECT r.name AS rater, c.user_id, c.item_id, c.system_a, c.system_b, v.aspect, v.value, v.label, v.protocol,
-             r.kind AS rater_kind, v.note,
-             CASE WHEN v.flag_count = 0 THEN '' ELSE (
-               SELECT json_group_array(json_object('item_id', f.item_id, 'issue', f.issue, 'reason', f.reason))
-               FROM flags f WHERE f.verdict_id = v.id) END AS flags,
-             c.context, c.served_at, v.state, v.rule,
-             g.verdict_id AS ab, g.value AS value_ab, h.verdict_id AS ba, h.value AS value_ba
-           FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
-           LEFT JOIN games g ON g.verdict_id = v.id AND g.list_order = 'ab'
-           LEFT JOIN games h ON h.verdict_id = v.id AND h.list_order = 'ba'
-           WHERE r.project_id = :project AND {within}
-             AND (r.kind IN {sql_list(PERSONS)} OR v.import_id IS NOT NULL AND r.kind IN {sql_list(IMPORTED)})
-           ORDER BY v.id""",
-        parameters | {"project": project_id},
-    ):
+    sql = f"""SELECT r.name AS rater, c.user_id, c.item_id, c.system_a, c.system_b, v.aspect, v.value, v.label, v.protocol,
+          r.kind AS rater_kind, v.note,
+          CASE WHEN v.flag_count = 0 THEN '' ELSE (
+            SELECT json_group_array(json_object('item_id', f.item_id, 'issue', f.issue, 'reason', f.reason))
+            FROM flags f WHERE f.verdict_id = v.id) END AS flags,
+          c.context, c.served_at, v.state, v.rule,
+          g.verdict_id AS ab, g.value AS value_ab, h.verdict_id AS ba, h.value AS value_ba
+        FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
+        LEFT JOIN games g ON g.verdict_id = v.id AND g.list_order = 'ab'
+        LEFT JOIN games h ON h.verdict_id = v.id AND h.list_order = 'ba'
+        WHERE r.project_id = :project AND {within}
+          AND (r.kind IN {sql_list(PERSONS)} OR v.import_id IS NOT NULL AND r.kind IN {sql_list(IMPORTED)})
+        ORDER BY v.id"""
+    for row in db.execute(sql, parameters | {"project": project_id}):
         cells = dict(row)
         pair = bool(row["system_b"])
         cells |= {

@@ -140,13 +140,11 @@ def read_histories(
     wanted, attributes = json.dumps(list(users)), user_attributes(db, project_id, users)
     scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
     events: dict[str, list[_EventRow]] = {user: [] for user in users}
-    for user, type_, time, text, value, item, source in db.rows(
-        f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
-            WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
-            GROUP BY {SAME_EVENT}
-            ORDER BY user_id, timestamp DESC, min(id) DESC""",
-        (project_id, wanted),
-    ):
+    sql = f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
+              WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
+              GROUP BY {SAME_EVENT}
+              ORDER BY user_id, timestamp DESC, min(id) DESC"""
+    for user, type_, time, text, value, item, source in db.rows(sql, (project_id, wanted)):
         held_for = copies.get((user, type_, time, text, value, item), ()) if copies else ()
         events[user].append(_EventRow(type_, time, text, value, item, scales.get(source), held_for))
     return {
@@ -156,9 +154,8 @@ def read_histories(
 
 def _scales(db: Database, project_id: int) -> dict[int, Scale]:
     """import id -> the scale of its values, if its layout has one."""
-    layouts = db.pairs(
-        "SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,)
-    )
+    sql = "SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'"
+    layouts = db.pairs(sql, (project_id,))
     known = ((source, dataset_of(layout)) for source, layout in layouts.items())
     return {source: dataset.scale for source, dataset in known if dataset and dataset.scale}
 
@@ -201,25 +198,20 @@ class HeldOutCopies(NamedTuple):
 def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
     """The copies in a project. Fast if there are none."""
     of_all = db.number("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
-    of_some = db.number(
-        """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
-           WHERE e.project_id = ? AND e.is_copy = 0""",
-        (project_id,),
-    )
-    visible = db.any(
-        f"SELECT 1 FROM events WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()}", (project_id,)
-    )
+    sql = """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
+             WHERE e.project_id = ? AND e.is_copy = 0"""
+    of_some = db.number(sql, (project_id,))
+    sql = f"SELECT 1 FROM events WHERE project_id = ? AND is_copy = 0 AND NOT {held_out_type()}"
+    visible = db.any(sql, (project_id,))
     return HeldOutCopies(of_all, of_some, visible)
 
 
 def repeats_note(db: Database, project_id: int) -> list[str]:
     """A sentence about visible events that share user and item with a held-out event but differ in time, value, type or
     context, such as a repeated purchase. Empty if there are none."""
-    count = db.number(
-        """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
-           GROUP BY event_id HAVING NOT max(is_copy))""",
-        (project_id,),
-    )
+    sql = """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
+             GROUP BY event_id HAVING NOT max(is_copy))"""
+    count = db.number(sql, (project_id,))
     if not count:
         return []
     have = "has" if count == 1 else "have"
@@ -241,9 +233,8 @@ def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
 
 def held_out_users(db: Database, import_id: int) -> list[str]:
     """The users for whom this import contains held-out events."""
-    return db.column(
-        f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}", (import_id,)
-    )
+    sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
+    return db.column(sql, (import_id,))
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
@@ -252,9 +243,8 @@ def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
         return
     theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
     parameters = (project_id, json.dumps(list(users)))
-    db.execute(
-        f"DELETE FROM occasion_copies WHERE event_id IN (SELECT id FROM events WHERE {theirs})", parameters
-    )
+    sql = f"DELETE FROM occasion_copies WHERE event_id IN (SELECT id FROM events WHERE {theirs})"
+    db.execute(sql, parameters)
     db.execute(f"UPDATE events SET is_copy = 0 WHERE {theirs} AND is_copy = 1", parameters)
     _mark(db, theirs, parameters)
 
@@ -264,18 +254,12 @@ def _holds_out(db: Database, column: str, value: int) -> bool:
 
 
 def _mark(db: Database, condition: str, parameters: tuple[object, ...]) -> None:
-    rows = db.rows(
-        f"SELECT event_id, context, served_at FROM v_held_out_matches WHERE is_copy AND {condition}",
-        parameters,
-    )
-    db.execute_many(
-        "UPDATE events SET is_copy = 1 WHERE id = ?",
-        sorted({(event,) for event, *occasion in rows if not any(occasion)}),
-    )
-    db.execute_many(
-        "INSERT OR IGNORE INTO occasion_copies VALUES (?, ?, ?)",
-        sorted({tuple(row) for row in rows if row["context"] or row["served_at"]}),
-    )
+    sql = f"SELECT event_id, context, served_at FROM v_held_out_matches WHERE is_copy AND {condition}"
+    rows = db.rows(sql, parameters)
+    sql = "UPDATE events SET is_copy = 1 WHERE id = ?"
+    db.execute_many(sql, sorted({(event,) for event, *occasion in rows if not any(occasion)}))
+    sql = "INSERT OR IGNORE INTO occasion_copies VALUES (?, ?, ?)"
+    db.execute_many(sql, sorted({tuple(row) for row in rows if row["context"] or row["served_at"]}))
 
 
 # what the copies of one event are held out for
@@ -289,12 +273,10 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
     if not db.value("SELECT EXISTS (SELECT 1 FROM occasion_copies)"):
         return {}
     held: dict[EventContent, HeldFor] = {}
-    for context, served_at, *content in db.rows(
-        """SELECT k.context, k.served_at, e.user_id, e.type, e.timestamp, e.text, e.value, e.item_id
-           FROM events e JOIN occasion_copies k ON k.event_id = e.id
-           WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at""",
-        (project_id, users),
-    ):
+    sql = """SELECT k.context, k.served_at, e.user_id, e.type, e.timestamp, e.text, e.value, e.item_id
+             FROM events e JOIN occasion_copies k ON k.event_id = e.id
+             WHERE e.project_id = ? AND e.user_id IN (SELECT value FROM json_each(?)) ORDER BY k.context, k.served_at"""
+    for context, served_at, *content in db.rows(sql, (project_id, users)):
         key = cast("EventContent", tuple(content))
         held[key] = (*held.get(key, ()), Occasion(context, served_at))
     return held
@@ -320,9 +302,8 @@ def load_evaluation_data(
     from recjudge_tui.stats.retrieval import evaluation_data
 
     def read() -> EvaluationData:
-        items = db.rows(
-            "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?", (project_id,)
-        )
+        sql = "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?"
+        items = db.rows(sql, (project_id,))
         categories, titles = ({row[0]: row[at] for row in items} for at in (1, 2))
         counts = training_counts(db, project_id)
         return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
@@ -339,13 +320,11 @@ def lists_of(
     lists, brought = "v_current_slates", {}
     if chosen.imported:
         lists, brought = "(SELECT *, id AS slate_id FROM slates)", slate_periods(db, project_id, "import")
-    cursor = db.execute(
-        f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
-           FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
-           WHERE c.project_id = :project AND c.system = :system AND {within}
-           ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank""",
-        parameters | {"project": project_id, "system": system},
-    )
+    sql = f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
+        FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
+        WHERE c.project_id = :project AND c.system = :system AND {within}
+        ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank"""
+    cursor = db.execute(sql, parameters | {"project": project_id, "system": system})
     for slate, ranked in ranked_lists(cursor):
         if chosen.holds(ranked.user_id, ranked.context) and (
             not chosen.imported or brought.get(slate) == import_period(chosen.imported)
@@ -374,17 +353,13 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
     """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
     from recjudge_tui.stats.retrieval import HeldOut
 
-    means = db.pairs(
-        """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
-             AND type <> ? AND is_copy = 0 GROUP BY user_id""",
-        (project_id, JUDGEMENT),
-    )
+    sql = """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
+               AND type <> ? AND is_copy = 0 GROUP BY user_id"""
+    means = db.pairs(sql, (project_id, JUDGEMENT))
     events: dict[str, list[HeldOut]] = {}
-    for user_id, item_id, kind, value, *occasion in db.tuples(
-        f"""SELECT user_id, item_id, type, value, context, served_at FROM events
-            WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
-        (project_id,),
-    ):
+    sql = f"""SELECT user_id, item_id, type, value, context, served_at FROM events
+              WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id"""
+    for user_id, item_id, kind, value, *occasion in db.tuples(sql, (project_id,)):
         mean = None if kind == JUDGEMENT else means.get(user_id)
         events.setdefault(user_id, []).append(HeldOut(item_id, value, mean, *occasion))
     return events
@@ -392,9 +367,8 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
 
 def has_held_out(db: Database, project_id: int) -> bool:
     """Whether any event of an item is held out."""
-    return db.any(
-        f"SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()}", (project_id,)
-    )
+    sql = f"SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()}"
+    return db.any(sql, (project_id,))
 
 
 def item_titles(db: Database, project_id: int) -> dict[str, str]:
@@ -404,10 +378,8 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
     """item_id -> number of events that a judge may be shown. An event that several imports contain counts once."""
-    return db.pairs(
-        f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
-        (project_id,),
-    )
+    sql = f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id"
+    return db.pairs(sql, (project_id,))
 
 
 # ---- measured ----------------------------------------------------------------------------------------------------
@@ -419,13 +391,11 @@ MeasuredCase = tuple[int, CaseKind, tuple[int | None, ...]]
 
 def referred_texts(db: Database, project_id: int) -> Iterator[tuple[int, str, str]]:
     """(id, text, what the user wrote or empty) of the current explanations, and older ones that a case still refers to."""
-    return db.tuples(
-        """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
-             id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
-             OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
-           ORDER BY id""",
-        (project_id,),
-    )
+    sql = """SELECT id, text, reference FROM explanations WHERE project_id = ?1 AND (
+               id IN (SELECT explanation_id FROM v_current_explanations WHERE project_id = ?1)
+               OR id IN (SELECT explanation_id FROM cases WHERE project_id = ?1 AND kind = 'explanation'))
+             ORDER BY id"""
+    return db.tuples(sql, (project_id,))
 
 
 _EVERY_LIST = """SELECT slate_id FROM v_current_slates WHERE project_id = ?1
@@ -438,22 +408,18 @@ def ranked_slates(
 ) -> Iterator[tuple[int, RankedList]]:
     """Slate id and list: of these slates, else the current lists and older ones that a case still refers to."""
     wanted = _EVERY_LIST if slates is None else "SELECT value FROM json_each(?2)"
-    cursor = db.execute(
-        f"""WITH wanted(id) AS ({wanted})
-           SELECT s.id, s.user_id, s.context, s.served_at, si.item_id, si.score
-           FROM wanted w JOIN slates s ON s.id = w.id AND s.project_id = ?1
-           LEFT JOIN slate_items si ON si.slate_id = s.id ORDER BY s.id, si.rank""",
-        (project_id, *([] if slates is None else [json.dumps(sorted(slates))])),
-    )
+    sql = f"""WITH wanted(id) AS ({wanted})
+        SELECT s.id, s.user_id, s.context, s.served_at, si.item_id, si.score
+        FROM wanted w JOIN slates s ON s.id = w.id AND s.project_id = ?1
+        LEFT JOIN slate_items si ON si.slate_id = s.id ORDER BY s.id, si.rank"""
+    cursor = db.execute(sql, (project_id, *([] if slates is None else [json.dumps(sorted(slates))])))
     yield from ranked_lists(cursor)
 
 
 def current_list_ids(db: Database, project_id: int) -> dict[str, tuple[int, ...]]:
     """System -> the ids of its current lists."""
-    rows = db.rows(
-        "SELECT system, slate_id FROM v_current_slates WHERE project_id = ? ORDER BY system, slate_id",
-        (project_id,),
-    )
+    sql = "SELECT system, slate_id FROM v_current_slates WHERE project_id = ? ORDER BY system, slate_id"
+    rows = db.rows(sql, (project_id,))
     return {system: tuple(row[1] for row in of_system) for system, of_system in groupby(rows, itemgetter(0))}
 
 
@@ -466,10 +432,8 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
         for text in current_explanations(db, project_id)
     ]
     ensure_cases(db, project_id, keys)
-    rows = db.rows(
-        "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id",
-        (project_id,),
-    )
+    sql = "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id"
+    rows = db.rows(sql, (project_id,))
     return [(case, "explanation", (text,)) for case, text in rows]
 
 
@@ -482,22 +446,18 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
         for slate in slates
     ]
     ensure_cases(db, project_id, keys)
-    bare = db.rows(
-        """SELECT user_id, system_a, system_b, context, served_at FROM cases
-           WHERE project_id = ? AND kind = 'pair' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL""",
-        (project_id,),
-    )
+    sql = """SELECT user_id, system_a, system_b, context, served_at FROM cases
+             WHERE project_id = ? AND kind = 'pair' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL"""
+    bare = db.rows(sql, (project_id,))
     for user_id, a, b, context, served_at in bare:
         known = current_keys(db, project_id, CaseKey("pair", user_id, a, b))
         meant = meant_occasions(Occasion(context, served_at), known)
         if len(meant) == 1:
             ensure_case(db, project_id, known[meant[0]])
-    rows = db.rows(
-        f"""SELECT id, kind, slate_a, slate_b FROM cases
-           WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE}
-             AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
-        (project_id,),
-    )
+    sql = f"""SELECT id, kind, slate_a, slate_b FROM cases
+        WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE}
+          AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id"""
+    rows = db.rows(sql, (project_id,))
     return [(case, kind, (a, b) if kind == "pair" else (a,)) for case, kind, a, b in rows]
 
 

@@ -59,11 +59,9 @@ def same_import(
 ) -> int | None:
     """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id, path)` is
     true."""
-    rows = db.rows(
-        """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
-           AND undone_at IS NULL ORDER BY id DESC""",
-        (project_id, kind, layout, sha256),
-    )
+    sql = """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
+             AND undone_at IS NULL ORDER BY id DESC"""
+    rows = db.rows(sql, (project_id, kind, layout, sha256))
     return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
 
 
@@ -91,14 +89,12 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    row = db.only(
-        f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
-              (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
-              (SELECT count(*) {labels}),
-              (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
-              (SELECT count(*) FROM explanations WHERE project_id = :project)""",
-        {"project": project_id},
-    )
+    sql = f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
+                (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
+                (SELECT count(*) {labels}),
+                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
+                (SELECT count(*) FROM explanations WHERE project_id = :project)"""
+    row = db.only(sql, {"project": project_id})
     return ImportFacts(*row)
 
 
@@ -147,23 +143,19 @@ _LATER_IMPORTS = {
 
 def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, before: int) -> int | None:
     """The newest import before `before`, not undone, of this path and kind."""
-    return db.found(
-        """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
-           AND undone_at IS NULL ORDER BY id DESC LIMIT 1""",
-        (project_id, kind, path, before),
-    )
+    sql = """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND path = ? AND id < ?
+             AND undone_at IS NULL ORDER BY id DESC LIMIT 1"""
+    return db.found(sql, (project_id, kind, path, before))
 
 
 def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
     warnings (a JSON array of texts), created_at, undone_at."""
-    rows = db.rows(
-        """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
-             i.rows_skipped, i.warnings, i.created_at, i.undone_at
-           FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
-           ORDER BY i.id""",
-        (project_id,),
-    )
+    sql = """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
+               i.rows_skipped, i.warnings, i.created_at, i.undone_at
+             FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
+             ORDER BY i.id"""
+    rows = db.rows(sql, (project_id,))
     for row in rows:
         read_cell(list[str], row["warnings"], "imports", row["id"], "warnings")
     return rows
@@ -175,12 +167,8 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
     then cases that have no other verdict, call or task, then raters that have no verdict or run left. Raises
     NotFoundError for an unknown import, UsageError for one that was already undone."""
     with db.transaction():
-        row = db.row(
-            "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?",
-            (import_id,),
-        )
-        if row is None:
-            raise NotFoundError(f"no import {import_id}", step=Step("list imports"))
+        sql = "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?"
+        row = db.only(sql, (import_id,), NotFoundError(f"no import {import_id}", step=Step("list imports")))
         if row["undone_at"] is not None:
             raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
         removed = _remove_labels(db, import_id)
@@ -250,8 +238,8 @@ def imported_layouts(db: Database, project_id: int) -> list[str]:
 # ---- loading -----------------------------------------------------------------------------------------------------
 
 
-# parameters of one statement, and cases that are remembered
-_AT_ONCE, _CACHED = 900, 50_000
+# cases that are remembered
+_CACHED = 50_000
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
@@ -346,63 +334,52 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
 
 
 def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
-    """Store a list, or link an existing equal one (the same items and scores in the same order). Returns the outcome and
-    the import it refers to: `new`; `unchanged` if the current list is equal; `replaces` if an earlier import has another
-    list of this user, system and occasion; `disagrees` if an import of this command has one. In the last case nothing is
-    stored."""
-    owner = {name: getattr(slate, name) for name in ("user_id", "system", "context", "served_at")}
-    outcome, source, made = _add_content(target, LISTS, owner, slate.items, length=len(slate.items))
-    if made:
-        target.db.insert_many(
-            "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-            [(made, rank, *item) for rank, item in enumerate(slate.items, start=1)],
-        )
-    return outcome, source
+    """Store one list, as `add_slates` does."""
+    return add_slates(target, [slate])[0]
 
 
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
-    """Store many lists as `add_slate` does each; those of which the project has none yet by a few statements."""
+    """Store lists, or link existing equal ones (the same items and scores in the same order); those of which the project
+    has none yet by a few statements. Of each the outcome and the import it refers to: `new`; `unchanged` if the current
+    list is equal; `replaces` if an earlier import has another list of this user, system and occasion; `disagrees` if an
+    import of this command has one. In the last case nothing is stored."""
     db, project_id, import_id, _ = target
-    stored: set[tuple[str, ...]] = set()
-    users = list({slate.user_id for slate in slates})
-    for start in range(0, len(users), _AT_ONCE):
-        some = users[start : start + _AT_ONCE]
-        rows = db.execute(
-            f"""SELECT user_id, system, context, served_at FROM slates
-                WHERE project_id = ? AND user_id IN ({", ".join("?" * len(some))})""",
-            (project_id, *some),
-        )
-        stored.update(map(tuple, rows))
-    fresh: list[Slate] = []
-    places: list[bool] = []
-    for slate in slates:
-        owner = (slate.user_id, slate.system, slate.context, slate.served_at)
-        places.append(owner not in stored)
-        if owner not in stored:
-            stored.add(owner)
-            fresh.append(slate)
+    owners = [(slate.user_id, slate.system, slate.context, slate.served_at) for slate in slates]
+    sql = """SELECT user_id, system, context, served_at FROM slates
+             WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?))"""
+    stored = set(db.tuples(sql, (project_id, json.dumps(list({owner[0] for owner in owners})))))
+    outcomes: list[tuple[Outcome, int | None] | None] = [None] * len(slates)
+    fresh: dict[tuple[str, ...], Slate] = {}
+    for at, (owner, slate) in enumerate(zip(owners, slates, strict=True)):
+        if owner not in stored and owner not in fresh:
+            fresh[owner], outcomes[at] = slate, ("new", None)
     # the write lock is held, so nobody else takes these ids
     first = db.number("SELECT ifnull(max(id), 0) + 1 FROM slates")
+    numbered = list(enumerate(fresh.values(), first))
     db.insert_many(
-        "INSERT INTO slates (id, project_id, user_id, system, length, digest, context, served_at)",
+        "INSERT INTO slates (id, project_id, user_id, system, context, served_at, length, digest)",
         (
-            (at, project_id, s.user_id, s.system, len(s.items), _digest(s.items), s.context, s.served_at)
-            for at, s in enumerate(fresh, first)
+            (at, project_id, *owner, len(slate.items), _digest(slate.items))
+            for at, (owner, slate) in enumerate(fresh.items(), first)
         ),
     )
+    db.insert_many("INSERT INTO slate_imports", ((at, import_id) for at, _ in numbered))
+    for at, (owner, slate) in enumerate(zip(owners, slates, strict=True)):
+        if outcomes[at] is None:
+            named = dict(zip(LISTS.owner.split(", "), owner, strict=True))
+            outcome, source, made = _add_content(target, LISTS, named, slate.items, length=len(slate.items))
+            outcomes[at] = outcome, source
+            numbered += [(made, slate)] if made else []
     db.insert_many(
         "INSERT INTO slate_items (slate_id, rank, item_id, score)",
-        ((at, rank, *item) for at, s in enumerate(fresh, first) for rank, item in enumerate(s.items, 1)),
+        ((at, rank, *item) for at, slate in numbered for rank, item in enumerate(slate.items, 1)),
     )
-    db.insert_many("INSERT INTO slate_imports", ((first + n, import_id) for n in range(len(fresh))))
-    return [
-        ("new", None) if new else add_slate(target, slate) for slate, new in zip(slates, places, strict=True)
-    ]
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, int | None]:
-    """Store an explanation, or link an existing one with the same text, reference and attributes; returns what `add_slate`
-    returns."""
+    """Store an explanation, or link an existing one with the same text, reference and attributes; returns what
+    `add_slates` does of a list."""
     e = explanation
     owner = {name: getattr(e, name) for name in ("user_id", "item_id", "system", "context", "served_at")}
     content = [e.text, e.reference, e.attributes]
@@ -413,15 +390,13 @@ def add_explanation(target: Target, explanation: Explanation) -> tuple[Outcome, 
 def _add_content(
     target: Target, kind: Replaceable, owner: dict[str, str], content: Any, **columns: object
 ) -> tuple[Outcome, int | None, int | None]:
-    """Outcome and import as of `add_slate`, and the id of the row if it was stored now. Rows without an import are no longer
-    current."""
+    """Outcome and import as of `add_slates`, and the id of the row if it was stored now. Rows without an import are not
+    current any more."""
     db, digest = target.db, _digest(content)
     same = " AND ".join(f"{name} = ?" for name in owner)
-    rows = db.rows(
-        f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
-            FROM {kind.table} t WHERE project_id = ? AND {same}""",
-        (target.project_id, *owner.values()),
-    )
+    sql = f"""SELECT t.id, t.digest, (SELECT max(import_id) FROM {kind.links} WHERE {kind.key} = t.id) AS source
+              FROM {kind.table} t WHERE project_id = ? AND {same}"""
+    rows = db.rows(sql, (target.project_id, *owner.values()))
     identity, source = next(
         ((row["id"], row["source"]) for row in rows if row["digest"] == digest), (None, None)
     )
@@ -496,69 +471,58 @@ def _place(label: Label) -> tuple[str, ...]:
 
 
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:
-    """Store many labels, each with its rater and case, as `add_verdict` does each; plain ones by a few statements."""
+    """Store labels, each with its rater and case, in the orientation of the case, with their flags. Of each None, or the
+    existing verdict, in which case nothing is stored."""
     db, made = target.db, now()
     seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
     for rater in {rater for rater, _, _ in given}:
-        cases = list({case for of, case, _ in given if of == rater})
-        for start in range(0, len(cases), _AT_ONCE):
-            some = cases[start : start + _AT_ONCE]
-            rows = db.execute(
-                f"""SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
-                    WHERE rater_id = ? AND case_id IN ({", ".join("?" * len(some))})""",
-                (rater, *some),
-            )
-            seen.update({(rater, row[0], row[1]): tuple(row[2:]) for row in rows})
+        sql = """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
+                 WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))"""
+        rows = db.tuples(sql, (rater, json.dumps(list({case for of, case, _ in given if of == rater}))))
+        seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     clashes: list[Clash | None] = []
-    plain: list[tuple[Any, ...]] = []
+    new: list[tuple[int, int, Label]] = []
     for rater, case, label in given:
-        key = (rater, case, label.aspect)
-        if (stored := seen.get(key)) is not None:
+        stored = seen.setdefault(
+            (rater, case, label.aspect), fresh := (label.value, label.label, target.import_id, None)
+        )
+        if stored is fresh:
+            new.append((rater, case, label))
+            clashes.append(None)
+        else:
             value, name, import_id, run_id = stored
             clashes.append(Clash(name, value == label.value and run_id is None, import_id, run_id))
-            continue
-        seen[key] = (label.value, label.label, target.import_id, None)
-        clashes.append(None)
-        if label.games or label.flags:
-            add_verdict(target, rater, case, label)
-            continue
-        state = "failed" if label.value is None else "ok"
-        about = (target.project_id, rater, case, label.aspect, label.protocol, target.import_id, state)
-        plain.append((*about, label.value, label.label, label.rule, 0, label.note, made))
+    # the write lock is held, so nobody else takes these ids
+    first = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
     db.insert_many(
-        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
-             flag_count, note, created_at)""",
-        plain,
+        """INSERT INTO verdicts (id, project_id, import_id, rater_id, case_id, aspect, protocol, state, value, label, rule,
+             flag_count, note, created_at, order_consistent)""",
+        (
+            (
+                *(at, *target[1:3], rater, case, label.aspect, label.protocol),
+                *("failed" if label.value is None else "ok", label.value, label.label, label.rule),
+                *(len(label.flags), label.note, made, _agree(label)),
+            )
+            for at, (rater, case, label) in enumerate(new, first)
+        ),
+    )
+    db.insert_many(
+        "INSERT INTO games (verdict_id, list_order, value)",
+        (
+            (at, "ab" if game.first == "a" else "ba", game.value)
+            for at, (_, _, label) in enumerate(new, first)
+            for game in label.games
+        ),
+    )
+    db.insert_many(
+        "INSERT INTO flags (verdict_id, item_id, issue, reason)",
+        ((at, *flag) for at, (_, _, label) in enumerate(new, first) for flag in label.flags),
     )
     return clashes
 
 
-def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Clash | None:
-    """Store a label in the orientation of its case, with its flags. Returns None, or the existing verdict, in which case
-    nothing is stored."""
-    db = target.db
-    stored = db.row(
-        "SELECT value, label, import_id, run_id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
-        (rater_id, case_id, label.aspect),
-    )
-    if stored is not None:
-        same = stored["value"] == label.value and stored["run_id"] is None
-        return Clash(stored["label"], same, stored["import_id"], stored["run_id"])
-    # whether the two orders agree; None with one order, or where a judgement failed
-    both = len(label.games) > 1 and label.value is not None
-    same_games = len({game.value for game in label.games}) == 1 if both else None
-    verdict = db.add(
-        "verdicts", project_id=target.project_id, rater_id=rater_id, case_id=case_id, aspect=label.aspect,
-        protocol=label.protocol, import_id=target.import_id, state="failed" if label.value is None else "ok",
-        value=label.value, label=label.label, rule=label.rule, flag_count=len(label.flags), note=label.note,
-        created_at=now(), order_consistent=same_games,
-    )  # fmt: skip
-    db.insert_many(
-        "INSERT INTO games (verdict_id, list_order, value)",
-        [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games],
-    )
-    db.insert_many(
-        "INSERT INTO flags (verdict_id, item_id, issue, reason)",
-        [(verdict, flag.item_id, flag.issue, flag.reason) for flag in label.flags],
-    )
-    return None
+def _agree(label: Label) -> bool | None:
+    """Whether the two orders agree; None with one order, or where a judgement failed."""
+    if len(label.games) < 2 or label.value is None:
+        return None
+    return len({game.value for game in label.games}) == 1

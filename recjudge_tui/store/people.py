@@ -66,13 +66,11 @@ def task_annotators(
 ) -> dict[int, set[int]]:
     """case id -> the annotators with a task of the protocol on it, and those of `named` who judged it without a task."""
     annotators: dict[int, set[int]] = {}
-    for case_id, rater_id in db.rows(
-        """SELECT t.case_id, t.rater_id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
-             WHERE t.project_id = ?1 AND t.protocol = ?2 AND r.kind = 'annotator'
-           UNION SELECT case_id, rater_id FROM verdicts
-             WHERE rater_id IN (SELECT value FROM json_each(?3)) AND protocol = ?2""",
-        (project_id, protocol, json.dumps(list(named))),
-    ):
+    sql = """SELECT t.case_id, t.rater_id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
+               WHERE t.project_id = ?1 AND t.protocol = ?2 AND r.kind = 'annotator'
+             UNION SELECT case_id, rater_id FROM verdicts
+               WHERE rater_id IN (SELECT value FROM json_each(?3)) AND protocol = ?2"""
+    for case_id, rater_id in db.rows(sql, (project_id, protocol, json.dumps(list(named)))):
         annotators.setdefault(case_id, set()).add(rater_id)
     return annotators
 
@@ -89,12 +87,10 @@ def newest_run(
     db: Database, project_id: int, protocol: str, prompt_id: int | None = None
 ) -> sqlite3.Row | None:
     """`id` and `prompt` (NAME@VERSION) of the project's newest run of the protocol (and prompt, if given)."""
-    return db.row(
-        """SELECT ru.id, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-           WHERE ru.project_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.prompt_id = ?3)
-           ORDER BY ru.id DESC LIMIT 1""",
-        (project_id, protocol, prompt_id),
-    )
+    sql = """SELECT ru.id, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+             WHERE ru.project_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.prompt_id = ?3)
+             ORDER BY ru.id DESC LIMIT 1"""
+    return db.row(sql, (project_id, protocol, prompt_id))
 
 
 def run_shows(db: Database, run_id: int, case_id: int) -> bool:
@@ -111,11 +107,9 @@ def add_tasks(
     tasks: Iterable[tuple[int, int, int, str]],
 ) -> None:
     """Store tasks: (rater, case, position, list shown first). Call inside a transaction."""
-    db.execute_many(
-        """INSERT INTO annotation_tasks (project_id, protocol, prompt_id, run_id, rater_id, case_id, position, first)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        [(project_id, protocol, prompt_id, run_id, *task) for task in tasks],
-    )
+    sql = """INSERT INTO annotation_tasks (project_id, protocol, prompt_id, run_id, rater_id, case_id, position, first)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+    db.execute_many(sql, [(project_id, protocol, prompt_id, run_id, *task) for task in tasks])
 
 
 # ---- a person's own tasks
@@ -123,10 +117,8 @@ def add_tasks(
 
 def task_of(db: Database, task_id: int) -> Task:
     """The task with this id. Raises NotFoundError when it no longer exists."""
-    row = db.row(_TASK + "WHERE t.id = ?", (task_id,))
-    if row is None:
-        raise NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
-    return _task(row)
+    gone = NotFoundError("this task no longer exists", "Its rater was deleted in the meantime.")
+    return _task(db.only(_TASK + "WHERE t.id = ?", (task_id,), gone))
 
 
 def rater_assignment(db: Database, rater_id: int, protocol: str) -> Assignment:
@@ -163,18 +155,15 @@ def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: s
 def mark_opened(db: Database, task_id: int) -> None:
     """Record when the case was first shown."""
     with db.transaction():
-        db.execute(
-            "UPDATE annotation_tasks SET opened_at = ? WHERE id = ? AND opened_at IS NULL", (now(), task_id)
-        )
+        sql = "UPDATE annotation_tasks SET opened_at = ? WHERE id = ? AND opened_at IS NULL"
+        db.execute(sql, (now(), task_id))
 
 
 def own_verdict(db: Database, task: Task) -> CaseAnswers:
     """The annotator's own answers, flags and note on the case."""
-    rows = db.rows(
-        """SELECT id, aspect, value, label, note FROM verdicts
-           WHERE rater_id = ? AND case_id = ? AND protocol = ? AND state = 'ok' ORDER BY id""",
-        (task.rater_id, task.case_id, task.protocol),
-    )
+    sql = """SELECT id, aspect, value, label, note FROM verdicts
+             WHERE rater_id = ? AND case_id = ? AND protocol = ? AND state = 'ok' ORDER BY id"""
+    rows = db.rows(sql, (task.rater_id, task.case_id, task.protocol))
     flags = db.rows(
         """SELECT item_id, issue, reason FROM flags WHERE verdict_id IN (SELECT value FROM json_each(?)) ORDER BY id""",
         (json.dumps([row["id"] for row in rows]),),
@@ -211,41 +200,34 @@ def submit_verdict(
                     "Skip the case, or undo that import.",
                 )
             db.execute("DELETE FROM flags WHERE verdict_id = ?", (verdict,))
-            db.execute_many(
-                "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
-                [(verdict, *flag) for flag in flags],
-            )
+            sql = "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)"
+            db.execute_many(sql, [(verdict, *flag) for flag in flags])
         _close(db, task_id, "done", "", seconds)
 
 
 def close_answered(db: Database, task_id: int) -> None:
     """Mark a task as done if a verdict of the annotator on it came from a file. Call inside a transaction."""
-    db.execute(
-        """UPDATE annotation_tasks AS t SET state = 'done', reason = '', done_at = ? WHERE id = ? AND state <> 'done'
-           AND EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
-                       AND v.protocol = t.protocol)""",
-        (now(), task_id),
-    )
+    sql = """UPDATE annotation_tasks AS t SET state = 'done', reason = '', done_at = ? WHERE id = ? AND state <> 'done'
+             AND EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
+                         AND v.protocol = t.protocol)"""
+    db.execute(sql, (now(), task_id))
 
 
 def reopen_unanswered(db: Database) -> None:
     """Reopen the tasks that are done but have no verdict because the import that answered them was undone."""
-    db.execute(
-        """UPDATE annotation_tasks AS t SET state = 'open', done_at = NULL WHERE state = 'done'
-           AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
-                           AND v.protocol = t.protocol)"""
-    )
+    sql = """UPDATE annotation_tasks AS t SET state = 'open', done_at = NULL WHERE state = 'done'
+             AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
+                             AND v.protocol = t.protocol)"""
+    db.execute(sql)
 
 
 def skip_task(db: Database, task_id: int, reason: str, seconds: float) -> None:
     """Close the task without a verdict and delete an earlier one. Raises the errors of `submit_verdict`."""
     with db.transaction():
         task = _changeable(db, task_id)
-        db.execute(
-            """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND protocol = ?
-               AND run_id IS NULL AND import_id IS NULL""",
-            (task.rater_id, task.case_id, task.protocol),
-        )
+        sql = """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND protocol = ?
+                 AND run_id IS NULL AND import_id IS NULL"""
+        db.execute(sql, (task.rater_id, task.case_id, task.protocol))
         _close(db, task_id, "skipped", reason, seconds)
 
 
@@ -260,18 +242,15 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
             (wanted,),
         ):
             raise UsageError("other verdicts are shown after you have given your own")
-        db.execute(
-            """UPDATE annotation_tasks SET revealed_at = ?
-               WHERE id IN (SELECT value FROM json_each(?)) AND revealed_at IS NULL""",
-            (now(), wanted),
-        )
+        sql = """UPDATE annotation_tasks SET revealed_at = ?
+                 WHERE id IN (SELECT value FROM json_each(?)) AND revealed_at IS NULL"""
+        db.execute(sql, (now(), wanted))
 
 
 def own_tasks(db: Database, rater_id: int, protocol: str) -> list[Task]:
     """The annotator's tasks of a protocol, in order."""
-    rows = db.rows(
-        f"{_TASK} WHERE t.rater_id = ? AND t.protocol = ? ORDER BY t.position", (rater_id, protocol)
-    )
+    sql = f"{_TASK} WHERE t.rater_id = ? AND t.protocol = ? ORDER BY t.position"
+    rows = db.rows(sql, (rater_id, protocol))
     return list(map(_task, rows))
 
 
@@ -290,10 +269,8 @@ def _changeable(db: Database, task_id: int) -> Task:
 
 
 def _close(db: Database, task_id: int, state: str, reason: str, seconds: float) -> None:
-    db.execute(
-        "UPDATE annotation_tasks SET state = ?, reason = ?, seconds = seconds + ?, done_at = ? WHERE id = ?",
-        (state, reason, max(seconds, 0.0), now(), task_id),
-    )
+    sql = "UPDATE annotation_tasks SET state = ?, reason = ?, seconds = seconds + ?, done_at = ? WHERE id = ?"
+    db.execute(sql, (state, reason, max(seconds, 0.0), now(), task_id))
 
 
 def _task(row: sqlite3.Row) -> Task:
@@ -301,14 +278,11 @@ def _task(row: sqlite3.Row) -> Task:
 
 
 def _assignments(db: Database, where: str, parameters: tuple[object, ...]) -> list[Assignment]:
-    return db.records(
-        Assignment,
-        f"""SELECT t.rater_id, r.name, t.protocol, sum(t.state = 'open'), sum(t.state = 'done'),
-              sum(t.state = 'skipped'), sum(t.revealed_at IS NOT NULL)
-            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id WHERE {where}
-            GROUP BY t.rater_id, t.protocol ORDER BY r.name, t.protocol""",
-        parameters,
-    )
+    sql = f"""SELECT t.rater_id, r.name, t.protocol, sum(t.state = 'open'), sum(t.state = 'done'),
+                sum(t.state = 'skipped'), sum(t.revealed_at IS NOT NULL)
+              FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id WHERE {where}
+              GROUP BY t.rater_id, t.protocol ORDER BY r.name, t.protocol"""
+    return db.records(Assignment, sql, parameters)
 
 
 # ---- other annotators --------------------------------------------------------------------------------------------
@@ -344,38 +318,30 @@ def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
     task = task_of(db, task_id)
     if not task.revealed:
         raise UsageError("other verdicts are shown after your own is final")
-    return db.records(
-        OtherVerdict,
-        f"""SELECT rater, rater_kind, aspect, value, label, reasoning FROM v_verdicts v
-            WHERE v.case_id = ? AND v.protocol IN (SELECT value FROM json_each(?)) AND rater <> ?
-            ORDER BY rater_kind NOT IN {sql_list(PEOPLE)}, rater, verdict_id""",
-        (task.case_id, json.dumps(same_question(task.protocol)), task.rater),
-    )
+    sql = f"""SELECT rater, rater_kind, aspect, value, label, reasoning FROM v_verdicts v
+              WHERE v.case_id = ? AND v.protocol IN (SELECT value FROM json_each(?)) AND rater <> ?
+              ORDER BY rater_kind NOT IN {sql_list(PEOPLE)}, rater, verdict_id"""
+    return db.records(OtherVerdict, sql, (task.case_id, json.dumps(same_question(task.protocol)), task.rater))
 
 
 def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
     """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
-    return db.records(
-        Vote,
-        """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
-             c.system_a, c.system_b
-           FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
-           JOIN cases c ON c.id = t.case_id
-           JOIN verdicts v ON v.rater_id = t.rater_id AND v.case_id = t.case_id AND v.protocol = t.protocol
-           WHERE t.project_id = ? AND t.protocol = ? AND t.state = 'done' AND v.state = 'ok'
-           ORDER BY t.case_id, v.aspect, t.rater_id""",
-        (project_id, protocol),
-    )
+    sql = """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
+               c.system_a, c.system_b
+             FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
+             JOIN cases c ON c.id = t.case_id
+             JOIN verdicts v ON v.rater_id = t.rater_id AND v.case_id = t.case_id AND v.protocol = t.protocol
+             WHERE t.project_id = ? AND t.protocol = ? AND t.state = 'done' AND v.state = 'ok'
+             ORDER BY t.case_id, v.aspect, t.rater_id"""
+    return db.records(Vote, sql, (project_id, protocol))
 
 
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:
     """An annotator's finished task on the case. Raises UsageError when there is none."""
-    identity = db.found(
-        """SELECT t.id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
-           WHERE t.project_id = ? AND t.protocol = ? AND t.case_id = ? AND t.state = 'done' AND r.kind = 'annotator'
-           ORDER BY t.id LIMIT 1""",
-        (project_id, protocol, case_id),
-    )
+    sql = """SELECT t.id FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id
+             WHERE t.project_id = ? AND t.protocol = ? AND t.case_id = ? AND t.state = 'done' AND r.kind = 'annotator'
+             ORDER BY t.id LIMIT 1"""
+    identity = db.found(sql, (project_id, protocol, case_id))
     if identity is None:
         raise UsageError("this case has no finished task")
     return task_of(db, identity)
@@ -389,11 +355,9 @@ _TOKEN = re.compile(r"t(\d{1,18})-([0-9a-f]{8})", re.ASCII)
 
 def task_token(db: Database, task: Task) -> str:
     """`t12-3f9a01c7`: the task's id, and a digest that differs for tasks of other projects and databases."""
-    row = db.row(
-        """SELECT p.name, c.user_id, c.item_id, c.system_a, c.system_b FROM cases c
-           JOIN projects p ON p.id = c.project_id WHERE c.id = ?""",
-        (task.case_id,),
-    )
+    sql = """SELECT p.name, c.user_id, c.item_id, c.system_a, c.system_b FROM cases c
+             JOIN projects p ON p.id = c.project_id WHERE c.id = ?"""
+    row = db.row(sql, (task.case_id,))
     about = (*(row or ()), task.rater, task.protocol, task.first)
     digest = hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()
     return f"t{task.id}-{digest[:8]}"

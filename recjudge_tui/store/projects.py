@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.domain.protocols import OVERALL, protocol_facts
-from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, RUN_RATERS
+from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.steps import Step
-from recjudge_tui.store.data import LISTS, TEXTS, delete_unused_images, known_systems, was_replaced
+from recjudge_tui.store.data import delete_unused_images, known_systems
 from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
 
@@ -61,8 +59,7 @@ def only_project(db: Database) -> int | None:
 def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
     (`running`)."""
-    return db.rows(
-        f"""
+    sql = f"""
         SELECT p.id, p.name, p.created_at,
           (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
           (SELECT count(*) FROM verdicts v WHERE v.project_id = p.id) AS verdicts,
@@ -74,15 +71,13 @@ def project_overview(db: Database, project_id: int | None = None) -> list[sqlite
           (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
           (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)
             AS running
-        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name""",
-        (project_id,),
-    )
+        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name"""
+    return db.rows(sql, (project_id,))
 
 
 def project_counts(db: Database, identity: int) -> sqlite3.Row:
     """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
-    return db.only(
-        f"""
+    sql = f"""
         SELECT
           (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
           (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
@@ -91,9 +86,8 @@ def project_counts(db: Database, identity: int) -> sqlite3.Row:
           (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
           (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,
           (SELECT count(*) FROM imports WHERE project_id = :p AND undone_at IS NULL) AS imports
-        """,
-        {"p": identity},
-    )
+        """
+    return db.only(sql, {"p": identity})
 
 
 def project_name(db: Database, project_id: int) -> str:
@@ -121,21 +115,17 @@ class Labeller(NamedTuple):
 
 def unknown_items(db: Database, project_id: int) -> int:
     """How many items in lists have no title. Reads every position of every list."""
-    return db.number(
-        """SELECT count(*) FROM (
-             SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
-             EXCEPT SELECT item_id FROM items WHERE project_id = ?1)""",
-        (project_id,),
-    )
+    sql = """SELECT count(*) FROM (
+               SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
+               EXCEPT SELECT item_id FROM items WHERE project_id = ?1)"""
+    return db.number(sql, (project_id,))
 
 
 def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
     """Who gave labels, those with most first."""
-    rows = db.tuples(
-        f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name""",
-        (project_id,),
-    )
+    sql = f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+              WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name"""
+    rows = db.tuples(sql, (project_id,))
     return tuple(Labeller(*row) for row in rows)
 
 
@@ -171,14 +161,12 @@ class DataCounts(NamedTuple):
 def data_counts(db: Database, project_id: int) -> DataCounts:
     """The counts of a project. Reads an index of each table, so call it in a worker."""
     counts = project_counts(db, project_id)
-    occasions = db.only(
-        f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
-              ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
-              (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
-            FROM (SELECT context, served_at FROM slates WHERE project_id = :project
-                  UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)""",
-        {"project": project_id},
-    )
+    sql = f"""SELECT count(DISTINCT nullif(context, '')) AS contexts, ifnull(min(nullif(served_at, '')), '') AS first_served,
+          ifnull(max(served_at), '') AS last_served, (SELECT count(*) FROM ({KNOWN_USERS})) AS users,
+          (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :project AND image IS NOT NULL) AS images
+        FROM (SELECT context, served_at FROM slates WHERE project_id = :project
+              UNION ALL SELECT context, served_at FROM explanations WHERE project_id = :project)"""
+    occasions = db.only(sql, {"project": project_id})
     return DataCounts(
         **dict(occasions),
         **named_cells(counts, ("explanations", "events", "imports")),
@@ -305,11 +293,9 @@ def data_rows(
     db: Database, project_id: int, kind: str, wanted: str, offset: int, limit: int
 ) -> list[DataRow]:
     """A window of the rows of a kind."""
-    sql, parameters = _query(kind, project_id, wanted)
-    rows = db.rows(
-        f"{sql} ORDER BY {_KINDS[kind].order} LIMIT :limit OFFSET :offset",
-        {**parameters, "limit": limit, "offset": offset},
-    )
+    query, parameters = _query(kind, project_id, wanted)
+    sql = f"{query} ORDER BY {_KINDS[kind].order} LIMIT :limit OFFSET :offset"
+    rows = db.rows(sql, {**parameters, "limit": limit, "offset": offset})
     return [DataRow(str(row[0]), tuple(str(cell) for cell in tuple(row)[1:])) for row in rows]
 
 
@@ -319,120 +305,6 @@ def _query(kind: str, project_id: int, wanted: str) -> tuple[str, dict[str, obje
     conditions = "".join(f" AND instr(lower({facts.searched}), lower(:{name})) > 0" for name in words)
     group = " GROUP BY s.system" if kind == "systems" else ""
     return f"{facts.rows}{conditions}{group}", {"project": project_id, **words}
-
-
-# ---- panel -------------------------------------------------------------------------------------------------------
-
-
-class LabelShare(NamedTuple):
-    label: str
-    verdicts: int
-    share: float
-
-
-class ProjectPanel(NamedTuple):
-    """The figures of one project. `shares` are the label shares of `protocol` (that of the newest run, else the one with
-    most verdicts) among the judges (all raters if there are no judges), of each rater on the newest lists that it judged;
-    none if verdicts are numbers without labels. `disagreements` counts the questions on which two judges gave different
-    values."""
-
-    runs: int
-    imports: int
-    judges: tuple[str, ...]
-    others: tuple[str, ...]
-    prompt: str
-    protocol: str
-    aspect: str
-    shares: tuple[LabelShare, ...]
-    failed_calls: int
-    finished_calls: int
-    disagreements: int
-    flips: int
-
-
-def project_panel(db: Database, project_id: int) -> ProjectPanel:
-    """The figures of a project. Reads every verdict of the project, so call it in a worker."""
-    raters = db.pairs("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
-    judging = tuple(name for name, kind in raters.items() if kind in RUN_RATERS)
-    newest = db.row(
-        f"""SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-           WHERE ru.project_id = ? AND {about_systems("ru.protocol")} ORDER BY ru.id DESC LIMIT 1""",
-        (project_id,),
-    )
-    protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
-    counts = db.only(
-        f"""SELECT (SELECT count(*) FROM runs WHERE project_id = :project) AS runs,
-              (SELECT count(*) FROM imports WHERE project_id = :project AND undone_at IS NULL) AS imports,
-              count(*) AS finished_calls, ifnull(sum(k.state = 'failed'), 0) AS failed_calls,
-              (SELECT count(*) FROM verdicts WHERE project_id = :project AND order_consistent = 0) AS flips,
-              (SELECT count(*) FROM (
-                SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
-                  AND v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND kind IN {sql_list(REVIEWED)})
-                GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))) AS disagreements
-            FROM runs ru JOIN calls k ON k.run_id = ru.id
-            WHERE ru.project_id = :project AND k.state IN ('done', 'failed')""",
-        {"project": project_id},
-    )
-    return ProjectPanel(
-        **dict(counts),
-        judges=judging,
-        others=tuple(name for name in raters if name not in judging),
-        prompt=newest["prompt"] if newest else "",
-        protocol=protocol,
-        aspect=aspect,
-        shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
-    )
-
-
-def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str, str]:
-    """The protocol and aspect whose labels are shown; empty when there is no verdict."""
-    row = db.row(
-        f"""SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol) AND {about_systems("v.protocol")}
-           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = '{OVERALL}' DESC, count(*) DESC, v.aspect LIMIT 1""",
-        (project_id, protocol),
-    )
-    return (row["protocol"], row["aspect"]) if row else ("", "")
-
-
-def _shares(
-    db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
-) -> tuple[LabelShare, ...]:
-    """The six most frequent labels with their shares of the valid verdicts, best value first."""
-    if not protocol or not protocol_facts(protocol).labels:
-        return ()
-    among = f"r.kind IN {sql_list(RUN_RATERS)}" if judges_only else "1"
-    replaced = any(was_replaced(db, project_id, content) for content in (LISTS, TEXTS))
-    if replaced:
-        among += " AND (v.rater_id, v.case_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:newest))"
-    rows = db.rows(
-        f"""SELECT v.label, max(v.value) AS value, count(*) AS n FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = :project AND v.protocol = :protocol AND v.aspect = :aspect AND v.state = 'ok'
-              AND {among}
-            GROUP BY v.label ORDER BY n DESC""",
-        {
-            "project": project_id,
-            "protocol": protocol,
-            "aspect": aspect,
-            "newest": _newest(db, project_id, protocol, aspect) if replaced else "",
-        },
-    )
-    total = sum(row["n"] for row in rows)
-    most = sorted(rows[:6], key=lambda row: -row["value"])
-    return tuple(LabelShare(row["label"], row["n"], row["n"] / total) for row in most)
-
-
-def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
-    """Rater and case of each verdict on the newest lists that its rater judged, as JSON."""
-    # the app starts without NumPy
-    from recjudge_tui.store.ratings import load_ratings
-
-    ratings = load_ratings(db, project_id, protocols=(protocol,), aspect=aspect)
-    return json.dumps([
-        [ratings.raters[question.rater].id, case]
-        for question, verdicts in ratings.verdicts.items()
-        for case in ratings.cases.ids[verdicts.row].tolist()
-    ])  # fmt: skip
 
 
 # ---- deletion ----------------------------------------------------------------------------------------------------
@@ -455,10 +327,9 @@ def delete_project(db: Database, name: str) -> None:
 
 def snapshot_references(db: Database) -> list[tuple[str, str]]:
     """(table, column) of every foreign key to `snapshots`, read from the schema of the file."""
-    rows = db.rows(
-        """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
-           WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
-    )
+    sql = """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+             WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
+    rows = db.rows(sql)
     return [(_quoted(row[0]), _quoted(row[1])) for row in rows]
 
 
@@ -526,9 +397,8 @@ def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:
 def delete_filter(db: Database, project_id: int, name: str) -> None:
     """Delete a saved filter. Raises NotFoundError naming the existing ones."""
     with db.transaction():
-        gone = db.execute(
-            "DELETE FROM saved_filters WHERE project_id = ? AND name = ?", (project_id, name.strip())
-        )
+        sql = "DELETE FROM saved_filters WHERE project_id = ? AND name = ?"
+        gone = db.execute(sql, (project_id, name.strip()))
         if not gone.rowcount:
             names = ", ".join(saved.name for saved in saved_filters(db, project_id)[:20])
             raise NotFoundError(
@@ -577,9 +447,8 @@ def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
 
 def outcome_days(db: Database, project_id: int) -> dict[str, str]:
     """Name of an experiment -> the day on which its result was recorded (YYYY-MM-DD, UTC)."""
-    return db.pairs(
-        "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?", (project_id,)
-    )
+    sql = "SELECT name, substr(created_at, 1, 10) FROM outcomes WHERE project_id = ?"
+    return db.pairs(sql, (project_id,))
 
 
 def delete_outcome(db: Database, project_id: int, name: str) -> None:

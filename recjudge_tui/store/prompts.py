@@ -137,9 +137,8 @@ def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
 
 def stored_version(db: Database, prompt: Prompt) -> int | None:
     """The version of the prompt's name that has its content; None if it is not stored."""
-    return db.found(
-        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (prompt.name, prompt.content_hash)
-    )
+    sql = "SELECT version FROM prompts WHERE name = ? AND digest = ?"
+    return db.found(sql, (prompt.name, prompt.content_hash))
 
 
 def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
@@ -158,20 +157,18 @@ def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
 
 def prompt_by_id(db: Database, prompt_id: int) -> Prompt:
     """The prompt version with this id. Raises NotFoundError, or PromptError when it cannot be read."""
-    row = db.row("SELECT name, version, content FROM prompts WHERE id = ?", (prompt_id,))
-    if row is None:
-        raise NotFoundError(f"no prompt with the id {prompt_id}")
+    sql = "SELECT name, version, content FROM prompts WHERE id = ?"
+    row = db.only(sql, (prompt_id,), NotFoundError(f"no prompt with the id {prompt_id}"))
     return _stored(f"{row['name']}@{row['version']}", row["content"])
 
 
 def list_prompts(db: Database) -> list[sqlite3.Row]:
     """Every prompt version. Columns: id, name, version, protocol, domain, origin, description, created_at, runs."""
-    return db.rows(
-        """SELECT p.id, p.name, p.version, p.protocol, json_extract(p.content, '$.domain') AS domain, p.origin,
-             json_extract(p.content, '$.description') AS description, p.created_at,
-             (SELECT count(*) FROM runs r WHERE r.prompt_id = p.id) AS runs
-           FROM prompts p ORDER BY p.name, p.version"""
-    )
+    sql = """SELECT p.id, p.name, p.version, p.protocol, json_extract(p.content, '$.domain') AS domain, p.origin,
+               json_extract(p.content, '$.description') AS description, p.created_at,
+               (SELECT count(*) FROM runs r WHERE r.prompt_id = p.id) AS runs
+             FROM prompts p ORDER BY p.name, p.version"""
+    return db.rows(sql)
 
 
 def prompt_text(db: Database, wanted: str) -> str:
@@ -215,12 +212,10 @@ def delete_prompt(db: Database, wanted: str) -> list[int]:
     PromptError for a shipped prompt and where a run or an annotation task uses a version."""
     get_prompt(db, wanted)
     name, _, version = wanted.strip().partition("@")
-    rows = db.rows(
-        """SELECT p.id, p.version, p.origin, (SELECT count(*) FROM runs WHERE prompt_id = p.id) AS runs,
-             (SELECT count(*) FROM annotation_tasks WHERE prompt_id = p.id) AS tasks
-            FROM prompts p WHERE p.name = ?1 AND (?2 = '' OR p.version = ?2) ORDER BY p.version""",
-        (name, version),
-    )
+    sql = """SELECT p.id, p.version, p.origin, (SELECT count(*) FROM runs WHERE prompt_id = p.id) AS runs,
+               (SELECT count(*) FROM annotation_tasks WHERE prompt_id = p.id) AS tasks
+              FROM prompts p WHERE p.name = ?1 AND (?2 = '' OR p.version = ?2) ORDER BY p.version"""
+    rows = db.rows(sql, (name, version))
     for row in rows:
         stored = f"“{name}@{row['version']}”"
         if row["origin"] == "shipped":

@@ -57,11 +57,9 @@ def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> No
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:
     """The kinds of cases (list, pair, explanation, adversarial) on which the rater has a verdict."""
-    kinds = db.column(
-        f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
-           FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?""",
-        (rater_id,),
-    )
+    sql = f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
+        FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?"""
+    kinds = db.column(sql, (rater_id,))
     return set(kinds)
 
 
@@ -88,14 +86,12 @@ def rater_names(db: Database, project_id: int) -> list[str]:
 
 def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
     """One row per rater. Columns: id, name, kind, verdicts, failed, protocols (comma-separated), created_at, recipe."""
-    rows = db.rows(
-        """SELECT r.id, r.name, r.kind, r.recipe, r.created_at,
-             count(v.id) AS verdicts, ifnull(sum(v.state = 'failed'), 0) AS failed,
-             ifnull(group_concat(DISTINCT v.protocol), '') AS protocols
-           FROM raters r LEFT JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? GROUP BY r.id ORDER BY r.name""",
-        (project_id,),
-    )
+    sql = """SELECT r.id, r.name, r.kind, r.recipe, r.created_at,
+               count(v.id) AS verdicts, ifnull(sum(v.state = 'failed'), 0) AS failed,
+               ifnull(group_concat(DISTINCT v.protocol), '') AS protocols
+             FROM raters r LEFT JOIN verdicts v ON v.rater_id = r.id
+             WHERE r.project_id = ? GROUP BY r.id ORDER BY r.name"""
+    rows = db.rows(sql, (project_id,))
     return list(map(_read, rows))
 
 
@@ -109,18 +105,16 @@ class Provenance(NamedTuple):
 
 def provenance(db: Database, project_id: int) -> dict[str, Provenance]:
     """rater -> how its verdicts came; raters without verdicts are left out."""
-    rows = db.rows(
-        """SELECT r.name, sum(v.import_id IS NOT NULL),
-             sum(v.run_id IS NULL AND v.import_id IS NULL
-               AND EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
-                 AND t.protocol = v.protocol AND t.state = 'done')
-               AND NOT EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
-                 AND t.revealed_at < v.created_at)
-               AND NOT EXISTS (SELECT 1 FROM triage_log g WHERE g.reader = r.name AND g.case_id = v.case_id
-                 AND g.created_at < v.created_at))
-           FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = ? GROUP BY r.id""",
-        (project_id,),
-    )
+    sql = """SELECT r.name, sum(v.import_id IS NOT NULL),
+               sum(v.run_id IS NULL AND v.import_id IS NULL
+                 AND EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
+                   AND t.protocol = v.protocol AND t.state = 'done')
+                 AND NOT EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
+                   AND t.revealed_at < v.created_at)
+                 AND NOT EXISTS (SELECT 1 FROM triage_log g WHERE g.reader = r.name AND g.case_id = v.case_id
+                   AND g.created_at < v.created_at))
+             FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = ? GROUP BY r.id"""
+    rows = db.rows(sql, (project_id,))
     return {name: Provenance(imported, blind) for name, imported, blind in rows}
 
 
@@ -185,22 +179,17 @@ class DerivedVerdict(NamedTuple):
 
 def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
     """All verdicts of these raters, by case and aspect."""
-    return db.records(
-        InputVerdict,
-        """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
-           FROM verdicts v JOIN cases c ON c.id = v.case_id
-           WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol""",
-        (json.dumps(list(rater_ids)),),
-    )
+    sql = """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
+             FROM verdicts v JOIN cases c ON c.id = v.case_id
+             WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol"""
+    return db.records(InputVerdict, sql, (json.dumps(list(rater_ids)),))
 
 
 def tie_label(db: Database, project_id: int) -> str:
     """The label of a tie in this project."""
-    label: str | None = db.value(
-        f"""SELECT v.label FROM verdicts v JOIN raters r ON r.id = v.rater_id
-           WHERE r.project_id = ? AND {with_unit_in("v.protocol", "pair")} AND v.value = 0 AND v.label <> '' LIMIT 1""",
-        (project_id,),
-    )
+    sql = f"""SELECT v.label FROM verdicts v JOIN raters r ON r.id = v.rater_id
+        WHERE r.project_id = ? AND {with_unit_in("v.protocol", "pair")} AND v.value = 0 AND v.label <> '' LIMIT 1"""
+    label: str | None = db.value(sql, (project_id,))
     return label or "Tie"
 
 
@@ -216,23 +205,19 @@ def replace_verdicts(
     """Replace the rater's verdicts (with `protocol`, those under it by this rule) by these: writes the changed ones and
     removes all others. Verdicts by the rule `but` stay. Call inside a transaction."""
     kept = json.dumps([[verdict.case_id, verdict.aspect] for verdict in made])
-    db.execute(
-        """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (
-             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
-           AND (?3 = '' OR protocol = ?3 AND rule = ?4)""",
-        (rater_id, kept, protocol, rule),
-    )
-    db.execute_many(
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, confidence,
-             created_at, project_id)
-           VALUES (?1, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?, (SELECT project_id FROM raters WHERE id = ?1))
-           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-             label = excluded.label, rule = excluded.rule, note = excluded.note, confidence = excluded.confidence,
-             created_at = excluded.created_at
-           WHERE rule <> ?11 AND (value <> excluded.value OR label <> excluded.label OR note <> excluded.note
-             OR confidence IS NOT excluded.confidence)""",
-        [(rater_id, *verdict[:5], rule, *verdict[5:], now(), but) for verdict in made],
-    )
+    sql = """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (
+               SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
+             AND (?3 = '' OR protocol = ?3 AND rule = ?4)"""
+    db.execute(sql, (rater_id, kept, protocol, rule))
+    sql = """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, confidence,
+               created_at, project_id)
+             VALUES (?1, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?, (SELECT project_id FROM raters WHERE id = ?1))
+             ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+               label = excluded.label, rule = excluded.rule, note = excluded.note, confidence = excluded.confidence,
+               created_at = excluded.created_at
+             WHERE rule <> ?11 AND (value <> excluded.value OR label <> excluded.label OR note <> excluded.note
+               OR confidence IS NOT excluded.confidence)"""
+    db.execute_many(sql, [(rater_id, *verdict[:5], rule, *verdict[5:], now(), but) for verdict in made])
 
 
 def put_verdict(
@@ -248,12 +233,10 @@ def put_verdict(
     """Store the `answer` (value, label) of a rater `about` (rater, case, aspect, protocol) in place of an earlier one; its
     id. None with `own_only` where that one came from a run or an import."""
     kept = "WHERE run_id IS NULL AND import_id IS NULL" if own_only else ""
-    return db.found(
-        f"""INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, flag_count,
-              created_at, project_id)
-            VALUES (?1, ?2, ?3, ?4, 'ok', ?5, ?6, ?7, ?8, ?9, ?10, (SELECT project_id FROM raters WHERE id = ?1))
-            ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-              label = excluded.label, rule = excluded.rule, note = excluded.note, flag_count = excluded.flag_count,
-              created_at = excluded.created_at {kept} RETURNING id""",
-        (*about, *answer, rule, note, flags, now()),
-    )
+    sql = f"""INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, flag_count,
+                created_at, project_id)
+              VALUES (?1, ?2, ?3, ?4, 'ok', ?5, ?6, ?7, ?8, ?9, ?10, (SELECT project_id FROM raters WHERE id = ?1))
+              ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+                label = excluded.label, rule = excluded.rule, note = excluded.note, flag_count = excluded.flag_count,
+                created_at = excluded.created_at {kept} RETURNING id"""
+    return db.found(sql, (*about, *answer, rule, note, flags, now()))

@@ -121,25 +121,21 @@ class Ratings:
 
 
 def project_raters(db: Database, project_id: int) -> dict[str, Rater]:
-    rows = db.rows(
-        """SELECT id, name, kind, kind = 'metric' OR kind = 'ensemble' AND ifnull((
-             SELECT min(m.kind = 'metric') FROM json_each(r.recipe, '$.raters') j
-             JOIN raters m ON m.project_id = r.project_id AND m.name = j.value), 0)
-           FROM raters r WHERE project_id = ? ORDER BY name""",
-        (project_id,),
-    )
+    sql = """SELECT id, name, kind, kind = 'metric' OR kind = 'ensemble' AND ifnull((
+               SELECT min(m.kind = 'metric') FROM json_each(r.recipe, '$.raters') j
+               JOIN raters m ON m.project_id = r.project_id AND m.name = j.value), 0)
+             FROM raters r WHERE project_id = ? ORDER BY name"""
+    rows = db.rows(sql, (project_id,))
     return {row["name"]: Rater(row[0], row[1], row[2], bool(row[3])) for row in rows}
 
 
 def load_cases(db: Database, project_id: int) -> CaseColumns:
     """All cases of a project as columns."""
     # one JSON text per column takes a third of the time of a tuple per row
-    row = db.only(
-        """SELECT json_group_array(id), json_group_array(kind = 'pair'), json_group_array(user_id),
-             json_group_array(item_id), json_group_array(system_a), json_group_array(system_b)
-           FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id)""",
-        (project_id,),
-    )
+    sql = """SELECT json_group_array(id), json_group_array(kind = 'pair'), json_group_array(user_id),
+               json_group_array(item_id), json_group_array(system_a), json_group_array(system_b)
+             FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id)"""
+    row = db.only(sql, (project_id,))
     columns: list[list[Any]] = [json.loads(text) for text in row]
     ids, pairs, users, items, first, second = columns
     systems = tuple(sorted(set(first) | set(second)))
@@ -211,39 +207,34 @@ def of_selection(cases: CaseColumns, verdicts: Verdicts) -> Verdicts:
 def project_questions(db: Database, project_id: int) -> list[Question]:
     """The questions of a project, by rater, protocol and aspect. Each is one step in the index: DISTINCT would read all
     verdicts. Adversarial pairs are left out: they test the rater, not the systems."""
-    return db.records(
-        Question,
-        f"""WITH RECURSIVE
-              answered (rater_id, protocol) AS (
-                SELECT id, (SELECT min(protocol) FROM verdicts WHERE rater_id > 0 AND rater_id = raters.id)
-                FROM raters WHERE project_id = ?
-                UNION ALL
-                SELECT a.rater_id, (SELECT min(v.protocol) FROM verdicts v
-                                    WHERE v.rater_id > 0 AND v.rater_id = a.rater_id AND v.protocol > a.protocol)
-                FROM answered a WHERE a.protocol IS NOT NULL),
-              questions (rater_id, protocol, aspect) AS (
-                SELECT a.rater_id, a.protocol, (SELECT min(v.aspect) FROM verdicts v WHERE v.rater_id > 0
-                                                AND v.rater_id = a.rater_id AND v.protocol = a.protocol)
-                FROM answered a WHERE a.protocol IS NOT NULL AND {about_systems("a.protocol")}
-                UNION ALL
-                SELECT q.rater_id, q.protocol, (SELECT min(v.aspect) FROM verdicts v
-                                                WHERE v.rater_id > 0 AND v.rater_id = q.rater_id
-                                                  AND v.protocol = q.protocol AND v.aspect > q.aspect)
-                FROM questions q WHERE q.aspect IS NOT NULL)
-            SELECT r.name, q.protocol, q.aspect FROM questions q JOIN raters r ON r.id = q.rater_id
-            WHERE q.aspect IS NOT NULL ORDER BY r.name, q.protocol, q.aspect""",
-        (project_id,),
-    )
+    sql = f"""WITH RECURSIVE
+                answered (rater_id, protocol) AS (
+                  SELECT id, (SELECT min(protocol) FROM verdicts WHERE rater_id > 0 AND rater_id = raters.id)
+                  FROM raters WHERE project_id = ?
+                  UNION ALL
+                  SELECT a.rater_id, (SELECT min(v.protocol) FROM verdicts v
+                                      WHERE v.rater_id > 0 AND v.rater_id = a.rater_id AND v.protocol > a.protocol)
+                  FROM answered a WHERE a.protocol IS NOT NULL),
+                questions (rater_id, protocol, aspect) AS (
+                  SELECT a.rater_id, a.protocol, (SELECT min(v.aspect) FROM verdicts v WHERE v.rater_id > 0
+                                                  AND v.rater_id = a.rater_id AND v.protocol = a.protocol)
+                  FROM answered a WHERE a.protocol IS NOT NULL AND {about_systems("a.protocol")}
+                  UNION ALL
+                  SELECT q.rater_id, q.protocol, (SELECT min(v.aspect) FROM verdicts v
+                                                  WHERE v.rater_id > 0 AND v.rater_id = q.rater_id
+                                                    AND v.protocol = q.protocol AND v.aspect > q.aspect)
+                  FROM questions q WHERE q.aspect IS NOT NULL)
+              SELECT r.name, q.protocol, q.aspect FROM questions q JOIN raters r ON r.id = q.rater_id
+              WHERE q.aspect IS NOT NULL ORDER BY r.name, q.protocol, q.aspect"""
+    return db.records(Question, sql, (project_id,))
 
 
 def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collection[str]) -> dict[str, int]:
     """rater -> its number of verdicts on an aspect, without adversarial ones."""
-    return db.pairs(
-        f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? AND r.name IN (SELECT value FROM json_each(?)) AND v.aspect = ?
-             AND {about_systems("v.protocol")} GROUP BY r.id""",
-        (project_id, json.dumps(sorted(raters)), aspect),
-    )
+    sql = f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+        WHERE r.project_id = ? AND r.name IN (SELECT value FROM json_each(?)) AND v.aspect = ?
+          AND {about_systems("v.protocol")} GROUP BY r.id"""
+    return db.pairs(sql, (project_id, json.dumps(sorted(raters)), aspect))
 
 
 def load_questions(
@@ -343,12 +334,10 @@ def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
 
 def count_up_to(db: Database, project_id: int, question: Question, most: int) -> int:
     """How many verdicts the rater has on the question, or `most` where there are more; reads no more than that many."""
-    return db.number(
-        """SELECT count(*) FROM (
-             SELECT 1 FROM verdicts v JOIN raters r ON r.id = v.rater_id
-             WHERE r.project_id = ? AND r.name = ? AND v.rater_id > 0 AND v.protocol = ? AND v.aspect = ? LIMIT ?)""",
-        (project_id, question.rater, question.protocol, question.aspect, most),
-    )
+    sql = """SELECT count(*) FROM (
+               SELECT 1 FROM verdicts v JOIN raters r ON r.id = v.rater_id
+               WHERE r.project_id = ? AND r.name = ? AND v.rater_id > 0 AND v.protocol = ? AND v.aspect = ? LIMIT ?)"""
+    return db.number(sql, (project_id, question.rater, question.protocol, question.aspect, most))
 
 
 # ---- generations -------------------------------------------------------------------------------------------------
@@ -396,15 +385,13 @@ def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lif
     if lifetimes is None:
         return None
     (source_name, _), (made_name, _) = PREFIXES["published"], PREFIXES["unseen"]
-    rows = db.rows(
-        """SELECT DISTINCT m.id, s.id FROM cases m
-           JOIN cases s ON s.project_id = m.project_id AND s.kind = 'pair' AND s.user_id = m.user_id
-             AND s.system_a = ?2 || substr(m.system_a, length(?3) + 1)
-           JOIN run_cases made ON made.case_id = m.id
-           JOIN run_cases source ON source.run_id = made.run_id AND source.case_id = s.id
-           WHERE m.project_id = ?1 AND m.kind = 'pair' AND m.system_a GLOB ?3 || '*'""",
-        (project_id, source_name, made_name),
-    )
+    sql = """SELECT DISTINCT m.id, s.id FROM cases m
+             JOIN cases s ON s.project_id = m.project_id AND s.kind = 'pair' AND s.user_id = m.user_id
+               AND s.system_a = ?2 || substr(m.system_a, length(?3) + 1)
+             JOIN run_cases made ON made.case_id = m.id
+             JOIN run_cases source ON source.run_id = made.run_id AND source.case_id = s.id
+             WHERE m.project_id = ?1 AND m.kind = 'pair' AND m.system_a GLOB ?3 || '*'"""
+    rows = db.rows(sql, (project_id, source_name, made_name))
     sources = np.unique(np.array([source for _, source in rows], dtype=np.int64))
     stood = load_lifetimes(db, project_id, sources)
     assert stood is not None, "lists of the project were replaced"
@@ -451,9 +438,8 @@ def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasi
     """The occasions of these cases (ids in order)."""
     # another process may have added cases since they were read
     wanted = {*cases.tolist()}
-    rows = db.tuples(
-        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
-    )
+    sql = "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id"
+    rows = db.tuples(sql, (project_id,))
     known = [row for row in rows if row[0] in wanted]
     return CaseOccasions(_codes([row[1] for row in known]), _codes([row[2] for row in known]))
 
@@ -468,12 +454,10 @@ def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseConten
     """The lists and texts of these cases (ids in order). Cases that labels created before their lists were known have the
     current lists, as in a run."""
     content = case_content(db, project_id, cases)
-    bare = db.rows(
-        """SELECT id, kind, user_id, system_a, system_b, context, served_at FROM cases
-           WHERE project_id = ? AND kind <> 'explanation' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL
-             AND user_id IN (SELECT user_id FROM v_current_slates WHERE project_id = ?)""",
-        (project_id, project_id),
-    )
+    sql = """SELECT id, kind, user_id, system_a, system_b, context, served_at FROM cases
+             WHERE project_id = ? AND kind <> 'explanation' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL
+               AND user_id IN (SELECT user_id FROM v_current_slates WHERE project_id = ?)"""
+    bare = db.rows(sql, (project_id, project_id))
     places = {case: at for at, case in enumerate(cases.tolist())} if bare else {}
     for case, kind, user_id, a, b, context, served_at in bare:
         known = current_keys(db, project_id, CaseKey(kind, user_id, a, b))
@@ -519,11 +503,9 @@ def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes
 def _alike(db: Database, project_id: int, content: Replaceable) -> Iterator[list[tuple[int, int | None]]]:
     """The lists or texts that replace each other, as (id, import), in the order of their imports."""
     table, links, key, owner = content
-    rows = db.tuples(
-        f"""SELECT {owner}, t.id, l.import_id FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id
-            WHERE t.project_id = ? ORDER BY {owner}, l.import_id, t.id""",
-        (project_id,),
-    )
+    sql = f"""SELECT {owner}, t.id, l.import_id FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id
+              WHERE t.project_id = ? ORDER BY {owner}, l.import_id, t.id"""
+    rows = db.tuples(sql, (project_id,))
     for _, alike in groupby(rows, key=lambda row: row[:-2]):
         yield [(row[-2], row[-1]) for row in alike]
 
@@ -617,16 +599,14 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
     depth = np.zeros(cases.ids.size, dtype=np.int64)
     has_task = False
     usual = protocol_facts(protocol).top_k
-    for case_id, run_depth, task, task_depth in db.execute(
-        """SELECT v.case_id, max(json_extract(ru.settings, '$.top_k')), max(t.id),
-             max(json_extract(tr.settings, '$.top_k'))
-           FROM verdicts v LEFT JOIN runs ru ON ru.id = v.run_id
-           LEFT JOIN annotation_tasks t
-             ON t.rater_id = v.rater_id AND t.case_id = v.case_id AND t.protocol = v.protocol
-           LEFT JOIN runs tr ON tr.id = t.run_id
-           WHERE v.rater_id = ? AND v.protocol = ? GROUP BY v.case_id""",
-        (rater.id, protocol),
-    ):
+    sql = """SELECT v.case_id, max(json_extract(ru.settings, '$.top_k')), max(t.id),
+               max(json_extract(tr.settings, '$.top_k'))
+             FROM verdicts v LEFT JOIN runs ru ON ru.id = v.run_id
+             LEFT JOIN annotation_tasks t
+               ON t.rater_id = v.rater_id AND t.case_id = v.case_id AND t.protocol = v.protocol
+             LEFT JOIN runs tr ON tr.id = t.run_id
+             WHERE v.rater_id = ? AND v.protocol = ? GROUP BY v.case_id"""
+    for case_id, run_depth, task, task_depth in db.execute(sql, (rater.id, protocol)):
         has_task = has_task or task is not None
         row = _row(cases, case_id)
         if row >= 0:
@@ -637,15 +617,13 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
 def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str, int]]:
     """(case's index, item, issue, whether refuted). Flags of answers belong to calls of the verdict's run, those of people
     to the verdict."""
-    rows = db.tuples(
-        """SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v JOIN flags f ON f.verdict_id = v.id
-           WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0
-           UNION
-           SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v
-             JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
-           WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0""",
-        (rater.id, protocol),
-    )
+    sql = """SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v JOIN flags f ON f.verdict_id = v.id
+             WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0
+             UNION
+             SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v
+               JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
+             WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0"""
+    rows = db.tuples(sql, (rater.id, protocol))
     flags = ((_row(cases, case_id), *flag) for case_id, *flag in rows)
     return [flag for flag in flags if flag[0] >= 0]
 
@@ -659,11 +637,9 @@ def _items(
     for row in np.flatnonzero((depth > 0) & (slates > 0)).tolist():
         by_slate[int(slates[row])].append(row)
     by_row: defaultdict[int, dict[str, int]] = defaultdict(dict)
-    for slate, rank, item in db.execute(
-        """SELECT slate_id, rank, item_id FROM slate_items
-           WHERE slate_id IN (SELECT value FROM json_each(?)) ORDER BY slate_id, rank""",
-        (json.dumps(list(by_slate)),),
-    ):
+    sql = """SELECT slate_id, rank, item_id FROM slate_items
+             WHERE slate_id IN (SELECT value FROM json_each(?)) ORDER BY slate_id, rank"""
+    for slate, rank, item in db.execute(sql, (json.dumps(list(by_slate)),)):
         for row in by_slate[slate]:
             if rank <= depth[row]:
                 by_row[row].setdefault(item, rank)

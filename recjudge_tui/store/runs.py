@@ -84,10 +84,7 @@ _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind
 def run_row(db: Database, run_id: int) -> sqlite3.Row:
     """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
     NotFoundError, and StoreError where its JSON is not what recjudge stores."""
-    row = db.row(f"{_RUNS} WHERE ru.id = ?", (run_id,))
-    if row is None:
-        raise _no_run(run_id)
-    return _read(row)
+    return _read(db.only(f"{_RUNS} WHERE ru.id = ?", (run_id,), _no_run(run_id)))
 
 
 def _no_run(run_id: int) -> NotFoundError:
@@ -123,11 +120,9 @@ _LISTED = "SELECT v.*, ru.judge AS stored_judge FROM v_runs v JOIN runs ru ON ru
 
 def last_domain(db: Database, project_id: int) -> str:
     """The domain that the project's newest run with one was given; empty without such a run."""
-    domain: str | None = db.value(
-        """SELECT json_extract(settings, '$.domain') FROM runs
-           WHERE project_id = ? AND json_extract(settings, '$.domain') <> '' ORDER BY id DESC LIMIT 1""",
-        (project_id,),
-    )
+    sql = """SELECT json_extract(settings, '$.domain') FROM runs
+             WHERE project_id = ? AND json_extract(settings, '$.domain') <> '' ORDER BY id DESC LIMIT 1"""
+    domain: str | None = db.value(sql, (project_id,))
     return domain or ""
 
 
@@ -160,7 +155,7 @@ def _read_runs(
 
 
 def case_count(db: Database, run_id: int) -> int:
-    return int(db.value("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,)))
+    return db.number("SELECT count(*) FROM run_cases WHERE run_id = ?", (run_id,))
 
 
 def has_runs(db: Database, project_id: int) -> bool:
@@ -169,38 +164,33 @@ def has_runs(db: Database, project_id: int) -> bool:
 
 def run_summary(db: Database, run_id: int) -> sqlite3.Row:
     """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
-    if (row := db.row(_LISTED, (run_id,))) is None:
-        raise _no_run(run_id)
-    return row
+    return db.only(_LISTED, (run_id,), _no_run(run_id))
 
 
 def run_progress(db: Database, run_id: int) -> Progress:
     """The counts of the run's committed calls, and what its process last said of those in flight. Raises NotFoundError."""
     from recjudge_tui.domain.run import Progress
 
-    row = db.row(
-        """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
-             ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
-             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
-               AS tokens_in,
-             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
-               AS tokens_out,
-             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
-                        THEN min(tokens_cached, tokens_in) END), 0) AS tokens_reused,
-             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
-                        THEN tokens_in END), 0) AS tokens_counted,
-             sum(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
-             total(unknown_usd) + total(reserved_usd) AS unknown_usd,
-             ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs
-           FROM calls WHERE run_id = ?""",
-        (run_id,),
-    )
-    run = db.row("SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?", (run_id,))
-    if row is None or run is None:
-        raise _no_run(run_id)
+    sql = """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
+               ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
+                 AS tokens_in,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
+                 AS tokens_out,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                          THEN min(tokens_cached, tokens_in) END), 0) AS tokens_reused,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                          THEN tokens_in END), 0) AS tokens_counted,
+               sum(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
+               total(unknown_usd) + total(reserved_usd) AS unknown_usd,
+               ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs
+             FROM calls WHERE run_id = ?"""
+    counts = db.only(sql, (run_id,))
+    sql = "SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?"
+    run = db.only(sql, (run_id,), _no_run(run_id))
     active = run["state"] == "running"
     return Progress(
-        **dict(row),
+        **dict(counts),
         state=run["state"],
         in_flight=run["in_flight"] if active else 0,
         attempts=run["attempts"],
@@ -272,20 +262,16 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
     """Take the run's lease if it still belongs to `instead_of` (None: to no process); True on success. The working time
     of `instead_of` is added to the run's."""
     with db.transaction():
-        cursor = db.execute(
-            f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
-                 started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNRECORDED_SECONDS},
-                 finished_at = NULL, waiting_until = NULL, retry_why = NULL, retry_at = NULL
-               WHERE id = ?3 AND lease_owner IS ?4""",
-            (owner, now(), run_id, instead_of),
-        )
+        sql = f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
+              started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNRECORDED_SECONDS},
+              finished_at = NULL, waiting_until = NULL, retry_why = NULL, retry_at = NULL
+            WHERE id = ?3 AND lease_owner IS ?4"""
+        cursor = db.execute(sql, (owner, now(), run_id, instead_of))
         if cursor.rowcount == 1:
             # in flight when the last process was killed: nobody knows what was billed for them
-            db.execute(
-                """UPDATE calls SET unknown_usd = ifnull(unknown_usd, 0) + reserved_usd, reserved_usd = NULL
-                   WHERE run_id = ? AND reserved_usd IS NOT NULL""",
-                (run_id,),
-            )
+            sql = """UPDATE calls SET unknown_usd = ifnull(unknown_usd, 0) + reserved_usd, reserved_usd = NULL
+                     WHERE run_id = ? AND reserved_usd IS NOT NULL"""
+            db.execute(sql, (run_id,))
     return cursor.rowcount == 1
 
 
@@ -301,11 +287,9 @@ class Pulse(NamedTuple):
 
 def heartbeat(db: Database, run_id: int, owner: str, pulse: Pulse | None = None) -> None:
     """Record that the run is alive, and how. Raises LeaseLostError when another process has taken the lease."""
-    cursor = db.execute(
-        """UPDATE runs SET heartbeat_at = ?1, concurrency = ifnull(?2, concurrency), in_flight = ifnull(?3, in_flight),
-             attempts = ifnull(?4, attempts), left_s = ?5 WHERE id = ?6 AND lease_owner = ?7""",
-        (now(), *(pulse or (None, None, None, None)), run_id, owner),
-    )
+    sql = """UPDATE runs SET heartbeat_at = ?1, concurrency = ifnull(?2, concurrency), in_flight = ifnull(?3, in_flight),
+               attempts = ifnull(?4, attempts), left_s = ?5 WHERE id = ?6 AND lease_owner = ?7"""
+    cursor = db.execute(sql, (now(), *(pulse or (None, None, None, None)), run_id, owner))
     if cursor.rowcount != 1:
         gone = f"run {run_id} was taken over by another process or deleted"
         raise LeaseLostError(gone, step=Step("list runs"))
@@ -323,21 +307,17 @@ def release_lease(
 ) -> None:
     """Release the lease and set a final or resumable state; does nothing if another process has taken the lease."""
     with db.transaction():
-        db.execute(
-            """UPDATE runs SET state = ?, error = ?, seconds = seconds + ?, finished_at = ?, lease_owner = NULL,
-                 heartbeat_at = NULL WHERE id = ? AND lease_owner = ?""",
-            (state, error, seconds, now(), run_id, owner),
-        )
+        sql = """UPDATE runs SET state = ?, error = ?, seconds = seconds + ?, finished_at = ?, lease_owner = NULL,
+                   heartbeat_at = NULL WHERE id = ? AND lease_owner = ?"""
+        db.execute(sql, (state, error, seconds, now(), run_id, owner))
 
 
 def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) -> None:
     """Mark a running run as ended after its process `owner` died; other runs are not changed."""
     with db.transaction():
-        db.execute(
-            f"""UPDATE runs SET state = ?, seconds = seconds + {_UNRECORDED_SECONDS}, lease_owner = NULL,
-                 heartbeat_at = NULL, finished_at = ? WHERE id = ? AND state = 'running' AND lease_owner IS ?""",
-            (state, now(), run_id, owner),
-        )
+        sql = f"""UPDATE runs SET state = ?, seconds = seconds + {_UNRECORDED_SECONDS}, lease_owner = NULL,
+                   heartbeat_at = NULL, finished_at = ? WHERE id = ? AND state = 'running' AND lease_owner IS ?"""
+        db.execute(sql, (state, now(), run_id, owner))
 
 
 def reset_failed(db: Database, run_id: int) -> int:
@@ -346,11 +326,9 @@ def reset_failed(db: Database, run_id: int) -> int:
     with db.transaction():
         for table in ("verdicts", "superseded_verdicts"):
             db.execute(f"DELETE FROM {table} WHERE run_id = ? AND state = 'failed'", (run_id,))
-        cursor = db.execute(
-            """UPDATE calls SET state = 'planned', error = NULL, error_kind = NULL, reply = NULL,
-                 thinking = NULL, finished_at = NULL WHERE run_id = ? AND state = 'failed'""",
-            (run_id,),
-        )
+        sql = """UPDATE calls SET state = 'planned', error = NULL, error_kind = NULL, reply = NULL,
+                   thinking = NULL, finished_at = NULL WHERE run_id = ? AND state = 'failed'"""
+        cursor = db.execute(sql, (run_id,))
     return cursor.rowcount
 
 
@@ -365,18 +343,14 @@ def delete_run(db: Database, run_id: int) -> None:
     rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file."""
     from recjudge_tui.store.calls import restore_superseded
 
-    rater = db.found("SELECT rater_id FROM runs WHERE id = ?", (run_id,))
-    if rater is None:
-        raise _no_run(run_id)
+    (rater,) = db.only("SELECT rater_id FROM runs WHERE id = ?", (run_id,), _no_run(run_id))
     with db.transaction():
         db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
         restore_superseded(db, rater)
-        db.execute(
-            f"""DELETE FROM raters WHERE id = ?1 AND kind IN {sql_list(RUN_RATERS)}
-               AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
-               AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)""",
-            (rater,),
-        )
+        sql = f"""DELETE FROM raters WHERE id = ?1 AND kind IN {sql_list(RUN_RATERS)}
+            AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
+            AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)"""
+        db.execute(sql, (rater,))
         merge_search_index(db)
     empty_log(db)
 
@@ -396,20 +370,11 @@ class RunGroup(NamedTuple):
 
 def group_by_id(db: Database, group_id: int) -> RunGroup:
     """The group with this id. Raises NotFoundError."""
-    groups = _groups(db, "g.id = ?", group_id)
-    if not groups:
-        raise NotFoundError(f"no group of runs {group_id}", step=Step("list runs"))
-    return groups[0]
-
-
-def _groups(db: Database, condition: str, value: int) -> list[RunGroup]:
-    rows = db.rows(
-        f"""SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
-            WHERE {condition} ORDER BY g.id""",
-        (value,),
-    )
-    stages = "SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id"
-    return [RunGroup._make([*row, db.pairs(stages, (row["id"],))]) for row in rows]
+    sql = """SELECT g.id, g.project_id, r.name, g.request FROM run_groups g JOIN raters r ON r.id = g.rater_id
+             WHERE g.id = ?"""
+    gone = NotFoundError(f"no group of runs {group_id}", step=Step("list runs"))
+    runs = db.pairs("SELECT stage, id FROM runs WHERE group_id = ? ORDER BY id", (group_id,))
+    return RunGroup._make((*db.only(sql, (group_id,), gone), runs))
 
 
 def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) -> int:
@@ -444,15 +409,12 @@ class OtherStage(NamedTuple):
 
 def other_stage(db: Database, run_id: int) -> OtherStage | None:
     """The other run of the group; None if there is none."""
-    found = db.records(
-        OtherStage,
-        """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
-             (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
-             (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
-           FROM runs me JOIN runs o ON o.group_id = me.group_id AND o.id <> me.id
-           WHERE me.id = ? ORDER BY o.id LIMIT 1""",
-        (run_id,),
-    )
+    sql = """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
+               (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
+               (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
+             FROM runs me JOIN runs o ON o.group_id = me.group_id AND o.id <> me.id
+             WHERE me.id = ? ORDER BY o.id LIMIT 1"""
+    found = db.records(OtherStage, sql, (run_id,))
     return found[0] if found else None
 
 
@@ -513,34 +475,29 @@ class NewestRun(NamedTuple):
 
 def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
     """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
-    rows = db.records(
-        NewestRun,
-        """SELECT ru.id, r.name, ru.protocol, ru.state,
-             CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
-             CASE WHEN ru.state = 'done' THEN 0 ELSE
-               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
-             (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
-             ru.created_at, ifnull(ru.finished_at, '')
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?""",
-        (project_id, limit),
-    )
+    sql = """SELECT ru.id, r.name, ru.protocol, ru.state,
+               CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
+               CASE WHEN ru.state = 'done' THEN 0 ELSE
+                 (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
+               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
+               ru.created_at, ifnull(ru.finished_at, '')
+             FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?"""
+    rows = db.records(NewestRun, sql, (project_id, limit))
     return tuple(rows)
 
 
 def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
     """The calls in `state` (done or failed) that finished last, newest first."""
     # choose the newest before joining anything
-    rows = db.rows(
-        f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
-             ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
-             (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
-             k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
-             c.context, c.served_at, {of_several_occasions("c")} AS several
-           FROM calls k JOIN cases c ON c.id = k.case_id
-           WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
-           ORDER BY k.finished_at DESC, k.id DESC""",
-        (run_id, state, limit),
-    )
+    sql = f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
+          ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
+          (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
+          k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
+          c.context, c.served_at, {of_several_occasions("c")} AS several
+        FROM calls k JOIN cases c ON c.id = k.case_id
+        WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
+        ORDER BY k.finished_at DESC, k.id DESC"""
+    rows = db.rows(sql, (run_id, state, limit))
     return [
         FinishedCall(*row[:13])._replace(
             cached=bool(row["cached"]), occasion=Occasion(*row[13:15]) if row["several"] else NO_OCCASION
@@ -565,9 +522,8 @@ class CallTroubles(NamedTuple):
 
 
 def call_troubles(db: Database, run_id: int) -> CallTroubles:
-    retried = db.number(
-        "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
-    )
+    sql = "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1"
+    retried = db.number(sql, (run_id,))
     return CallTroubles(retried, tuple((row["error_kind"], row["calls"]) for row in run_failures(db, run_id)))
 
 
@@ -590,12 +546,9 @@ def marked_counts(db: Database, run_id: int) -> MarkedCounts:
 
 def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
     """The valid verdicts of a run so far, by systems and label. With several aspects, only the overall one."""
-    return db.records(
-        VerdictCount,
-        f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-           WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
-        (run_id,),
-    )
+    sql = f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+        WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC"""
+    return db.records(VerdictCount, sql, (run_id,))
 
 
 def prompt_label(db: Database, prompt_id: int) -> str:
@@ -605,22 +558,18 @@ def prompt_label(db: Database, prompt_id: int) -> str:
 
 def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
     """Why calls of a run failed, most frequent first. Columns: error_kind, calls, example (one error)."""
-    return db.rows(
-        """SELECT error_kind, count(*) AS calls, max(error) AS example FROM calls
-           WHERE run_id = ? AND state = 'failed' GROUP BY error_kind ORDER BY calls DESC, error_kind""",
-        (run_id,),
-    )
+    sql = """SELECT error_kind, count(*) AS calls, max(error) AS example FROM calls
+             WHERE run_id = ? AND state = 'failed' GROUP BY error_kind ORDER BY calls DESC, error_kind"""
+    return db.rows(sql, (run_id,))
 
 
 def active_runs(db: Database) -> list[ActiveRun]:
     """The running runs and their progress, oldest first."""
-    return db.records(
-        ActiveRun,
-        """
-            SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
-              (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
-            FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id""",
-    )
+    sql = """
+              SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
+                (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
+              FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id"""
+    return db.records(ActiveRun, sql)
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------
@@ -659,33 +608,24 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     """The calls of these runs together."""
     chosen = (json.dumps(sorted(runs)),)
     among = "IN (SELECT value FROM json_each(?))"
-    calls = db.only(
-        f"""SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
-             ifnull(sum(cached_from IS NOT NULL), 0), ifnull(sum(state = 'planned'), 0),
-             ifnull(min(CASE WHEN cached_from IS NULL THEN finished_at END), ''),
-             ifnull(max(CASE WHEN cached_from IS NULL THEN finished_at END), '')
-           FROM calls WHERE run_id {among}""",
-        chosen,
-    )
-    cases = db.row(
-        f"""SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
-            WHERE id IN (SELECT case_id FROM run_cases WHERE run_id {among})""",
-        chosen,
-    )
+    sql = f"""SELECT ifnull(sum(state <> 'planned'), 0), ifnull(sum(state = 'failed'), 0),
+          ifnull(sum(cached_from IS NOT NULL), 0), ifnull(sum(state = 'planned'), 0),
+          ifnull(min(CASE WHEN cached_from IS NULL THEN finished_at END), ''),
+          ifnull(max(CASE WHEN cached_from IS NULL THEN finished_at END), '')
+        FROM calls WHERE run_id {among}"""
+    calls = db.only(sql, chosen)
+    sql = f"""SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
+              WHERE id IN (SELECT case_id FROM run_cases WHERE run_id {among})"""
+    cases = db.row(sql, chosen)
     assert cases is not None
-    failures = db.pairs(
-        f"""SELECT error_kind, count(*) FROM calls WHERE run_id {among} AND state = 'failed'
-            GROUP BY 1 ORDER BY 2 DESC, 1""",
-        chosen,
-    )
-    models = db.column(
-        f"SELECT DISTINCT model FROM calls WHERE run_id {among} AND model <> '' ORDER BY 1", chosen
-    )
-    refused = db.column(
-        f"""SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
-            WHERE k.run_id {among} AND k.sent IS NOT NULL ORDER BY 1""",
-        chosen,
-    )
+    sql = f"""SELECT error_kind, count(*) FROM calls WHERE run_id {among} AND state = 'failed'
+              GROUP BY 1 ORDER BY 2 DESC, 1"""
+    failures = db.pairs(sql, chosen)
+    sql = f"SELECT DISTINCT model FROM calls WHERE run_id {among} AND model <> '' ORDER BY 1"
+    models = db.column(sql, chosen)
+    sql = f"""SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
+              WHERE k.run_id {among} AND k.sent IS NOT NULL ORDER BY 1"""
+    refused = db.column(sql, chosen)
     return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(refused)))
 
 
@@ -707,23 +647,18 @@ def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
     """Every case of a run in the order of its calls, with its verdict on `aspect`."""
     from recjudge_tui.domain.calls import PROFILE
 
-    return db.records(
-        CaseStatus,
-        """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
-           FROM calls k JOIN cases c ON c.id = k.case_id
-           LEFT JOIN verdicts v ON v.case_id = k.case_id AND v.aspect = ?2 AND v.run_id = k.run_id
-           WHERE k.run_id = ?1 GROUP BY k.case_id ORDER BY min(CASE WHEN k.aspect <> ?3 THEN k.id END)""",
-        (run_id, aspect, PROFILE),
-    )
+    sql = """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
+             FROM calls k JOIN cases c ON c.id = k.case_id
+             LEFT JOIN verdicts v ON v.case_id = k.case_id AND v.aspect = ?2 AND v.run_id = k.run_id
+             WHERE k.run_id = ?1 GROUP BY k.case_id ORDER BY min(CASE WHEN k.aspect <> ?3 THEN k.id END)"""
+    return db.records(CaseStatus, sql, (run_id, aspect, PROFILE))
 
 
 def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
     """case id -> the value of the run's verdict on `aspect`, for cases that have one."""
-    return db.pairs(
-        """SELECT case_id, value FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?)) AND aspect = ?
-             AND run_id = ? AND value IS NOT NULL""",
-        (json.dumps(list(case_ids)), aspect, run_id),
-    )
+    sql = """SELECT case_id, value FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?)) AND aspect = ?
+               AND run_id = ? AND value IS NOT NULL"""
+    return db.pairs(sql, (json.dumps(list(case_ids)), aspect, run_id))
 
 
 # ---- saer --------------------------------------------------------------------------------------------------------
@@ -731,11 +666,9 @@ def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int
 
 def changed_since(db: Database, project_id: int, time: str) -> bool:
     """Whether lists, items, users or events were imported after a time, or an import of them was undone."""
-    return db.any(
-        """SELECT 1 FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
-             AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)""",
-        (project_id, time),
-    )
+    sql = """SELECT 1 FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
+               AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)"""
+    return db.any(sql, (project_id, time))
 
 
 def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, float, int]]:
@@ -747,12 +680,10 @@ def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, floa
 
 def run_systems(db: Database, run_id: int) -> list[str]:
     """The systems whose lists a run contains, by name."""
-    return db.column(
-        """WITH judged AS (SELECT c.* FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?)
-           SELECT system_a FROM judged WHERE system_a <> '' UNION SELECT system_b FROM judged WHERE system_b <> ''
-           ORDER BY 1""",
-        (run_id,),
-    )
+    sql = """WITH judged AS (SELECT c.* FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?)
+             SELECT system_a FROM judged WHERE system_a <> '' UNION SELECT system_b FROM judged WHERE system_b <> ''
+             ORDER BY 1"""
+    return db.column(sql, (run_id,))
 
 
 # ---- judges ------------------------------------------------------------------------------------------------------
@@ -776,32 +707,27 @@ class ServedModel(NamedTuple):
 
 def judges_used(db: Database) -> list[sqlite3.Row]:
     """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
-    return db.rows(
-        """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
-           FROM runs WHERE json_valid(judge) GROUP BY 1 ORDER BY last_used DESC"""
-    )
+    sql = """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
+             FROM runs WHERE json_valid(judge) GROUP BY 1 ORDER BY last_used DESC"""
+    return db.rows(sql)
 
 
 def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
     """The judges used in a project, most recently used first, each at the address of its last run."""
     from recjudge_tui.domain.judge import JudgeSpec
 
-    rows = db.tuples(
-        """SELECT judge, max(id) FROM runs WHERE project_id = ? AND json_valid(judge)
-           GROUP BY json_extract(judge, '$.spec') ORDER BY 2 DESC""",
-        (project_id,),
-    )
+    sql = """SELECT judge, max(id) FROM runs WHERE project_id = ? AND json_valid(judge)
+             GROUP BY json_extract(judge, '$.spec') ORDER BY 2 DESC"""
+    rows = db.tuples(sql, (project_id,))
     return tuple(read_cell(JudgeSpec, judge, "runs", run_id, "judge") for judge, run_id in rows)
 
 
 def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> None:
     """Store the result of a probe; it replaces that of an earlier one."""
     with db.transaction():
-        db.execute(
-            """INSERT INTO capabilities (judge, base_urls, record, probed_at) VALUES (?, ?, ?, ?)
-               ON CONFLICT (judge, base_urls) DO UPDATE SET record = excluded.record, probed_at = excluded.probed_at""",
-            (judge.spec, _servers(judge), record.model_dump_json(), now()),
-        )
+        sql = """INSERT INTO capabilities (judge, base_urls, record, probed_at) VALUES (?, ?, ?, ?)
+                 ON CONFLICT (judge, base_urls) DO UPDATE SET record = excluded.record, probed_at = excluded.probed_at"""
+        db.execute(sql, (judge.spec, _servers(judge), record.model_dump_json(), now()))
 
 
 def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
@@ -809,9 +735,8 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     cannot read is ignored."""
     from recjudge_tui.domain.judge import Capabilities
 
-    text = db.value(
-        "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
-    )
+    sql = "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?"
+    text = db.value(sql, (judge.spec, _servers(judge)))
     with suppress(ValueError):
         return None if text is None else Capabilities.model_validate_json(text)
     return None
@@ -846,78 +771,64 @@ def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
 
     same = "json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)"
     who = (judge.spec, json.dumps(judge.base_urls))
-    text = db.value(
-        f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1", who
-    )
+    sql = f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1"
+    text = db.value(sql, who)
     try:
         identity = None if text is None else Identity.model_validate_json(text)
     except ValueError:
         identity = None
     asked = "state = 'done' AND cached_from IS NULL"
-    row = db.row(
-        f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
-            WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
-            ORDER BY id DESC LIMIT 1""",
-        who,
-    )
+    sql = f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
+              WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
+              ORDER BY id DESC LIMIT 1"""
+    row = db.row(sql, who)
     if row is None:
         return JudgePast(identity, [], None)
-    calls = db.records(
-        PastCall,
-        f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
-            WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
-            ORDER BY id DESC LIMIT ?""",
-        (row["id"], newest),
-    )
+    sql = f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
+              WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
+              ORDER BY id DESC LIMIT ?"""
+    calls = db.records(PastCall, sql, (row["id"], newest))
     return JudgePast(identity, calls, row["pace"])
 
 
 def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:
     """How many calls of this judge with this prompt have an answer of their own."""
-    return int(
-        db.value(
-            """SELECT count(*) FROM calls k JOIN runs r ON r.id = k.run_id
-               WHERE json_extract(r.judge, '$.spec') = ? AND r.prompt_id = ? AND k.state = 'done'
-                 AND k.cached_from IS NULL""",
-            (judge.spec, prompt_id),
-        )
-    )
+    sql = """SELECT count(*) FROM calls k JOIN runs r ON r.id = k.run_id
+             WHERE json_extract(r.judge, '$.spec') = ? AND r.prompt_id = ? AND k.state = 'done'
+               AND k.cached_from IS NULL"""
+    return db.number(sql, (judge.spec, prompt_id))
 
 
 def served_models(db: Database, project_id: int, rater: str, protocols: Collection[str]) -> list[ServedModel]:
     """The model behind each of the rater's runs of these protocols, oldest first; empty for a rater without runs."""
-    rows = db.rows(
-        """SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
-             ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
-             json_group_array(DISTINCT k.model) FILTER (WHERE k.model IS NOT NULL), count(k.id),
-             count(k.cached_from), ru.created_at, ifnull(sum(k.state = 'done'), 0)
-           FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
-           LEFT JOIN calls k ON k.run_id = ru.id
-           WHERE ru.project_id = ? AND r.name = ? AND ru.protocol IN (SELECT value FROM json_each(?))
-           GROUP BY ru.id ORDER BY ru.id""",
-        (project_id, rater, json.dumps(sorted(protocols))),
-    )
+    sql = """SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
+               ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
+               json_group_array(DISTINCT k.model) FILTER (WHERE k.model IS NOT NULL), count(k.id),
+               count(k.cached_from), ru.created_at, ifnull(sum(k.state = 'done'), 0)
+             FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
+             LEFT JOIN calls k ON k.run_id = ru.id
+             WHERE ru.project_id = ? AND r.name = ? AND ru.protocol IN (SELECT value FROM json_each(?))
+             GROUP BY ru.id ORDER BY ru.id"""
+    rows = db.rows(sql, (project_id, rater, json.dumps(sorted(protocols))))
     return [ServedModel(*row)._replace(models=tuple(sorted(json.loads(row[5])))) for row in rows]
 
 
 def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedModel]) -> tuple[int, int]:
     """How many finished calls the two raters' runs share (case, order, aspect, sample), and how many of them have a changed
     prompt, by the hash of texts and schema."""
+    sql = """SELECT count(*), ifnull(sum(a.content_hash <> b.content_hash), 0) FROM calls a
+             JOIN calls b ON b.case_id = a.case_id AND b.list_order = a.list_order AND b.aspect = a.aspect
+               AND b.sample = a.sample AND b.run_id IN (SELECT value FROM json_each(?2))
+             WHERE a.run_id IN (SELECT value FROM json_each(?1))
+               AND a.content_hash IS NOT NULL AND b.content_hash IS NOT NULL"""
     [(calls, changed)] = db.tuples(
-        """SELECT count(*), ifnull(sum(a.content_hash <> b.content_hash), 0) FROM calls a
-           JOIN calls b ON b.case_id = a.case_id AND b.list_order = a.list_order AND b.aspect = a.aspect
-             AND b.sample = a.sample AND b.run_id IN (SELECT value FROM json_each(?2))
-           WHERE a.run_id IN (SELECT value FROM json_each(?1))
-             AND a.content_hash IS NOT NULL AND b.content_hash IS NOT NULL""",
-        tuple(json.dumps([run.run_id for run in runs]) for runs in (later, earlier)),
+        sql, tuple(json.dumps([run.run_id for run in runs]) for runs in (later, earlier))
     )
     return calls, changed
 
 
 def newest_judges(db: Database, project_id: int) -> dict[str, str]:
     """rater -> the judge (SPEC) of its newest run; without raters that have no run."""
-    return db.pairs(
-        """SELECT r.name, json_extract(ru.judge, '$.spec') FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           WHERE ru.project_id = ? ORDER BY ru.id""",
-        (project_id,),
-    )
+    sql = """SELECT r.name, json_extract(ru.judge, '$.spec') FROM runs ru JOIN raters r ON r.id = ru.rater_id
+             WHERE ru.project_id = ? ORDER BY ru.id"""
+    return db.pairs(sql, (project_id,))

@@ -89,10 +89,8 @@ def _make(database: Database) -> None:
             # `executescript` would commit the transaction
             for statement in _statements():
                 database.execute(statement)
-            database.execute(
-                "INSERT INTO migrations (version, name, sha256, applied_at) VALUES (?, ?, ?, ?)",
-                (_VERSION, _NAME, hashlib.sha256(_sql().encode()).hexdigest(), now()),
-            )
+            sql = "INSERT INTO migrations (version, name, sha256, applied_at) VALUES (?, ?, ?, ?)"
+            database.execute(sql, (_VERSION, _NAME, hashlib.sha256(_sql().encode()).hexdigest(), now()))
 
 
 @cache
@@ -218,11 +216,10 @@ def _difference(theirs: str, ours: str) -> str:
 def _written(database: Database, ours: set[str]) -> set[str]:
     """Tables, in lower case, that change when recjudge writes: ours, and those whose rows a foreign key deletes or
     updates along with them."""
-    references = database.rows(
-        """SELECT lower(m.name), lower(f."table") FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
-           WHERE m.type = 'table' AND NOT (f.on_delete IN ('NO ACTION', 'RESTRICT')
-             AND f.on_update IN ('NO ACTION', 'RESTRICT'))"""
-    )
+    sql = """SELECT lower(m.name), lower(f."table") FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+             WHERE m.type = 'table' AND NOT (f.on_delete IN ('NO ACTION', 'RESTRICT')
+               AND f.on_update IN ('NO ACTION', 'RESTRICT'))"""
+    references = database.rows(sql)
     written = set(ours)
     while more := {child for child, parent in references if parent in written} - written:
         written |= more
@@ -273,19 +270,16 @@ def inspect_file(path: Path) -> FileReport | None:
         keys: list[str] = []
         if not is_empty:
             checked += [error.sentences for error in islice(odd_json(db), _SHOWN_FAULTS)]
-            running = db.records(
-                RunningRun,
-                """SELECT ru.id, p.name AS project, r.name AS rater,
-                     (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'planned') AS outstanding,
-                     ru.lease_owner, ru.heartbeat_at
-                   FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
-                   WHERE ru.state = 'running' ORDER BY ru.id""",
-            )
-            keys = db.column(
-                """WITH judges AS (SELECT judge FROM runs WHERE json_valid(judge))
-                   SELECT json_extract(judge, '$.api_key_env') FROM judges UNION
-                   SELECT json_extract(h.value, '$[1]') FROM judges, json_each(judge, '$.header_env') h ORDER BY 1"""
-            )
+            sql = """SELECT ru.id, p.name AS project, r.name AS rater,
+                       (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'planned') AS outstanding,
+                       ru.lease_owner, ru.heartbeat_at
+                     FROM runs ru JOIN projects p ON p.id = ru.project_id JOIN raters r ON r.id = ru.rater_id
+                     WHERE ru.state = 'running' ORDER BY ru.id"""
+            running = db.records(RunningRun, sql)
+            sql = """WITH judges AS (SELECT judge FROM runs WHERE json_valid(judge))
+                     SELECT json_extract(judge, '$.api_key_env') FROM judges UNION
+                     SELECT json_extract(h.value, '$[1]') FROM judges, json_each(judge, '$.header_env') h ORDER BY 1"""
+            keys = db.column(sql)
         return FileReport(
             size=sum(part.stat().st_size for part in files if part.exists()),
             journal=str(db.value("PRAGMA journal_mode")),

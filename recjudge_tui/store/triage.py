@@ -86,10 +86,8 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
     """Undo the reader's newest action that is not undone; returns it, or None when there is none. An earlier override
     takes effect again."""
     with db.transaction():
-        newest = db.row(
-            f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1",
-            (project_id, reader),
-        )
+        sql = f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1"
+        newest = db.row(sql, (project_id, reader))
         if newest is None:
             return None
         entry = _entry(newest)
@@ -104,13 +102,12 @@ def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
 
 def verdict_row(db: Database, verdict_id: int) -> sqlite3.Row:
     """The verdict, with `rater`. Raises NotFoundError when it no longer exists."""
-    row = db.row(
-        "SELECT v.*, r.name AS rater FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?",
-        (verdict_id,),
-    )
-    if row is None:
-        raise NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
-    return row
+    sql = "SELECT v.*, r.name AS rater FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?"
+    return db.only(sql, (verdict_id,), verdict_gone())
+
+
+def verdict_gone() -> NotFoundError:
+    return NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
 
 
 def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
@@ -126,10 +123,8 @@ def project_entries(db: Database, project_id: int) -> tuple[LogEntry, ...]:
 def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
     """verdict id -> its triage state; without verdicts that have none."""
     states: dict[int, TriageState] = {}
-    rows = db.rows(
-        f"{_ENTRIES} WHERE verdict_id IN (SELECT value FROM json_each(?)) AND standing ORDER BY log_id",
-        (json.dumps(list(ids)),),
-    )
+    sql = f"{_ENTRIES} WHERE verdict_id IN (SELECT value FROM json_each(?)) AND standing ORDER BY log_id"
+    rows = db.rows(sql, (json.dumps(list(ids)),))
     for row in rows:
         held = states.get(row["verdict_id"], TriageState())
         if row["action"] in DECISIONS:
@@ -155,16 +150,12 @@ def count_triaged(
 
 def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: str) -> None:
     """Update the reader's verdict to their last override that is not undone; delete it without one."""
-    last = db.row(
-        f"""{_ENTRIES} WHERE project_id = ? AND reader = ? AND case_id = ? AND aspect = ? AND action = 'override'
-            AND standing ORDER BY log_id DESC LIMIT 1""",
-        (project_id, reader, case_id, aspect),
-    )
+    sql = f"""{_ENTRIES} WHERE project_id = ? AND reader = ? AND case_id = ? AND aspect = ? AND action = 'override'
+              AND standing ORDER BY log_id DESC LIMIT 1"""
+    last = db.row(sql, (project_id, reader, case_id, aspect))
     if last is None:
-        db.execute(
-            "DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
-            (find_rater(db, project_id, reader), case_id, aspect),
-        )
+        sql = "DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?"
+        db.execute(sql, (find_rater(db, project_id, reader), case_id, aspect))
         return
     about = (ensure_rater(db, project_id, reader, "reader"), case_id, aspect, last["protocol"])
     put_verdict(db, about, (last["value"], last["label"]), "override")
@@ -207,11 +198,9 @@ def choices(db: Database, verdict_id: int) -> Choices:
         labels = prompt.labels_of(verdict["aspect"])
         if labels:
             return Choices(tuple((label.name, label.value) for label in labels))
-    given = db.rows(
-        """SELECT DISTINCT label, value FROM verdicts WHERE project_id = ? AND protocol = ? AND aspect = ?
-             AND label <> '' AND state = 'ok' ORDER BY value DESC LIMIT 9""",
-        (verdict["project_id"], verdict["protocol"], verdict["aspect"]),
-    )
+    sql = """SELECT DISTINCT label, value FROM verdicts WHERE project_id = ? AND protocol = ? AND aspect = ?
+               AND label <> '' AND state = 'ok' ORDER BY value DESC LIMIT 9"""
+    given = db.rows(sql, (verdict["project_id"], verdict["protocol"], verdict["aspect"]))
     if not given:
         raise UsageError(
             "there are no answers to choose from",

@@ -133,8 +133,7 @@ def count_verdicts(db: Database, project_id: int) -> int:
 def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     """The rows of these verdicts, in the order of `ids`; without deleted verdicts."""
     wanted = json.dumps(list(ids))
-    listed = db.rows(
-        f"""
+    sql = f"""
         SELECT v.id AS verdict_id, v.case_id, r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label,
           v.value, v.confidence, v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.flag_count,
           c.user_id, c.system_a, c.system_b, c.context, c.served_at, {of_several_occasions("c")} AS several_occasions,
@@ -150,9 +149,8 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
           EXISTS (SELECT 1 FROM verdicts o JOIN raters q ON q.id = o.rater_id
             WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND q.kind = 'reader') AS reviewed
         FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
-        WHERE v.id IN (SELECT value FROM json_each(?))""",
-        (wanted,),
-    )
+        WHERE v.id IN (SELECT value FROM json_each(?))"""
+    listed = db.rows(sql, (wanted,))
     votes, people = _votes(db, {row["case_id"] for row in listed})
     touched = triage_states(db, ids)
     rows = {}
@@ -178,15 +176,13 @@ def _votes(
 ) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
     """Question -> value -> how many people and judges gave it; question -> the answers that people gave themselves
     (without consensus)."""
-    rows = db.rows(
-        f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
-              sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
-            FROM verdicts o JOIN raters q ON q.id = o.rater_id
-            WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok'
-              AND q.kind NOT IN {sql_list(WITHOUT_OPINION)}
-            GROUP BY o.case_id, o.aspect, o.protocol, o.value""",
-        (json.dumps(list(cases)),),
-    )
+    sql = f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
+                sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
+              FROM verdicts o JOIN raters q ON q.id = o.rater_id
+              WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok'
+                AND q.kind NOT IN {sql_list(WITHOUT_OPINION)}
+              GROUP BY o.case_id, o.aspect, o.protocol, o.value"""
+    rows = db.rows(sql, (json.dumps(list(cases)),))
     votes: dict[_Question, dict[float, int]] = defaultdict(lambda: defaultdict(int))
     people: dict[_Question, list[Opinions]] = defaultdict(list)
     for row in rows:
@@ -210,13 +206,11 @@ def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
 
 def newest_judged_run(db: Database, project_id: int) -> tuple[int, str] | None:
     """The newest run of a judge with verdicts about systems, and its rater; None if there is none."""
-    row = db.row(
-        f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
-            WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
-              AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
-            ORDER BY ru.id DESC LIMIT 1""",
-        (project_id,),
-    )
+    sql = f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
+              WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
+                AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
+              ORDER BY ru.id DESC LIMIT 1"""
+    row = db.row(sql, (project_id,))
     return None if row is None else (row[0], row[1])
 
 
@@ -257,11 +251,9 @@ def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
 
 def case_verdicts(db: Database, case_id: int) -> list[int]:
     """The ids of the verdicts on one case, judges before people, then by rater and aspect."""
-    return db.column(
-        f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
-               ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect""",
-        (case_id,),
-    )
+    sql = f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
+                 ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect"""
+    return db.column(sql, (case_id,))
 
 
 # ---- labels ------------------------------------------------------------------------------------------------------
@@ -274,11 +266,9 @@ def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
     """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden. After
     an override the list moves on to the next verdict. So if the reader's last action was an override, and the selected
     verdict has no decision yet, the overridden verdict is meant."""
-    last = db.row(
-        """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
-           WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1""",
-        (verdict_id, reader),
-    )
+    sql = """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
+             WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1"""
+    last = db.row(sql, (verdict_id, reader))
     if last is None or last["action"] == "undo" or _answer(db, last["verdict_id"], reader) != "override":
         return verdict_id
     return int(last["verdict_id"]) if _answer(db, verdict_id, reader) in ("", "dismiss") else verdict_id
@@ -286,9 +276,8 @@ def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
 
 def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
     """The reader's current decision on a verdict; empty without one."""
-    label: str | None = db.value(
-        "SELECT action FROM v_triage WHERE verdict_id = ? AND reader = ? AND decides", (verdict_id, reader)
-    )
+    sql = "SELECT action FROM v_triage WHERE verdict_id = ? AND reader = ? AND decides"
+    label: str | None = db.value(sql, (verdict_id, reader))
     return label or ""
 
 
@@ -297,11 +286,9 @@ def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELL
     reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced. Raises
     UsageError when the reader did neither, or when `name` is a rater of another kind."""
     with db.transaction():
-        own = db.row(
-            """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
-               JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?""",
-            (reader, verdict_id),
-        )
+        sql = """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
+                 JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?"""
+        own = db.row(sql, (reader, verdict_id))
         if own is None and _answer(db, verdict_id, reader) == "accept":
             own = db.row("SELECT * FROM verdicts WHERE id = ? AND state = 'ok'", (verdict_id,))
         if own is None:
@@ -443,26 +430,20 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
     decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")
     note = next((entry.text for entry in reversed(own) if entry.action == "note"), "")
-    rows = db.rows(
-        "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'",
-        (find_rater(db, verdict["project_id"], reader), case_id),
-    )
+    sql = "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'"
+    rows = db.rows(sql, (find_rater(db, verdict["project_id"], reader), case_id))
     values = {row["aspect"]: (row["label"], row["value"]) for row in rows}
     source = ExampleSource(
         case_id, _prompt(db, verdict["project_id"], run_id, verdict["protocol"]), decision, values, note
     )
     if decision != "accept" or verdict["state"] != "ok":
         return source
-    reasoning = db.value(
-        """SELECT a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id
-           WHERE c.run_id = ? AND c.case_id = ? AND a.aspect = ? AND a.reasoning <> '' ORDER BY c.id LIMIT 1""",
-        (run_id, case_id, verdict["aspect"]),
-    )
-    flags = db.tuples(
-        """SELECT DISTINCT f.item_id, f.issue, f.reason FROM flags f JOIN calls c ON c.id = f.call_id
-           WHERE c.run_id = ? AND c.case_id = ? ORDER BY f.rowid""",
-        (run_id, case_id),
-    )
+    sql = """SELECT a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id
+             WHERE c.run_id = ? AND c.case_id = ? AND a.aspect = ? AND a.reasoning <> '' ORDER BY c.id LIMIT 1"""
+    reasoning = db.value(sql, (run_id, case_id, verdict["aspect"]))
+    sql = """SELECT DISTINCT f.item_id, f.issue, f.reason FROM flags f JOIN calls c ON c.id = f.call_id
+             WHERE c.run_id = ? AND c.case_id = ? ORDER BY f.rowid"""
+    flags = db.tuples(sql, (run_id, case_id))
     return source._replace(
         values={verdict["aspect"]: (verdict["label"], verdict["value"]), **values},
         reasoning=reasoning or "",
@@ -472,9 +453,7 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
 
 def _prompt(db: Database, project_id: int, run_id: int | None, protocol: str) -> int | None:
     """The newest version of the run's prompt, else of the prompt of the protocol's newest run."""
-    return db.found(
-        """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
-           WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
-           ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1""",
-        {"run": run_id, "project": project_id, "protocol": protocol},
-    )
+    sql = """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
+             WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
+             ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1"""
+    return db.found(sql, {"run": run_id, "project": project_id, "protocol": protocol})

@@ -70,10 +70,10 @@ def test_a_case_has_the_same_content_as_plain_and_as_text(
     text = ran(capsys, "cases", "show", "1", "--db", db)[1]
     plain = ran(capsys, "cases", "show", "1", "--plain", "--db", db)[1]
     with connect(Path(db)) as database:
-        titles = [row[0] for row in database.rows("SELECT title FROM items")]
-        said = [row[0] for row in database.rows(
+        titles = database.column("SELECT title FROM items")
+        said = database.column(
             "SELECT a.reasoning FROM answers a JOIN calls k ON k.id = a.call_id WHERE k.case_id = 1"
-        )]  # fmt: skip
+        )  # fmt: skip
     shown = [title for title in titles if title in " ".join(text.split())]
     assert shown
     assert all(title in plain for title in shown)

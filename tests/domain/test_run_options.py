@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from recjudge_tui.cli.running import run
+from recjudge_tui.cli.command import command_named
 from recjudge_tui.domain.protocols import offered, protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
@@ -27,13 +27,10 @@ def test_the_record_refuses_what_lies_outside_the_bounds(option: RunOption) -> N
 
 def test_the_command_alone_gives_the_settings_of_the_protocol() -> None:
     """Without any option the command stores what the protocol's facts say."""
-    context = run.make_context("run", ["arena", "-p", "films", "--judge", "rules"])
+    context = command_named("run").make_context("run", ["arena", "-p", "films", "--judge", "rules"])
     given = {name: value for name, value in context.params.items() if name in RUN_OPTIONS}
     for protocol in offered():
         settings, facts = settings_for(protocol, **given), protocol_facts(protocol)
         assert settings == settings_for(protocol)
-        assert (settings.top_k, settings.history, settings.profile) == (
-            facts.top_k,
-            facts.history,
-            facts.profile,
-        )
+        for name in ("top_k", "history", "profile"):
+            assert getattr(settings, name) == getattr(facts, name)

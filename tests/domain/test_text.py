@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.text import money, one_line, safe_text
+from recjudge_tui.domain.text import marked, money, one_line, safe_text, unmarked
 from tests.support.hostile import HOSTILE
 
 FORBIDDEN = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF,
@@ -70,16 +70,22 @@ def test_invisible_characters_are_shown_by_name(text: str, shown: str) -> None:
     assert safe_text(shown) == shown
 
 
-@pytest.mark.parametrize(
-    ("dollars", "shown"),
-    [
-        (0, "$0"),
-        (0.0016, "$0.0016"),
-        (0.00000042, "$0.00000042"),
-        (0.12, "$0.12"),
-        (1234.5, "$1,234.50"),
-        (-0.05, "-$0.050"),
-    ],
-)
-def test_a_price_is_never_rounded_to_nothing(dollars: float, shown: str) -> None:
-    assert money(dollars) == shown
+def test_a_price_is_never_rounded_to_nothing() -> None:
+    prices = {
+        0: "$0",
+        0.0016: "$0.0016",
+        4.2e-7: "$0.00000042",
+        0.12: "$0.12",
+        1234.5: "$1,234.50",
+        -0.05: "-$0.050",
+    }
+    assert {dollars: money(dollars) for dollars in prices} == prices
+
+
+# ---- cells that a spreadsheet would run
+
+
+@given(st.sampled_from(HOSTILE) | st.text(st.sampled_from("'=+-@＝ \t\r1.a"), max_size=8) | st.text())
+def test_a_marked_cell_reads_back_and_is_told_from_a_text_that_looks_marked(text: str) -> None:
+    assert unmarked(marked(text)) == text
+    assert marked(text) != marked(f"'{text}")

@@ -16,10 +16,9 @@ from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import task_of
-from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from tests.support.annotators import PROJECT, assigned, films, judges, tasks, verdicts
+from tests.support.annotators import assigned, films, judges, tasks, verdicts
 from tests.support.runs import RULES, plan_run
 
 NAMES = [f"p{n}" for n in range(7)]
@@ -80,16 +79,15 @@ def test_two_a_case_and_the_same_again_in_another_file(tmp_path: Path) -> None:
     for found in plans[0].values():
         firsts = Counter(first for _, first in found)
         assert firsts == {"a": 3, "b": 3}, "each list is first as often"
-    assert len({tuple(user for user, _ in found) for found in plans[0].values()}) == 3, (
-        "an order of one's own"
-    )
+    orders = {tuple(user for user, _ in found) for found in plans[0].values()}
+    assert len(orders) == 3, "an order of one's own"
 
 
 def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> None:
     project = films(db, 9, ("als", "bpr", "pop"))
     plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=4, seed=3)))
     work(db, db.value("SELECT max(id) FROM runs"))
-    seen = {row[0] for row in db.rows("SELECT case_id FROM verdicts")}
+    seen = set(db.column("SELECT case_id FROM verdicts"))
     users = db.value("SELECT count(DISTINCT user_id) FROM cases WHERE id IN (SELECT case_id FROM verdicts)")
     assert 1 < users < 9
     for sample in (users, 15):
@@ -129,9 +127,7 @@ def test_the_guidelines_are_those_of_the_newest_run(db: Database) -> None:
     films(db)
     assert assigned(db, annotators="ana").prompt == "pairwise-media@1"
     settings = settings_for("pairwise", top_k=2)
-    run = plan_run(
-        db, RunRequest(project_id(db, PROJECT), RULES, settings, prompt="pairwise-shopping")
-    ).run_id
+    run = plan_run(db, RunRequest(1, RULES, settings, prompt="pairwise-shopping")).run_id
     assert assigned(db, annotators="ben", per_case=2).prompt == "pairwise-shopping@1"
     assert task_of(db, tasks(db, "ben")[0]).run_id == run
     named = assigned(db, annotators="cy", per_case=3, prompt="pairwise-media@1")

@@ -66,8 +66,7 @@ def lists(db: Database) -> Database:
 
 
 def make(db: Database, *names: str, k: int = 10) -> list[list[str]]:
-    made = make_metric_raters(db, project_id(db, "films"), names, k=k)
-    return [summary.lines() for summary in made]
+    return [summary.lines() for summary in make_metric_raters(db, project_id(db, "films"), names, k=k)]
 
 
 def verdicts(db: Database, rater: str) -> dict[tuple[object, ...], tuple[object, ...]]:
@@ -119,11 +118,11 @@ def test_lists_and_pairs(lists: Database) -> None:
 def test_again_changes_nothing(lists: Database) -> None:
     load(lists, "explanations", EXPLANATIONS)
     make(lists, *NAMES, k=3)
-    before = [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")]
+    before = list(lists.tuples("SELECT * FROM verdicts ORDER BY id"))
     cases = lists.value("SELECT count(*) FROM cases")
     made = make(lists, *NAMES, k=3)
     assert sum("updated" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
-    assert [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")] == before
+    assert list(lists.tuples("SELECT * FROM verdicts ORDER BY id")) == before
     assert lists.value("SELECT count(*) FROM cases") == cases
 
 
@@ -178,11 +177,12 @@ def test_the_texts_of_the_paper(db: Database, tmp_path: Path) -> None:
 
 
 def pearson(db: Database, metric: str) -> float:
-    rows = db.rows(
+    rows = db.tuples(
         """SELECT m.value, t.value FROM verdicts m JOIN raters r ON r.id = m.rater_id AND r.name = ?
            JOIN verdicts t ON t.case_id = m.case_id AND t.aspect = 'persuasiveness'
            JOIN raters u ON u.id = t.rater_id AND u.kind = 'ground_truth'""",
         (metric,),
     )
-    assert len(rows) == 2533, "three scores of persuasiveness are empty"
-    return float(np.corrcoef(np.array([tuple(row) for row in rows]).T)[0, 1])
+    pairs = np.array(list(rows))
+    assert len(pairs) == 2533, "three scores of persuasiveness are empty"
+    return float(np.corrcoef(pairs.T)[0, 1])

@@ -6,14 +6,13 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
 
-from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
+from recjudge_tui.domain.annotation import AspectQuestion
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.people.task_files import TaskFormat, TaskSet, answers_of, open_tasks, write_tasks
@@ -34,12 +33,9 @@ def _open(db: Database, who: str = "ana", protocol: str = "pairwise") -> TaskSet
 
 def _choice(place: int, question: AspectQuestion) -> str:
     """Another answer for each task, by its place."""
-    options = answers_of(question)
-    return (
-        options[place % len(options)]
-        if options
-        else f"{question.low + (question.high - question.low) * 0.25:g}"
-    )
+    quarter = f"{question.low + (question.high - question.low) * 0.25:g}"
+    options = answers_of(question) or [quarter]
+    return options[place % len(options)]
 
 
 def _answers(found: TaskSet) -> Answers:
@@ -63,23 +59,20 @@ def _sheet(path: Path, answers: Answers) -> None:
 
 def _label_studio(path: Path, answers: Answers) -> None:
     """As its JSON export writes them, with the controls of the interface."""
-    controls = {
-        control.get("name", ""): control.tag for control in ElementTree.parse(path.with_suffix(".xml")).iter()
-    }
+    page = ElementTree.parse(path.with_suffix(".xml"))
+    controls = {control.get("name", ""): control.tag for control in page.iter()}
     done = []
     for number, task in enumerate(json.loads(path.read_text(encoding="utf-8")), start=1):
-        results: list[dict[str, Any]] = [
-            {"from_name": "note", "type": "textarea", "value": {"text": ["why not"]}}
-        ]
+        note: dict[str, Any] = {"from_name": "note", "type": "textarea", "value": {"text": ["why not"]}}
+        results = [note]
         for (token, aspect), words in answers.items():
             if token == task["data"]["task_id"]:
                 number_given = controls[aspect] == "Number"
                 value = {"number": float(words)} if number_given else {"choices": [words]}
                 kind = "number" if number_given else "choices"
                 results.append({"from_name": aspect, "to_name": "list_1", "type": kind, "value": value})
-        done.append(
-            {"id": number, **task, "annotations": [{"completed_by": {"email": "ana"}, "result": results}]}
-        )
+        made = {"completed_by": {"email": "ana"}, "result": results}
+        done.append({"id": number, **task, "annotations": [made]})
     path.write_text(json.dumps(done), encoding="utf-8")
 
 
@@ -87,9 +80,8 @@ def _argilla(path: Path, answers: Answers) -> None:
     """As `records.to_json` of version 2 writes them."""
     records = json.loads(path.read_text(encoding="utf-8"))
     for record in records:
-        given = {a: words for (token, a), words in answers.items() if token == record["id"]} | {
-            "note": "why not"
-        }
+        given = {a: words for (token, a), words in answers.items() if token == record["id"]}
+        given["note"] = "why not"
         record["responses"] = {name: [{"value": value, "user_id": "ana"}] for name, value in given.items()}
     path.write_text(json.dumps(records), encoding="utf-8")
 
@@ -102,12 +94,8 @@ FILL: dict[TaskFormat, Callable[[Path, Answers], None]] = {
 def _in_app(db: Database, protocol: str) -> list[tuple[Any, ...]]:
     """What ana's verdicts are if she gives the same answers in the app."""
     for place in range(len(tasks(db, "ana", protocol))):
-        judges(db, "ana", protocol, 1, partial(_at, place), "why not")
+        judges(db, "ana", protocol, 1, lambda options, at=place: options[at % len(options)], "why not")  # type: ignore[misc]
     return verdicts(db, "ana")
-
-
-def _at(place: int, options: tuple[AnswerOption, ...]) -> AnswerOption:
-    return options[place % len(options)]
 
 
 @pytest.mark.parametrize("fmt", get_args(TaskFormat))

@@ -27,8 +27,7 @@ def _project(db: Database) -> None:
 
 
 def case(db: Database, kind: str) -> int:
-    found: int = db.value("SELECT min(id) FROM cases WHERE kind = ?", (kind,))
-    return found
+    return db.number("SELECT min(id) FROM cases WHERE kind = ?", (kind,))
 
 
 def added(
@@ -83,12 +82,10 @@ def test_nothing_of_the_future_is_shown(db: Database) -> None:
 
 
 def verdict(db: Database, kind: str) -> int:
-    found: int = db.value(
-        """SELECT v.id FROM verdicts v JOIN cases c ON c.id = v.case_id JOIN raters r ON r.id = v.rater_id
-           WHERE c.kind = ? AND r.kind = 'rules' ORDER BY v.id LIMIT 1""",
+    return db.number(
+        "SELECT min(v.id) FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE c.kind = ? AND v.run_id IS NOT NULL",
         (kind,),
     )
-    return found
 
 
 def test_an_overridden_case_becomes_an_example_with_the_note_as_its_reason(db: Database) -> None:
@@ -126,16 +123,10 @@ def test_an_accepted_verdict_brings_the_judges_own_words_and_flags(db: Database)
                   " AND c.case_id = v.case_id JOIN answers a ON a.call_id = c.id WHERE v.id = ?", (chosen,))  # fmt: skip
     assert call is not None
     db.execute("DELETE FROM flags")
-    item = db.value(
-        """SELECT s.item_id FROM slate_items s JOIN cases c ON c.slate_a = s.slate_id
-           WHERE c.id = ? AND s.rank = 2""",
-        (call["case_id"],),
-    )
+    sql = "SELECT s.item_id FROM slate_items s JOIN cases c ON c.slate_a = s.slate_id WHERE c.id = ? AND s.rank = 2"
+    item = db.value(sql, (call["case_id"],))
     for flagged in (item, "not in the list"):
-        db.execute(
-            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, 'other', 'odd')",
-            (call["id"], flagged),
-        )
+        db.add("flags", call_id=call["id"], item_id=flagged, issue="other", reason="odd")
     with pytest.raises(UsageError, match="an answer of yours"):
         example_of_verdict(db, chosen, "me")
     record(db, chosen, "me", "accept")

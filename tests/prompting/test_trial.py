@@ -30,8 +30,7 @@ def _project(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def case(db: Database, kind: str = "pair") -> int:
-    found: int = db.value("SELECT min(id) FROM cases WHERE kind = ?", (kind,))
-    return found
+    return db.number("SELECT min(id) FROM cases WHERE kind = ?", (kind,))
 
 
 def tried(
@@ -52,10 +51,7 @@ def scripted(*bodies: bytes) -> Script:
 
 def test_it_asks_what_a_run_asks(db: Database) -> None:
     for kind, prompt in (("list", "pointwise-media"), ("pair", "pairwise-media")):
-        first = db.value(
-            "SELECT min(c.id) FROM calls c JOIN cases k ON k.id = c.case_id WHERE k.kind = ? AND k.id = ?",
-            (kind, case(db, kind)),
-        )
+        first = db.value("SELECT min(id) FROM calls WHERE case_id = ?", (case(db, kind),))
         asked = tried(db, RULES, prompt, kind)
         assert asked.request.content_hash() == sent_request(db, first).content_hash()
         assert asked.request.sampling == sent_request(db, first).sampling
@@ -77,9 +73,7 @@ def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_serve
     first = tried(db, server_judge(openai_server.url))
     assert first.parsed is not None
     assert first.reply is not None
-    assert first.reply.usage.input
-    assert first.reply.usage.output
-    assert first.reply.latency_s
+    assert all((first.reply.usage.input, first.reply.usage.output, first.reply.latency_s))
     assert (first.cost_usd, first.rater_kind) == (0.0, "judge")
     assert stored(db) == before
     assert not db.connection.in_transaction

@@ -134,18 +134,13 @@ def test_no_user_teaches_and_tests_and_no_answer_is_asked_for_twice(db: Database
     tested = {user for name, user in users if name.endswith("-candidate")}
     assert {part_of(user) for user in tested} == {TEST}
     _, _, candidate = get_prompt(db, "my-pointwise-media-candidate@2")
-    taught = [
-        int(example.title.removeprefix("case ")) for example in candidate.examples if "case" in example.title
-    ]
+    taught = [int(made.title.removeprefix("case ")) for made in candidate.examples if "case" in made.title]
     owners = db.pairs("SELECT id, user_id FROM cases")
     assert len(taught) == 4
     assert {part_of(owners[case]) for case in taught} == {TEACH}
     # what the judge got wrong: it called them all good
-    assert not {
-        case
-        for case in taught
-        if db.value("SELECT value FROM verdicts WHERE case_id = ? AND rater_id <> 1", (case,))
-    }
+    said = db.pairs("SELECT case_id, value FROM verdicts WHERE rater_id <> 1 ORDER BY id DESC")
+    assert not any(said[case] for case in taught)
     calls = db.value("SELECT count(*) FROM calls")
     code, _, err = tune(db, after_teaching(lambda _, label: label))
     assert (code, db.value("SELECT count(*) FROM calls")) == (0, calls)

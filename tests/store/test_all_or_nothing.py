@@ -143,18 +143,6 @@ def test_a_command_is_done_or_not_begun(
 Action = Callable[[Database], object]
 
 
-def _submit(db: Database) -> None:
-    judges(db, "ana", count=1, note="clear")
-
-
-def _skip(db: Database) -> None:
-    skip_task(db, tasks(db, "ana")[0], "no idea", 3.0)
-
-
-def _reveal(db: Database) -> None:
-    reveal_tasks(db, tasks(db, "ana"))
-
-
 def _settle(db: Database) -> None:
     project = project_id(db, "films")
     third: int = db.value("SELECT id FROM raters WHERE name = 'third'")
@@ -169,19 +157,28 @@ def _disagree(db: Database) -> None:
     start_adjudication(db, project_id(db, "films"), "pairwise", "third")
 
 
-@pytest.mark.parametrize(
-    ("before", "action"),
-    [(None, _submit), (None, _skip), (_submit, _skip), (_disagree, _reveal), (_disagree, _settle)],
-    ids=["submit", "skip", "change", "reveal", "settle"],
-)
+# name -> what was done before, and what is cut
+DECISIONS: dict[str, tuple[Action, ...]] = {
+    "submit": (lambda db: judges(db, "ana", count=1, note="clear"),),
+    "skip": (lambda db: skip_task(db, tasks(db, "ana")[0], "no idea", 3.0),),
+    "change": (
+        lambda db: judges(db, "ana", count=1),
+        lambda db: skip_task(db, tasks(db, "ana")[0], "no idea", 3.0),
+    ),
+    "reveal": (_disagree, lambda db: reveal_tasks(db, tasks(db, "ana"))),
+    "settle": (_disagree, _settle),
+}
+
+
+@pytest.mark.parametrize("steps", DECISIONS.values(), ids=DECISIONS)
 def test_a_decision_of_a_person_is_stored_whole_or_not_at_all(
-    db: Database, before: Action | None, action: Action
+    db: Database, steps: tuple[Action, ...]
 ) -> None:
     films(db, users=3)
     assigned(db)
-    if before is not None:
-        before(db)
-    cut_everywhere(db, action)
+    for step in steps[:-1]:
+        step(db)
+    cut_everywhere(db, steps[-1])
 
 
 def cut_everywhere(db: Database, action: Action) -> None:
@@ -200,33 +197,11 @@ def cut_everywhere(db: Database, action: Action) -> None:
     assert content(db.path) != stored
 
 
-def _export(db: Database) -> None:
-    export_calls(db, 2, db.path.with_name("out.jsonl"))
-
-
-def _name(db: Database) -> None:
-    name_calls(db, 2)
-
-
-def _group(db: Database) -> None:
-    plan_batch(db, 2, "https://example.org", [call["id"] for call in calls(db, 2)])
-
-
-def _let_go(db: Database) -> None:
-    end_batch(db, 1, "failed", "late")
-
-
-def _forget(db: Database) -> None:
-    forget_batch(db, 1)
-
-
 def _import(db: Database) -> None:
     out = db.path.with_name("out.jsonl")
     results = db.path.with_name("results.jsonl")
-    message = {
-        "role": "assistant",
-        "content": '{"reasoning": "r", "category": "Good Match", "flagged_items": []}',
-    }
+    content = '{"reasoning": "r", "category": "Good Match", "flagged_items": []}'
+    message = {"role": "assistant", "content": content}
     body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
     lines = [
         {"custom_id": json.loads(line)["custom_id"], "response": {"status_code": 200, "body": body}}
@@ -243,24 +218,39 @@ def _batched(db: Database) -> None:
     assert planned(db, server_judge("http://127.0.0.1:9"), use_cache=False) == 2
 
 
+def _name(db: Database) -> None:
+    name_calls(db, 2)
+
+
+def _group(db: Database) -> None:
+    plan_batch(db, 2, "https://example.org", [call["id"] for call in calls(db, 2)])
+
+
 @pytest.mark.parametrize(
-    ("before", "action"),
-    [((), _name), ((_name,), _group), ((_name, _group), _let_go), ((_name, _group), _forget)],
+    "steps",
+    [
+        (_name,),
+        (_name, _group),
+        (_name, _group, lambda db: end_batch(db, 1, "failed", "late")),
+        (_name, _group, lambda db: forget_batch(db, 1)),
+    ],
     ids=["name", "group", "let go", "forget"],
 )
-def test_a_batch_is_written_whole_or_not_at_all(
-    db: Database, before: tuple[Action, ...], action: Action
-) -> None:
+def test_a_batch_is_written_whole_or_not_at_all(db: Database, steps: tuple[Action, ...]) -> None:
     _batched(db)
-    for step in before:
+    for step in steps[:-1]:
         step(db)
-    cut_everywhere(db, action)
+    cut_everywhere(db, steps[-1])
 
 
 def test_an_interrupted_batch_ends_like_an_undisturbed_one(db: Database) -> None:
     """The names are stored before the file is written, the answers before the run is closed: the next time goes on."""
     _batched(db)
-    for action in (_export, _import):
+
+    def export(db: Database) -> None:
+        export_calls(db, 2, db.path.with_name("out.jsonl"))
+
+    for action in (export, _import):
         cuts = 0
         for place in range(100):
             with pytest.MonkeyPatch.context() as patch:

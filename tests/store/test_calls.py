@@ -120,4 +120,4 @@ def test_a_verdict_is_written_once_with_the_flags_of_its_calls(db: Database) -> 
     for value in (2.0, 0.0):
         draft = VerdictDraft(aspect="overall", state="ok", value=value, label="x", rule="as answered")
         save_verdicts(db, rater, outcome.key.case_id, run, "pointwise", [draft])
-    assert [tuple(r) for r in db.rows("SELECT value, flag_count FROM verdicts")] == [(2.0, 1)]
+    assert list(db.tuples("SELECT value, flag_count FROM verdicts")) == [(2.0, 1)]

@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import (
+    CaseKind,
+    ExplanationView,
+    ImageView,
+    ItemView,
+    ShownEvent,
+    SlateView,
+    UserView,
+)
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import (
     CaseKey,
+    Direction,
     case_row,
     ensure_case,
     list_cases,
@@ -33,11 +42,10 @@ PAIRS = [("rater", "user_id", "system_a", "system_b", "value"), ("anna", "u00", 
          ("anna", "u09", "pop", "als", "B")]  # fmt: skip
 
 
-def judged_twice(db: Database) -> list[int]:
-    """Cases that have both a call and a label."""
-    return [r[0] for r in db.rows(
-        "SELECT DISTINCT k.case_id FROM calls k JOIN verdicts v ON v.case_id = k.case_id WHERE v.import_id IS NOT NULL"
-    )]  # fmt: skip
+def judged_twice(db: Database) -> int:
+    """How many cases have both a call and a label."""
+    sql = "SELECT count(DISTINCT k.case_id) FROM calls k JOIN verdicts v USING (case_id) WHERE v.import_id IS NOT NULL"
+    return db.number(sql)
 
 
 def test_the_same_key_is_the_same_case_and_any_difference_another(project_db: Path) -> None:
@@ -63,18 +71,18 @@ def test_labels_meet_judges_whichever_came_first(project_db: Path) -> None:
         make_project(db, users=2)
         load(db, "labels", PAIRS)
         planned(db, protocol="pairwise")
-        assert len(judged_twice(db)) == 1
+        assert judged_twice(db) == 1
     other = project_db.with_name("other.db")
     with connect(other) as db:
         load(db, "labels", PAIRS)
         project = make_project(db, users=2)
         planned(db, protocol="pairwise")
-        assert len(judged_twice(db)) == 1
+        assert judged_twice(db) == 1
         bare = db.value("SELECT count(*) FROM cases WHERE slate_a IS NULL AND project_id = ?", (project,))
         assert bare == 1, "of u09 there are no lists"
         add_lists(db, ["u00", "u01"], ["als"], length=3)
         planned(db, protocol="pairwise", rater="later")
-        assert len(judged_twice(db)) == 1, "the labels stay with the lists that were there"
+        assert judged_twice(db) == 1, "the labels stay with the lists that were there"
 
 
 def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
@@ -85,27 +93,18 @@ def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
             ensure_case(db, project, CaseKey("pair", "stranger", "als", "cooc"))
             other = create_project(db, "other")
             elsewhere = ensure_case(db, other, CaseKey("list", "u", "als"))
-        pairs = [
-            r[0]
-            for r in db.rows("SELECT id FROM cases WHERE kind = 'pair' AND slate_b IS NOT NULL ORDER BY id")
-        ]
-        first = showable_case(db, project, "pair")
-        assert first is not None
-        assert (first["id"], first["system_a"], first["system_b"]) == (pairs[0], "als", "cooc")
-        seen = [first["id"]]
-        while (row := showable_case(db, project, "pair", "next", seen[-1])) is not None:
-            seen.append(row["id"])
-        assert seen == pairs
-        before = showable_case(db, project, "pair", "previous", pairs[1])
-        assert before is not None
-        assert before["id"] == pairs[0]
-        assert showable_case(db, project, "pair", "previous", pairs[0]) is None
-        at = showable_case(db, project, "pair", "at", pairs[2])
-        assert at is not None
-        assert at["id"] == pairs[2]
-        assert showable_case(db, other, "pair", "at", pairs[2]) is None
-        assert showable_case(db, other, "list", "at", elsewhere) is None
-        assert showable_case(db, project, "explanation") is None
+        pairs = db.column("SELECT id FROM cases WHERE kind = 'pair' AND slate_b IS NOT NULL ORDER BY id")
+
+        def at(step: Direction, case: int = 0, project: int = project, kind: CaseKind = "pair") -> int | None:
+            row = showable_case(db, project, kind, step, case)
+            return row and row["id"]
+
+        assert at("first") == pairs[0]
+        assert [at("next", pair) for pair in pairs] == [*pairs[1:], None]
+        assert [at("previous", pair) for pair in pairs] == [None, *pairs[:-1]]
+        assert at("at", pairs[2]) == pairs[2]
+        assert (at("at", pairs[2], other), at("at", elsewhere, other, "list")) == (None, None)
+        assert at("first", kind="explanation") is None
 
 
 # ---- test snapshots ----------------------------------------------------------------------------------------------
@@ -126,10 +125,8 @@ def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> No
         assert len({first, second, third}) == 3
         assert list(save_snapshots(db, "user", [view])) == [third]
         assert list(save_snapshots(db, "slate", [view.model_copy(), other, view])) == [first, second, first]
-    assert (
-        SlateView.model_validate_json(db.value("SELECT content FROM snapshots WHERE id = ?", (first,)))
-        == view
-    )
+    stored = db.value("SELECT content FROM snapshots WHERE id = ?", (first,))
+    assert SlateView.model_validate_json(stored) == view
     run = planned(db, limit=1, systems=("als",))
     case = calls(db, run)[0]["case_id"]
     material = load_material(db, run, case, 4)

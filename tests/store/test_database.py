@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
+from recjudge_tui.errors import StoreBusyError, StoreError
 from recjudge_tui.files import scratch_folder, whole_file
 from recjudge_tui.store.database import Database, backup, is_read_only, use_wal
 from recjudge_tui.store.projects import create_project, find_project, project_names
@@ -42,20 +42,6 @@ def _two_projects(db: Database, other: Database) -> None:
         assert db.connection.in_transaction, "the inner one committed nothing"
         assert find_project(other, "b") is None
         raise RuntimeError("in the middle")
-
-
-def test_many_rows_go_in_by_hundreds_in_order_and_a_refused_one_takes_all_with_it(db: Database) -> None:
-    columns = "INSERT INTO projects (id, name, created_at)"
-    for count in (0, 1, 333, 334, 1000):
-        with db.transaction():
-            db.execute("DELETE FROM projects")
-            db.insert_many(columns, ((n, f"p{n}", "2024") for n in range(count, 0, -1)))
-        assert [tuple(row) for row in db.rows("SELECT id, name FROM projects ORDER BY id")] == [
-            (n, f"p{n}") for n in range(1, count + 1)
-        ]
-    with pytest.raises(ConstraintError, match="refused a change"), db.transaction():
-        db.insert_many(columns, ((n, f"p{min(n, 1990)}", "2024") for n in range(1001, 2000)))
-    assert db.value("SELECT count(*) FROM projects") == 1000
 
 
 def test_a_second_writer_waits_and_then_says_who_is_in_the_way(

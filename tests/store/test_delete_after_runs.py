@@ -129,26 +129,26 @@ def live_in(db: Database, llm: ServerProcess, batches: ServerProcess) -> None:
 
 def views_of(db: Database, project: str) -> bytes:
     """Every row that any public view has of a project, and what its runs showed."""
-    views = [row[0] for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY 1")]
+    views = db.column("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY 1")
     export: dict[str, Any] = {}
     for view in views:
         named = "project" in {row[1] for row in db.rows(f"PRAGMA table_info({view})")}
         where = "project = ?" if named else "project_id = (SELECT id FROM projects WHERE name = ?)"
-        export[view] = [tuple(row) for row in db.rows(f"SELECT * FROM {view} WHERE {where}", (project,))]
+        export[view] = list(db.tuples(f"SELECT * FROM {view} WHERE {where}", (project,)))
     for table, column in snapshot_references(db):
-        export[column] = [tuple(row) for row in db.rows(
+        export[column] = list(db.tuples(
             f"""SELECT t.run_id, t.case_id, s.digest, s.content FROM {table} t JOIN snapshots s ON s.id = t.{column}
                 JOIN runs r ON r.id = t.run_id JOIN projects p ON p.id = r.project_id
                 WHERE p.name = ? ORDER BY 1, 2""",
             (project,),
-        )]  # fmt: skip
+        ))  # fmt: skip
     assert all(export.values()), [name for name, rows in export.items() if not rows]
     return json.dumps(export).encode()
 
 
 def row_counts(db: Database) -> dict[str, int]:
     """Rows by table, of the tables that belong to projects."""
-    tables = [row[0] for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    tables = db.column("SELECT name FROM sqlite_master WHERE type = 'table'")
     ours = [t for t in tables if t not in WITHOUT_PROJECT and not t.startswith("reasoning_search")]
     return {table: db.value(f"SELECT count(*) FROM {table}") for table in ours}
 
@@ -191,13 +191,13 @@ def test_the_other_deletions_after_runs_with_examples(db: Database) -> None:
     make_films(db, users=3)
     for shots in ("one", "personal"):
         recjudge_says(*f"run explanation --shots {shots} --name {shots} --judge rules -p films".split())
-    kept = [tuple(row) for row in db.rows("SELECT * FROM v_calls WHERE run_id = 2 ORDER BY call_id")]
+    kept = list(db.tuples("SELECT * FROM v_calls WHERE run_id = 2 ORDER BY call_id"))
     recjudge_says("runs", "delete", "1", "--yes")
     assert db.value("SELECT count(*) FROM runs") == 1
     assert intact(db)
     for row in db.rows("SELECT id FROM imports"):
         recjudge_says("imports", "undo", str(row[0]))
-    assert [tuple(row) for row in db.rows("SELECT * FROM v_calls WHERE run_id = 2 ORDER BY call_id")] == kept
+    assert list(db.tuples("SELECT * FROM v_calls WHERE run_id = 2 ORDER BY call_id")) == kept
     assert intact(db)
     recjudge_says(*"rater delete personal -p films --yes".split())
     assert db.value("SELECT count(*) FROM run_cases") == 0
@@ -215,5 +215,5 @@ def test_a_snapshot_that_a_readers_own_table_refers_to_stays(db: Database) -> No
     db.execute('INSERT INTO "my ""notes""" VALUES (?, ?), (NULL, ?)', (pinned, "good", "no list"))
     assert len(snapshot_references(db)) == 6
     recjudge_says(*"project delete films --yes".split())
-    assert [row[0] for row in db.rows("SELECT id FROM snapshots")] == [pinned]
+    assert db.column("SELECT id FROM snapshots") == [pinned]
     assert intact(db)

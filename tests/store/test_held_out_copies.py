@@ -16,7 +16,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.store.data import data_texts, event_counts
+from recjudge_tui.store.data import data_texts, event_counts, heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies, load_evaluation_data, read_history, training_counts
 from recjudge_tui.store.imports import undo_import
@@ -132,9 +132,7 @@ def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
 
 def state(db: Database, project: int) -> object:
     """Everything that is made of visible events."""
-    users = [
-        row[0] for row in db.rows("SELECT DISTINCT user_id FROM events WHERE project_id = ?", (project,))
-    ]
+    users = db.column("SELECT DISTINCT user_id FROM events WHERE project_id = ?", (project,))
     return (
         {
             user: sorted(
@@ -169,6 +167,34 @@ def test_the_order_of_files_makes_no_difference_and_undo_takes_it_back(db: Datab
         undo_import(db, imports["u.data.csv"])
         assert held_out_copies(db, project) == (0, 0, 1)
     assert all(one == states[0] for one in states)
+
+
+def test_held_out_events_are_never_among_the_shown(db: Database) -> None:
+    kinds = ("purchase", "heldoutish", "heldout_purchase", "HeldOut_Rating")
+    put(db, "all.csv", [Row("u", "i", kind, f"2024-0{n}-01T00:00:00Z") for n, kind in enumerate(kinds, 1)])
+    project = project_id(db, "films")
+    found = read_history(db, project, "u")
+    assert [event.type for event in found.within("", "", 9)] == ["heldoutish", "purchase"]
+    assert found.last_time == "2024-02-01T00:00:00+00:00"
+    assert event_counts(db, project) == {"purchase": 1, "heldoutish": 1}
+    assert heldout_types(db, project) == ["HeldOut_Rating", "heldout_purchase"]
+    assert read_history(db, project, "nobody").last_time == ""
+
+
+def test_events_come_newest_first_and_so_many_of_each_type(db: Database) -> None:
+    days = range(1, 6)
+    put(
+        db,
+        "all.csv",
+        [Row("u", f"i{n}", kind, f"2024-01-{n:02d}", str(n)) for n in days for kind in ("click", "buy")],
+    )
+    load(db, "events", [("user_id", "text", "type"), ("u", "words", "search")])
+    found = read_history(db, project_id(db, "films"), "u").within("", "", 2)
+    said = [(e.type, e.timestamp[8:10], e.value, e.item and e.item.item_id) for e in found]
+    assert said == [
+        ("buy", "05", 5.0, "i5"), ("click", "05", 5.0, "i5"), ("buy", "04", 4.0, "i4"), ("click", "04", 4.0, "i4"),
+        ("search", "", None, None),
+    ]  # fmt: skip
 
 
 def lists_of_all(db: Database, users: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ def test_the_older_item_comes_back(db: Database, tmp_path: Path) -> None:
     undone = undo_import(db, newer)
     assert undone.removed == {"items": 3}
     assert (undone.import_id, undone.project, undone.kind, undone.kept) == (newer, "p", "items", {})
-    rows = [tuple(row) for row in db.rows("SELECT item_id, title FROM v_current_items ORDER BY item_id")]
+    rows = list(db.tuples("SELECT item_id, title FROM v_current_items ORDER BY item_id"))
     assert rows == [("1", "old"), ("2", "same")]
 
 
@@ -89,8 +89,8 @@ def test_cases_and_raters_that_others_need_stay(db: Database, tmp_path: Path) ->
     _load(db, tmp_path, "labels", LABELS + "bob,u,s,Poor\n")
     _run_on(db, ensure_case(db, 1, CaseKey("list", "v", "s")))
     assert undo_import(db, first).removed == {"labels": 3, "cases": 1, "raters": 1}
-    assert [row["user_id"] for row in db.rows("SELECT user_id FROM cases ORDER BY user_id")] == ["u", "v"]
-    assert [row["name"] for row in db.rows("SELECT name FROM raters ORDER BY name")] == ["bob", "judge"]
+    assert db.column("SELECT user_id FROM cases ORDER BY user_id") == ["u", "v"]
+    assert db.column("SELECT name FROM raters ORDER BY name") == ["bob", "judge"]
 
 
 def test_undoing_twice_or_what_is_not_there(db: Database, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_condition_on_cases_is_what_the_filter_says(
         assert asked[1] > asked[2], "only an end before the start is refused"
         return
     sql, parameters = occasion_condition(chosen, "c")
-    found = [row[0] for row in visits.rows(f"SELECT c.id FROM cases c WHERE {sql} ORDER BY 1", parameters)]
+    found = visits.column(f"SELECT c.id FROM cases c WHERE {sql} ORDER BY 1", parameters)
     rows = visits.rows("SELECT id, context, served_at FROM cases ORDER BY id")
     kept = [row[0] for row in rows if chosen.has_context(row[1]) and chosen.has_time(row[2])]
     assert found == kept
@@ -62,7 +62,7 @@ def test_hostile_names_of_contexts_are_names(db: Database) -> None:
     # what a CSV file can hold; the reader strips white space
     names = [name for text in HOSTILE if "\0" not in text and (name := text.strip()) and len(name) < 500]
     make_visits(db, dict.fromkeys(names, VISITS["home"]))
-    stored = {row[0] for row in db.rows("SELECT DISTINCT context FROM cases")}
+    stored = set(db.column("SELECT DISTINCT context FROM cases"))
     assert len(stored) > len(names) // 2
     for name in stored:
         check_contexts(db, 1, OccasionFilter((name,)))

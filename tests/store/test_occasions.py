@@ -45,21 +45,21 @@ def label(db: Database, *words: str, header: tuple[str, ...] = PAIR) -> ImportSu
 
 
 def current(db: Database) -> list[tuple[str, ...]]:
-    return [tuple(row) for row in db.rows(
+    return list(db.tuples(
         """SELECT c.system, c.context, c.served_at, i.item_id FROM v_current_slates c
            JOIN slate_items i ON i.slate_id = c.slate_id ORDER BY 1, 2, 3"""
-    )]  # fmt: skip
+    ))  # fmt: skip
 
 
 def cases(db: Database, run_id: int) -> list[tuple[str, ...]]:
     """The cases of a run: systems, occasion, the items of the two lists."""
-    return [tuple(row) for row in db.rows(
+    return list(db.tuples(
         """SELECT c.system_a, c.system_b, c.context, c.served_at,
              (SELECT item_id FROM slate_items WHERE slate_id = c.slate_a),
              (SELECT item_id FROM slate_items WHERE slate_id = c.slate_b)
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ? ORDER BY c.id""",
         (run_id,),
-    )]  # fmt: skip
+    ))  # fmt: skip
 
 
 def test_the_same_occasion_replaces_and_another_stands_beside(films: Database) -> None:
@@ -99,13 +99,13 @@ def test_a_sample_has_every_occasion_of_its_users(films: Database) -> None:
 
 def shown(db: Database, run_id: int) -> list[tuple[str, ...]]:
     """(context, the items of the shown history) of every case."""
-    return [tuple(row) for row in db.rows(
+    return list(db.tuples(
         """SELECT c.context,
              (SELECT group_concat(json_extract(h.value, '$.item.item_id')) FROM json_each(s.content, '$.history') h)
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id JOIN snapshots s ON s.id = rc.user_snapshot
            WHERE rc.run_id = ? ORDER BY c.context""",
         (run_id,),
-    )]  # fmt: skip
+    ))  # fmt: skip
 
 
 def test_the_history_ends_strictly_before_the_list_was_served(films: Database) -> None:
@@ -152,9 +152,7 @@ def test_labels_meet_the_case_they_name_in_either_order(
 def test_a_label_without_context_refers_to_the_only_occasion(films: Database) -> None:
     add(films, ("a", "i1", "home", MAY), ("b", "i2", "home", MAY))
     label(films, "ana", "u", "a", "b", "A", "", "")
-    assert [tuple(row) for row in films.rows("SELECT context, served_at, slate_a IS NULL FROM cases")] == [
-        ("home", MAY, 0)
-    ]
+    assert list(films.tuples("SELECT context, served_at, slate_a IS NULL FROM cases")) == [("home", MAY, 0)]
 
 
 def test_explanations_of_two_occasions_are_two_cases(films: Database) -> None:

@@ -33,25 +33,15 @@ def test_a_verdict_appears_in_the_table_and_in_the_view(db: Database) -> None:
     assigned(db)
     task = tasks(db, "ana")[0]
     submit_verdict(db, task, ONE, 12.5)
-    row = db.row("SELECT * FROM v_verdicts WHERE rater = 'ana'")
-    assert row is not None
-    assert (row["protocol"], row["value"], row["label"], row["rule"], row["flag_count"]) == (
-        "pairwise", 1.0, "A", "as given", 1,
-    )  # fmt: skip
-    assert (row["reasoning"], row["run_id"], row["rater_kind"]) == ("because", None, "annotator")
-    assert [tuple(r) for r in db.rows("SELECT item_id, issue, reason FROM v_flags WHERE rater = 'ana'")] == [
-        ("i1", "redundancy", "twice")
+    columns = "protocol, value, label, rule, flag_count, reasoning, run_id, rater_kind"
+    assert list(db.tuples(f"SELECT {columns} FROM v_verdicts WHERE rater = 'ana'")) == [
+        ("pairwise", 1.0, "A", "as given", 1, "because", None, "annotator")
     ]
-    kept = db.row("SELECT * FROM v_annotations WHERE task_id = ?", (task,))
-    assert kept is not None
-    assert (kept["annotator"], kept["state"], kept["seconds"], kept["revealed_at"]) == (
-        "ana",
-        "done",
-        12.5,
-        None,
-    )
-    assert kept["first"] in ("a", "b")
-    assert kept["done_at"] is not None
+    flags = db.tuples("SELECT item_id, issue, reason FROM v_flags WHERE rater = 'ana'")
+    assert list(flags) == [("i1", "redundancy", "twice")]
+    columns = "annotator, state, seconds, revealed_at, first IN ('a', 'b'), done_at IS NOT NULL"
+    (kept,) = db.tuples(f"SELECT {columns} FROM v_annotations WHERE task_id = ?", (task,))
+    assert kept == ("ana", "done", 12.5, None, 1, 1)
     assert own_verdict(db, task_of(db, task)) == ONE
 
 
@@ -82,14 +72,12 @@ def test_skipping_keeps_the_reason_and_takes_a_verdict_back(db: Database) -> Non
 def test_nothing_half_stored_where_one_answer_cannot_be(db: Database) -> None:
     assigned(db, "arena", "ana")
     task = tasks(db, "ana", "arena")[0]
-    label = [("rater", "user_id", "system_a", "system_b", "aspect", "value"),
-             ("ana", db.value("SELECT user_id FROM cases WHERE id = ?", (task_of(db, task).case_id,)),
-              "als", "pop", "overall", "A")]  # fmt: skip
-    load(db, "labels", label)
+    user = db.value("SELECT user_id FROM cases WHERE id = ?", (task_of(db, task).case_id,))
+    header = ("rater", "user_id", "system_a", "system_b", "aspect", "value")
+    load(db, "labels", [header, ("ana", user, "als", "pop", "overall", "A")])
+    answers = (AspectAnswer("accuracy", 1.0, "A"), AspectAnswer("overall", 1.0, "A"))
     with pytest.raises(UsageError, match="came from elsewhere"):
-        submit_verdict(
-            db, task, CaseAnswers((AspectAnswer("accuracy", 1.0, "A"), AspectAnswer("overall", 1.0, "A"))), 1
-        )
+        submit_verdict(db, task, CaseAnswers(answers), 1)
     assert task_of(db, task).state == "open"
     assert [row[1] for row in verdicts(db, "ana")] == ["overall"]
 
@@ -123,18 +111,10 @@ def test_others_verdicts_after_the_reveal(db: Database) -> None:
     assert [(s.rater, s.rater_kind, s.reasoning) for s in said] == [("ben", "annotator", "a word of ben")]
 
 
-def desk_project(db: Database) -> int:
-    found: int = db.value("SELECT id FROM projects")
-    return found
-
-
 def test_undoing_an_import_keeps_its_annotators(db: Database) -> None:
-    load(
-        db,
-        "labels",
-        [("rater", "user_id", "system", "value", "protocol"), ("ana", "u00", "als", "Good", "pointwise")],
-    )
+    header = ("rater", "user_id", "system", "value", "protocol")
+    load(db, "labels", [header, ("ana", "u00", "als", "Good", "pointwise")])
     assigned(db)
     undo_import(db, db.value("SELECT max(id) FROM imports"))
-    assert find_rater(db, desk_project(db), "ana") is not None
+    assert find_rater(db, 1, "ana") is not None
     assert len(tasks(db, "ana")) == 6

@@ -104,6 +104,3 @@ def test_a_verdict_that_cannot_be_kept_is_refused(project_db: Path, name: str, t
         with pytest.raises(UsageError):
             save_filter(db, project, name, text)
         assert saved_filters(db, project) == []
-
-
-# ---- test experiments --------------------------------------------------------------------------------------------

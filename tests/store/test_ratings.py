@@ -19,9 +19,7 @@ from recjudge_tui.store.ratings import (
     Question,
     load_cases,
     load_lifetimes,
-    load_questions,
     load_ratings,
-    project_questions,
     project_raters,
 )
 from tests.support.runs import load, planned
@@ -43,45 +41,19 @@ def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
         Question("llm", "pointwise", "overall"),
     }
     anna = found.verdicts[Question("anna", "pointwise", "overall")]
-    assert dict(zip(found.cases.ids[anna.row].tolist(), anna.value.tolist(), strict=True)) == {
-        first: 0.0,
-        third: 2.0,
-    }
+    said = dict(zip(found.cases.ids[anna.row].tolist(), anna.value.tolist(), strict=True))
+    assert said == {first: 0.0, third: 2.0}
     llm = found.verdicts[Question("llm", "pointwise", "overall")]
     assert np.isnan(llm.value[found.cases.ids[llm.row] == second]).all()
     assert found.raters["llm"].kind == "judge"
-
-
-def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -> None:
-    project = new_project(project_db)
-    case = list_case(project, "u1")
-    for rater in ("anna", "ben"):
-        give(project, rater, {case: 2.0})
-    assert project_questions(project.db, project.id) == [
-        Question("anna", "pointwise", "overall"),
-        Question("ben", "pointwise", "overall"),
-    ]
-    statements: list[str] = []
-    project.db.connection.set_trace_callback(statements.append)
-    found = load_questions(project.db, project.id, [Question("ben", "pointwise", "overall")])
-    project.db.connection.set_trace_callback(None)
-    assert list(found.verdicts) == [Question("ben", "pointwise", "overall")]
-    read = [sql for sql in statements if "FROM verdicts" in sql]
-    assert len(read) == 1
-    plan = " ".join(row["detail"] for row in project.db.rows(f"EXPLAIN QUERY PLAN {read[0]}"))
-    assert "COVERING INDEX verdicts_by_question (rater_id=? AND protocol=? AND aspect=?)" in plan
-    assert "TEMP B-TREE" not in plan
 
 
 def test_ids_in_any_order_and_awkward_texts(project_db: Path) -> None:
     project = new_project(project_db)
     odd = ('quote " and \\', "nul \x00 and \x1f", "\u202e雪", "")
     for at, user in enumerate(odd):
-        project.db.execute(
-            """INSERT INTO cases (id, project_id, kind, user_id, item_id, system_a)
-               VALUES (?, ?, 'explanation', ?, ?, 's')""",
-            (100 - at, project.id, user, user),
-        )
+        row = {"kind": "explanation", "user_id": user, "item_id": user, "system_a": "s"}
+        project.db.add("cases", id=100 - at, project_id=project.id, **row)
     found = load_cases(project.db, project.id)
     assert found.ids.tolist() == [97, 98, 99, 100]
     assert len(set(found.user.tolist())) == len(set(found.pair.tolist())) == 4
@@ -111,9 +83,8 @@ def test_answers_in_both_orders(project_db: Path) -> None:
     cases = load_cases(project.db, project.id)
     (said,) = answers(Project.numbered(project.db, project.id), "pairwise")
     assert said.question == Question("llm", "pairwise", "overall")
-    asked = dict(
-        zip(zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True), said.value, strict=True)
-    )
+    places = zip(cases.ids[said.row].tolist(), said.swapped.tolist(), strict=True)
+    asked = dict(zip(places, said.value, strict=True))
     assert (asked[one, False], asked[one, True], asked[two, False]) == (1.0, -1.0, 0.0)
     assert np.isnan(asked[two, True])
     orders = said.both_orders()
@@ -145,26 +116,20 @@ def lists(db: Database, **first: str) -> int:
 
 def lifetimes(db: Database) -> dict[tuple[str, str], tuple[int, int]]:
     """(system, item of its list) -> since and until, of every case of one list."""
-    rows = db.rows(
-        """SELECT c.id, c.system_a, i.item_id FROM cases c JOIN slate_items i ON i.slate_id = c.slate_a ORDER BY c.id"""
-    )
-    found = load_lifetimes(db, project_id(db, "films"), np.array([row[0] for row in rows]))
+    sql = "SELECT c.id, c.system_a, i.item_id FROM cases c JOIN slate_items i ON i.slate_id = c.slate_a ORDER BY 1"
+    ids, systems, items = zip(*db.tuples(sql), strict=True)
+    found = load_lifetimes(db, project_id(db, "films"), np.array(ids))
     assert found is not None
-    return {
-        (system, item): (since, until)
-        for (_, system, item), since, until in zip(
-            rows, found.since.tolist(), found.until.tolist(), strict=True
-        )
-    }
+    spans = zip(found.since.tolist(), found.until.tolist(), strict=True)
+    return dict(zip(zip(systems, items, strict=True), spans, strict=True))
 
 
 def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them(films: Database) -> None:
     first = lists(films, als="i0", pop="i1")
     assert load_lifetimes(films, 1, np.array([1, 2])) is None
     second = lists(films, als="i2", pop="i1")
-    assert lifetimes(films) == {
-        ("als", "i0"): (first, second), ("als", "i2"): (second, NEVER), ("pop", "i1"): (first, NEVER),
-    }  # fmt: skip
+    spans = {("als", "i0"): (first, second), ("als", "i2"): (second, NEVER), ("pop", "i1"): (first, NEVER)}
+    assert lifetimes(films) == spans
 
 
 def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:

@@ -227,7 +227,7 @@ def documented(text: str) -> dict[str, list[str]]:
 def test_views_are_documented_with_their_columns_and_tables_are_strict(project_db: Path) -> None:
     text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
     with connect(project_db) as db:
-        views = [row[0] for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'view'")]
+        views = db.column("SELECT name FROM sqlite_master WHERE type = 'view'")
         assert documented(text) == {
             v: [row["name"] for row in db.rows(f"PRAGMA table_info({v})")] for v in views
         }

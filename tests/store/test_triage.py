@@ -31,12 +31,8 @@ def db(project_db: Path) -> Iterator[Database]:
 
 def own(db: Database, reader: str = "reader") -> list[tuple[int, str, float]]:
     """The reader's verdicts: (case, label, value)."""
-    rows = db.rows(
-        """SELECT v.case_id, v.label, v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id
-           WHERE r.kind = 'reader' AND r.name = ? ORDER BY v.case_id""",
-        (reader,),
-    )
-    return [tuple(row) for row in rows]
+    sql = "SELECT case_id, label, value FROM v_verdicts WHERE rater_kind = 'reader' AND rater = ? ORDER BY 1"
+    return list(db.tuples(sql, (reader,)))
 
 
 def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
@@ -66,14 +62,8 @@ def test_the_log_cannot_be_changed_and_outlives_a_run(db: Database) -> None:
         with pytest.raises(ConstraintError, match="only added to"):
             db.execute(sql)
     delete_run(db, 1)
-    row = db.row("SELECT * FROM v_triage")
-    assert row is not None
-    assert (row["verdict_id"], row["rater"], row["aspect"], row["standing"]) == (
-        None,
-        "qwen2.5:14b",
-        "overall",
-        1,
-    )
+    (row,) = db.tuples("SELECT verdict_id, rater, aspect, standing FROM v_triage")
+    assert row == (None, "qwen2.5:14b", "overall", 1)
     assert own(db, "ana") == [(1, "B", -1.0)]
     assert filtered_ids(db, 1, parse_filter("triaged:no")).tolist() == filtered_ids(db, 1).tolist()
     delete_project(db, "movies")
@@ -108,15 +98,8 @@ def test_the_queue_puts_judges_against_people_first_and_each_verdict_once(db: Da
     # the judge says A, Tie, B, nothing, A, Tie; anna and bert say B, A, B, A, B, A
     found = queue(db, 1, EVERYTHING, suspects=[6])
     reasons = [found.reason(place) for place in range(len(found.ids))]
-    assert list(zip(found.ids.tolist(), reasons, strict=True)) == [
-        (1, "judge against people"),
-        (13, "judge against people"),
-        (4, "judge against people"),
-        (16, "judge against people"),
-        (10, "failed"),
-        (17, "gives orders"),
-        (18, "gives orders"),
-    ]
+    assert found.ids.tolist() == [1, 13, 4, 16, 10, 17, 18]
+    assert reasons == ["judge against people"] * 4 + ["failed"] + ["gives orders"] * 2
     record(db, 13, "ana", "accept")
     assert 13 not in queue(db, 1, EVERYTHING).ids
     assert queue(db, 1, parse_filter("why:failed")).ids.tolist() == [10]
@@ -124,24 +107,15 @@ def test_the_queue_puts_judges_against_people_first_and_each_verdict_once(db: Da
 
 def test_without_people_the_queue_begins_with_judges_that_split(db: Database) -> None:
     db.execute("DELETE FROM raters WHERE kind = 'annotator'")
-    assert [queue(db, 1, EVERYTHING).reason(p) for p in range(3)] == [
-        "order flip",
-        "low confidence",
-        "failed",
-    ]
+    reasons = [queue(db, 1, EVERYTHING).reason(place) for place in range(3)]
+    assert reasons == ["order flip", "low confidence", "failed"]
     with db.transaction():
         rater = db.add("raters", project_id=1, name="rules", kind="rules", created_at="")
-        db.execute(
-            """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule,
-                 created_at) VALUES (1, ?, 5, 'overall', 'pairwise', 'ok', -1, 'B', 'as is', '')""",
-            (rater,),
-        )
+        verdict = {"aspect": "overall", "protocol": "pairwise", "state": "ok", "value": -1, "label": "B"}
+        db.add("verdicts", project_id=1, rater_id=rater, case_id=5, rule="as is", created_at="", **verdict)
     found = queue(db, 1, EVERYTHING)
     assert [found.reason(place) for place in range(2)] == ["judges split"] * 2
-    assert (
-        db.value("SELECT count(DISTINCT case_id) FROM verdicts WHERE id IN (?, ?)", found.ids[:2].tolist())
-        == 1
-    )
+    assert len(set(db.column("SELECT case_id FROM verdicts WHERE id IN (?, ?)", found.ids[:2].tolist()))) == 1
 
 
 def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
@@ -153,11 +127,8 @@ def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
     record(db, 1, "ana", "override", label="Tie", value=0.0)
     record(db, 4, "ana", "override", label="A", value=1.0)
     assert (keep_as_label(db, 1, "ana"), keep_as_label(db, 4, "ana")) == (1, 2)
-    rows = db.rows(
-        """SELECT v.case_id, v.label, r.kind FROM verdicts v JOIN raters r ON r.id = v.rater_id
-           WHERE r.name = 'labelled' ORDER BY v.case_id"""
-    )
-    assert [tuple(row) for row in rows] == [(1, "Tie", "annotator"), (2, "A", "annotator")]
+    rows = db.tuples("SELECT case_id, label, rater_kind FROM v_verdicts WHERE rater = 'labelled' ORDER BY 1")
+    assert list(rows) == [(1, "Tie", "annotator"), (2, "A", "annotator")]
     record(db, 7, "ana", "accept")
     assert keep_as_label(db, 7, "ana") == 3, "who accepts a verdict says the same"
     assert db.value("SELECT label FROM v_verdicts WHERE rater = 'labelled' AND case_id = 3") == "B"

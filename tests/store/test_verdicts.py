@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,17 +25,10 @@ from tests.support.app.projects import ASPECTS, make_arena, make_explanations, m
 JUDGED = (1, 4, 7, 10, 13, 16)
 
 
-@pytest.fixture(scope="module")
-def two_projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("two") / "recjudge.db"
-    make_project(path, "other", cases=1)
-    assert make_project(path, "movies", cases=6) == 2
-    return path
-
-
 @pytest.fixture
-def db(project_db: Path, two_projects: Path) -> Iterator[Database]:
-    shutil.copy(two_projects, project_db)
+def db(project_db: Path) -> Iterator[Database]:
+    make_project(project_db, "other", cases=1)
+    assert make_project(project_db, "movies", cases=6) == 2
     with connect(project_db) as opened:
         yield opened
 
@@ -47,39 +39,38 @@ def found(db: Database, text: str, project: int = 2) -> list[int]:
     return [key - first + 1 for key in filtered_ids(db, project, parse_filter(text))]
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("judge:qwen", JUDGED),
-        ("judge:QWEN2.5:14b", JUDGED),
-        ("why:swap", (4,)),
-        ("why:flag", (7,)),
-        ("flag:any", (7,)),
-        ("flag:variation", (7,)),
-        ("flag:owned", ()),
-        ("why:failed", (10,)),
-        ("state:failed", (10,)),
-        ("why:failed why:swap", (4, 10)),
-        ("why:failed why:swap judge:anna", ()),
-        ("conf<.5", (1,)),
-        ("conf>=.5 conf<.7", (4, 7)),
-        ("label:tie", (4, 16)),
-        ("label:t", ()),
-        ("system:als judge:bert label:a", (6, 12, 18)),
-        ("system:cooc user:u2", (7, 8, 9)),
-        ("user:u", ()),
-        ("aspect:overall state:failed", (10,)),
-        ("protocol:arena", ()),
-        ('"two sequels"', (1, 4, 7, 10, 13, 16)),
-        ('"never answered"', (10,)),
-        ("insider judge:anna label:b", (2, 8, 14)),
-        ("i7 user:u1", (4, 5, 6)),
-        ("100%", ()),
-        ("_", ()),
-    ],
-)
-def test_filters(db: Database, text: str, numbers: tuple[int, ...]) -> None:
-    assert found(db, text) == list(numbers)
+FOUND: list[tuple[str, tuple[int, ...]]] = [
+    ("judge:qwen", JUDGED),
+    ("judge:QWEN2.5:14b", JUDGED),
+    ("why:swap", (4,)),
+    ("why:flag", (7,)),
+    ("flag:any", (7,)),
+    ("flag:variation", (7,)),
+    ("flag:owned", ()),
+    ("why:failed", (10,)),
+    ("state:failed", (10,)),
+    ("why:failed why:swap", (4, 10)),
+    ("why:failed why:swap judge:anna", ()),
+    ("conf<.5", (1,)),
+    ("conf>=.5 conf<.7", (4, 7)),
+    ("label:tie", (4, 16)),
+    ("label:t", ()),
+    ("system:als judge:bert label:a", (6, 12, 18)),
+    ("system:cooc user:u2", (7, 8, 9)),
+    ("user:u", ()),
+    ("aspect:overall state:failed", (10,)),
+    ("protocol:arena", ()),
+    ('"two sequels"', (1, 4, 7, 10, 13, 16)),
+    ('"never answered"', (10,)),
+    ("insider judge:anna label:b", (2, 8, 14)),
+    ("i7 user:u1", (4, 5, 6)),
+    ("100%", ()),
+    ("_", ()),
+]
+
+
+def test_filters(db: Database) -> None:
+    assert {text: tuple(found(db, text)) for text, _ in FOUND} == dict(FOUND)
 
 
 def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
@@ -103,11 +94,11 @@ def test_rows_say_why(db: Database) -> None:
     assert (judged[3].failed, judged[3].error_kind, judged[3].confidence) == (True, "bad_reply", None)
 
 
-@pytest.mark.parametrize("sort", SORTS)
-def test_sorts_are_total_and_pages_agree_with_the_whole(db: Database, sort: str) -> None:
-    whole = filtered_ids(db, 2, sort=sort)
-    assert sorted(whole) == list(filtered_ids(db, 2))
-    assert filtered_ids(db, 2, sort=sort, limit=5) == whole[:5]
+def test_sorts_are_total_and_pages_agree_with_the_whole(db: Database) -> None:
+    for sort in SORTS:
+        whole = filtered_ids(db, 2, sort=sort)
+        assert sorted(whole) == list(filtered_ids(db, 2))
+        assert filtered_ids(db, 2, sort=sort, limit=5) == whole[:5]
 
 
 def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:
@@ -132,30 +123,6 @@ SCORES: dict[str, dict[str, float]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def scored_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """One text: the judge gives accuracy 4 and transparency 2, people and a metric what SCORES says."""
-    path = tmp_path_factory.mktemp("scored") / "recjudge.db"
-    project = make_project(path, cases=1)
-    make_explanations(path, project, scores=SCORES)
-    return path, project
-
-
-@pytest.fixture
-def scored(project_db: Path, scored_text: tuple[Path, int]) -> Iterator[tuple[Database, int]]:
-    made, project = scored_text
-    shutil.copy(made, project_db)
-    with connect(project_db) as opened:
-        yield opened, project
-
-
-def said(scored: tuple[Database, int], text: str) -> list[tuple[str, str]]:
-    """Rater and aspect of the verdicts on the text, by name."""
-    db, project = scored
-    ids = filtered_ids(db, project, parse_filter(f"protocol:explanation {text}"))
-    return sorted((row.rater, row.aspect) for row in verdict_rows(db, ids))
-
-
 def of(aspect: str, *raters: str) -> list[tuple[str, str]]:
     return sorted((rater, aspect) for rater in raters)
 
@@ -163,46 +130,51 @@ def of(aspect: str, *raters: str) -> list[tuple[str, str]]:
 ALL = ("anna", "ben", "rouge", "rules-text", "user")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("spread>=3", of("accuracy", *ALL)),
-        ("spread>3", []),
-        ("spread=1", of("transparency", "anna", "rules-text", "user")),
-        ("spread>=1 spread<2", of("transparency", "anna", "rules-text", "user")),
-        ("spread>=0", sorted(of("accuracy", *ALL) + of("transparency", "anna", "rules-text", "user"))),
-        ("distance>=3", of("accuracy", "anna")),
-        ("distance>=2", of("accuracy", "anna", "ben", "rules-text")),
-        ("distance=0", of("transparency", "rules-text")),
-        ("distance>=0 judge:rules", [("rules-text", "accuracy"), ("rules-text", "transparency")]),
-        ("spread>=3 distance<1", []),
-        ("disagree:user", of("accuracy", "anna", "ben", "rules-text")),
-        ("disagree:user judge:rules", of("accuracy", "rules-text")),
-        ("disagree:rules", of("accuracy", "user")),
-        ("disagree:rouge", []),
-        ("disagree:nobody", []),
-        ("disagree:user disagree:anna", of("accuracy", "anna", "ben", "rules-text", "user")),
-    ],
-)
-def test_scores_far_apart(scored: tuple[Database, int], text: str, found: list[tuple[str, str]]) -> None:
-    assert said(scored, text) == found
+FAR_APART = [
+    ("spread>=3", of("accuracy", *ALL)),
+    ("spread>3", []),
+    ("spread=1", of("transparency", "anna", "rules-text", "user")),
+    ("spread>=1 spread<2", of("transparency", "anna", "rules-text", "user")),
+    ("spread>=0", sorted(of("accuracy", *ALL) + of("transparency", "anna", "rules-text", "user"))),
+    ("distance>=3", of("accuracy", "anna")),
+    ("distance>=2", of("accuracy", "anna", "ben", "rules-text")),
+    ("distance=0", of("transparency", "rules-text")),
+    ("distance>=0 judge:rules", [("rules-text", "accuracy"), ("rules-text", "transparency")]),
+    ("spread>=3 distance<1", []),
+    ("disagree:user", of("accuracy", "anna", "ben", "rules-text")),
+    ("disagree:user judge:rules", of("accuracy", "rules-text")),
+    ("disagree:rules", of("accuracy", "user")),
+    ("disagree:rouge", []),
+    ("disagree:nobody", []),
+    ("disagree:user disagree:anna", of("accuracy", "anna", "ben", "rules-text", "user")),
+]
+
+
+def test_scores_far_apart(project_db: Path) -> None:
+    """One text: the judge gives accuracy 4 and transparency 2, people and a metric what SCORES says."""
+    project = make_project(project_db, cases=1)
+    make_explanations(project_db, project, scores=SCORES)
+    with connect(project_db) as db:
+        for text, raters in FAR_APART:
+            ids = filtered_ids(db, project, parse_filter(f"protocol:explanation {text}"))
+            assert sorted((row.rater, row.aspect) for row in verdict_rows(db, ids)) == raters, text
 
 
 def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
     """Verdicts of a metric on the project's pairs by their place."""
-    cases = [
-        row[0]
-        for row in db.rows(
-            "SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,)
-        )
-    ]
+    cases = db.column("SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,))
     with db.transaction():
         rater = ensure_rater(db, project, name, "metric")
         for place, value in values.items():
-            db.execute(
-                """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, rule, created_at, project_id)
-                   VALUES (?, ?, 'overall', 'pairwise', 'ok', ?, 'computed', '', ?)""",
-                (rater, cases[place], value, project),
+            verdict = {
+                "aspect": "overall",
+                "protocol": "pairwise",
+                "state": "ok",
+                "value": value,
+                "rule": "computed",
+            }
+            db.add(
+                "verdicts", rater_id=rater, case_id=cases[place], project_id=project, created_at="", **verdict
             )
 
 
@@ -259,21 +231,13 @@ def test_flags_on_places_that_the_verdict_did_not_see_are_counted_apart(db: Data
         work(db.path, run)
     call = db.value("SELECT id FROM calls WHERE run_id = ?", (long,))
     case = db.value("SELECT case_id FROM calls WHERE id = ?", (call,))
-    places = [
-        key
-        for (key,) in db.rows(
-            "SELECT item_id FROM slate_items WHERE slate_id = (SELECT slate_a FROM cases WHERE id = ?) ORDER BY rank",
-            (case,),
-        )
-    ]
+    places = db.column(
+        "SELECT i.item_id FROM slate_items i JOIN cases ON slate_a = slate_id WHERE cases.id = ? ORDER BY rank",
+        (case,),
+    )
     for item in (places[0], places[4], "unheard of"):
-        db.execute(
-            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, 'other', 'r')", (call, item)
-        )
-    verdicts = {
-        row["run_id"]: row["id"]
-        for row in db.rows("SELECT id, run_id FROM verdicts WHERE case_id = ?", (case,))
-    }
+        db.add("flags", call_id=call, item_id=item, issue="other", reason="r")
+    verdicts = db.pairs("SELECT run_id, id FROM verdicts WHERE case_id = ?", (case,))
     seen = {run: case_detail(db, verdicts[run]) for run in (short, long)}
     of_short = [flag.item_id for flag in seen[short].flags if flag.issue == "other"]
     assert of_short == [places[0], "unheard of"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from recjudge_tui.cli.app import COMMANDS, main, recjudge
+from recjudge_tui.cli.app import NAMES, main, recjudge
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -21,7 +21,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         else:
             yield name, command
 
-    for word in COMMANDS:
+    for word in NAMES:
         found = recjudge.get_command(click.Context(recjudge), word)
         assert found is not None
         yield from below(word, found)

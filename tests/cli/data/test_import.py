@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.data import import_
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store.schema import connect
 from tests.support import samples
@@ -16,7 +16,7 @@ from tests.support import samples
 
 def run(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(
-        import_, [*words, "-p", "p", "--db", str(folder / "a.db")], catch_exceptions=False
+        recjudge, ["import", *words, "-p", "p", "--db", str(folder / "a.db")], catch_exceptions=False
     )
 
 
@@ -92,7 +92,7 @@ def test_a_dry_run_shows_five_rows_and_stores_nothing(tmp_path: Path) -> None:
 def test_the_standard_input(tmp_path: Path, packed: bool) -> None:
     content = gzip.compress(LISTS.encode()) if packed else LISTS.encode()
     words = ["-", "-p", "p", "--system", "als", "--db", str(tmp_path / "a.db")]
-    result = CliRunner().invoke(import_, words, input=content, catch_exceptions=False)
+    result = CliRunner().invoke(recjudge, ["import", *words], input=content, catch_exceptions=False)
     assert result.stderr.startswith("stdin: 3 rows read, 3 stored")
     with connect(tmp_path / "a.db") as db:
         assert tuple(db.rows("SELECT path, layout, rows_stored FROM imports")[0]) == (
@@ -109,5 +109,7 @@ def test_the_domain_is_the_projects_and_the_next_file_is_named(tmp_path: Path) -
     assert f"next: recjudge import {tmp_path / 'lists.csv'} -p p --as lists" in result.stderr
     with connect(tmp_path / "a.db") as db:
         assert project_domain(db, 1) == "books"
-    wrong = CliRunner().invoke(import_, [str(tmp_path / "items.csv"), "-p", "q", "--domain", "tools"])
+    wrong = CliRunner().invoke(
+        recjudge, ["import", str(tmp_path / "items.csv"), "-p", "q", "--domain", "tools"]
+    )
     assert "no domain “tools”" in str(wrong.exception)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.running import robustness
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.adversarial_project import make_taste_project
@@ -33,7 +33,7 @@ def shop(project_db: Path) -> Iterator[Database]:
 
 
 def run(db: Database, *words: str) -> Result:
-    result = CliRunner().invoke(robustness, [*words, "-p", "films", "--db", str(db.path)])
+    result = CliRunner().invoke(recjudge, ["robustness", *words, "-p", "films", "--db", str(db.path)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

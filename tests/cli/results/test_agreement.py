@@ -10,12 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.command import report_command
+from recjudge_tui.cli.command import command_named
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.declare import REPORTS
 from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
 
-agreement = report_command(REPORTS["agreement"])
+agreement = command_named("agreement")
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import project_id, project_panel
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
@@ -111,7 +110,6 @@ def table_of(run: Run, command: str) -> dict[str, Any]:
 def figures(run: Run, db: Database) -> dict[str, list[dict[str, Any]]]:
     rows = {command: table_of(run, command)["rows"] for command in COMMANDS}
     rows["v_leaderboard"] = [dict(row) for row in db.rows("SELECT * FROM v_leaderboard")]
-    rows["shares"] = [share._asdict() for share in project_panel(db, project_id(db, "films")).shares]
     return {
         command: [
             {key: _rounded(cell) for key, cell in row.items() if key not in _NOT_FIGURES} for row in each

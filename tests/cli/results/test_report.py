@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from recjudge_tui.cli.results import report
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.reports.html_report import SECTIONS
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
@@ -25,7 +25,7 @@ def db(project_db: Path) -> str:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(report, list(words), standalone_mode=False)
+    return CliRunner().invoke(recjudge, ["report", *words], standalone_mode=False)
 
 
 def test_the_file_is_written_and_stdout_stays_empty(db: str, tmp_path: Path) -> None:

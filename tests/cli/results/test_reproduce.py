@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.results import reproduce
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import NotFoundError
 from tests.support.runs import ran
 from tests.support.zhang_folder import joined_rows, write_joined, write_release
 
 
 def run(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(reproduce, [str(word) for word in words], standalone_mode=False)
+    result = CliRunner().invoke(recjudge, ["reproduce", *map(str, words)], standalone_mode=False)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code or result.return_value == code

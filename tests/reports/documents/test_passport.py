@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.cli.command import command_named
 from recjudge_tui.cli.output import command
-from recjudge_tui.cli.running import run as run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Note, Row, Table
@@ -158,7 +158,7 @@ def test_every_command_that_is_named_is_one_that_exists(db: Database) -> None:
         words = shlex.split(line)
         assert words[0] == "recjudge"
         if words[1] == "run":
-            context = run_command.make_context("run", words[2:])
+            context = command_named("run").make_context("run", words[2:])
             assert context.params["rater"].startswith("my 'judge'")
         elif words[1] == "robustness":
             code, _, err = ran(*words[1:], "--dry-run", "--db", db.path)

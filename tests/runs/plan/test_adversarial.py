@@ -17,7 +17,6 @@ from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.cases import CaseKey, items_had, load_material
 from recjudge_tui.store.data import current_slates, newest_slates, slate_items, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import project_panel
 from recjudge_tui.store.runs import run_row
 from tests.support.adversarial_project import (
     judged_pairs_run,
@@ -157,7 +156,6 @@ def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
             make(Project.numbered(db, project), "agreement"),
             make(Project.numbered(db, project), "agreement", protocol="pairwise"),
             make(Project.numbered(db, project), "robustness position"),
-            project_panel(db, project)._replace(runs=0, imports=0, finished_calls=0),
             chosen_by_a_run(db),
         ]
 
