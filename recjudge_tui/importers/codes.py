@@ -112,7 +112,7 @@ class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with
     def next_step(self) -> str:
         width = max((len(option) for option, _ in self.lines), default=0)
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
-        return f"Nothing was stored. Say what they mean:{choices}"
+        return f"Say what they mean:{choices}"
 
 
 def fold(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,17 @@ class FilesByKind(NamedTuple):
     aside: tuple[str, ...] = ()
 
 
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Say in an error that nothing was imported."""
+    try:
+        yield
+    except InputError as error:
+        error.cause = f"{error.cause} Nothing was imported.".lstrip()
+        raise
+
+
+@_whole()
 def import_paths(
     db: Database,
     project: str,

@@ -187,7 +187,7 @@ class ItemImages:
             raise InputError(
                 f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
                 f"{str(fault)[:1].upper()}{str(fault)[1:]}.",
-                "Correct it or leave the cell empty; nothing was stored.",
+                "Correct it or leave the cell empty.",
             ) from None
         except MissingPillow:
             raise InputError(

@@ -476,7 +476,7 @@ class LabelRows(NamedTuple):
             f"{self.notes.file}:{line}: {shown(token)} may be the system {systems[code.value < 0]} or the list shown"
             f" {'first' if code.value > 0 else 'second'}",
             f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
-            "Nothing was stored. Say in a mapping what they mean: sides = “systems” (A is system_a in every "
+            "Say in a mapping what they mean: sides = “systems” (A is system_a in every "
             "order) or sides = “shown” (A is the list shown first). See “recjudge docs importing-labels”.",
         )
 

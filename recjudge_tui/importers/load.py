@@ -38,10 +38,9 @@ from recjudge_tui.importers.reader import (
     header_of,
     is_test_split,
     long_reading,
-    refuse_changed,
     sample_of,
     stem,
-    versions,
+    watched,
     where_text,
 )
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
@@ -185,7 +184,7 @@ def import_files(
     options = options._replace(system=_storable(system.strip()) if system else None)
     described = load_declaration(described) if isinstance(described, Path) else described
     encoding = described.encoding if described else UTF8
-    before = versions((*paths, *beside))
+    refuse_changed = watched((*paths, *beside))
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
@@ -219,7 +218,7 @@ def import_files(
         if kind == "events":
             mark_copies(db, identity, [s.import_id for s, _ in files if s.import_id is not None])
             notes = tuple(held_out_copies(db, identity).sentences)
-        refuse_changed(before)
+        refuse_changed()
     kinds: Counter[str] = Counter()
     for _, file_notes in files:
         kinds.update(file_notes.kinds)
@@ -774,7 +773,7 @@ class _File:
             raise InputError(
                 f"{self.notes.file}:{line}: the counts of this row are already stored",
                 f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
-                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename"
+                "Undo that import to replace it (recjudge imports undo ID), or rename"
                 " the file if these are"
                 " other battles.",
             )
@@ -859,7 +858,7 @@ class _File:
                 f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale"
                 f" {label.scale.described()}",
                 f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
-                "Nothing was stored. Give these labels an aspect of their own, turn their values into"
+                "Give these labels an aspect of their own, turn their values into"
                 " that scale, or undo that"
                 " import.",
             )
@@ -909,7 +908,7 @@ class _File:
             empty = "no answers" if self.kind == "labels" else "no records"
             return InputError(
                 f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
-                next_step="Check how it was created; nothing was imported.",
+                next_step="Check how it was created.",
             )
         mapped = request.mapping and request.mapping.kinds and not request.mapping.layout
         rows = "".join(f"\n  {line}" for line in mapped_beginning(request)) if mapped else ""
@@ -918,7 +917,7 @@ class _File:
         return InputError(
             f"nothing in {notes.file} could be imported as {self.kind}",
             f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{rows}",
-            f"Nothing was stored. {advice or 'Check these rows and the kind given with --as.'}",
+            f"{advice or 'Check these rows and the kind given with --as.'}",
         )
 
     def _lost(self) -> dict[str, int]:
@@ -936,7 +935,7 @@ class _File:
             raise InputError(
                 f"most answers in {self.notes.file} would be lost",
                 f"{count:,} of {answers:,} cannot be used ({kinds}): {'; '.join(self.notes.first[:3])}.",
-                f"Nothing was stored. {_advice(lost)}",
+                f"{_advice(lost)}",
             )
 
     def _finished(self, name: str, how: str) -> FileSummary:

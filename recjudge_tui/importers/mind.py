@@ -135,7 +135,7 @@ def _lists(request: Request) -> Iterator[Row]:
                 f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates:"
                 f" the line must rank them"
                 f" all, with each number from 1 to {len(items)} once.",
-                f"Create the file again from this {BEHAVIORS}; nothing was imported.",
+                f"Create the file again from this {BEHAVIORS}.",
             )
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
@@ -173,7 +173,7 @@ def _predictions(path: Path) -> Iterator[tuple[int, str, list[int]]]:
             raise InputError(
                 f"{path}:{line}: not a prediction: {shown(text)}",
                 "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
-                "Create the file again; nothing was imported.",
+                "Create the file again.",
             )
         name, ranks = text.split(None, 1)
         yield line, name, [int(rank) for rank in ranks.strip()[1:-1].split(",")]

@@ -227,7 +227,7 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
         return ()
     if "user_id" not in table.columns or not rows:
         return ()
-    user = header_of(sample.text)[table.columns.index("user_id")]
+    user = table.original[table.columns.index("user_id")]
     columns = [
         name for name in table.columns if name != "user_id" and all(_holds_ids(row[name]) for row in rows)
     ]

@@ -69,19 +69,18 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     check_regular(path)
     with ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
-        start = raw.peek(6)[:6]
-        claimed = path.suffix.lower()
-        if claimed in _CLAIMED and not start.startswith(_CLAIMED[claimed][1]):
-            raise InputError(
-                f"{path} is not {_CLAIMED[claimed][0]}, though its name ends in {claimed}",
-                next_step=f"Download it again, or remove {claimed} from its name if it is plain text; nothing was imported.",
-            )
+        start, ending = raw.peek(6)[:6], path.suffix.lower()
+        kind, magic = _CLAIMED.get(ending, ("", b""))
+        if not start.startswith(magic):
+            step = f"Download it again, or remove {ending} from its name if it is plain text."
+            raise InputError(f"{path} is not {kind}, though its name ends in {ending}", next_step=step)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
-            yield _bounded(path, stack.enter_context(archive.open(_zip_member(path, archive))), raw)
+            member = stack.enter_context(archive.open(_zip_member(path, archive)))
+            yield _bounded(path, member.read, raw)
             return
         stream = _unpacked(path, raw)
-        if not _is_tar(cast(io.BufferedReader, stream).peek(512)[:512]):
+        if not _is_tar(stream.peek(512)[:512]):
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as tar:
@@ -89,15 +88,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         wanted = _only(path, "tar", names)
         raw.seek(0)
         tar = stack.enter_context(tarfile.open(fileobj=_unpacked(path, raw), mode="r|"))
-        member = next(member for member in tar if member.name == wanted and member.isreg())
-        yield _bounded(path, cast(IO[bytes], tar.extractfile(member)), raw)
+        found = next(member for member in tar if member.name == wanted and member.isreg())
+        yield _bounded(path, cast(IO[bytes], tar.extractfile(found)).read, raw)
 
 
-def _unpacked(path: Path, raw: io.BufferedReader) -> BinaryIO:
+def _unpacked(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
     start = raw.peek(6)[:6]
     if start.startswith(GZIP):
-        return _bounded(path, gzip.GzipFile(fileobj=raw), raw)
-    return _bounded(path, _Unxz(raw), raw) if start.startswith(XZ) else raw
+        return _bounded(path, gzip.GzipFile(fileobj=raw).read, raw)
+    return _bounded(path, _Unxz(raw).read, raw) if start.startswith(XZ) else raw
 
 
 def _is_tar(start: bytes) -> bool:
@@ -135,101 +134,87 @@ def _only(path: Path, kind: str, names: Sequence[str]) -> str:
     )
 
 
-class _Unxz(io.RawIOBase):
+class _Unxz:
     """Unpacks xz with a bound on its memory, which a small file may otherwise set to gigabytes."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self.packed, self.unpacker = packed, lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         while True:
+            more = b""
             if self.unpacker.eof:
-                rest = self.unpacker.unused_data or self.packed.read(_BLOCK)
-                if not rest.strip(b"\0"):
+                more = self.unpacker.unused_data or self.packed.read(_BLOCK)
+                if not more.strip(b"\0"):
                     return b""
                 self.unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
-                block = self.unpacker.decompress(rest, size)
-            elif self.unpacker.needs_input:
-                if not (more := self.packed.read(_BLOCK)):
-                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-                block = self.unpacker.decompress(more, size)
-            else:
-                block = self.unpacker.decompress(b"", size)
-            if block:
+            elif self.unpacker.needs_input and not (more := self.packed.read(_BLOCK)):
+                raise lzma.LZMAError("The file ends before its end-of-stream marker")
+            if block := self.unpacker.decompress(more, size):
                 return block
 
 
 class _UnpackedBytes(io.RawIOBase):
     """Unpacked bytes up to a limit: a small file must not keep the machine busy for hours."""
 
-    def __init__(self, path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> None:
-        self.path, self.unpacked, self.packed, self.size = path, unpacked, packed, 0
+    def __init__(self, path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> None:
+        self.path, self.unpack, self.packed, self.size = path, unpack, packed, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        block = self.unpacked.read(len(buffer))
+        block = self.unpack(len(buffer))
         buffer[: len(block)] = block
         self.size += len(block)
         check_unpacked(self.path, self.size, self.packed.tell())
         return len(block)
 
 
-def _bounded(path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_UnpackedBytes(path, unpacked, packed), _SAMPLE_BYTES))
+def _bounded(path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> io.BufferedReader:
+    return io.BufferedReader(_UnpackedBytes(path, unpack, packed), _SAMPLE_BYTES)
 
 
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
-    cause = ""
-    if unpacked > _MOST_UNPACKED:
-        cause = f"It unpacks to more than {_MOST_UNPACKED / 1e9:g} GB."
-    elif unpacked > _UNPACKED_FREELY and unpacked > _MOST_RATIO * packed:
-        cause = f"It unpacks to more than {_MOST_RATIO} times its size."
-    if cause:
+    most = min(_MOST_UNPACKED, max(_UNPACKED_FREELY, _MOST_RATIO * packed))
+    if unpacked > most:
         raise InputError(
             f"{path} is compressed too strongly for a table",
-            cause,
-            "If it is one, write it unpacked, as CSV, and import that; nothing was imported.",
+            f"It unpacks to more than {most / 1e9:g} GB.",
+            "If it is one, write it unpacked, as CSV, and import that.",
         )
+
+
+_ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
+# what libraries raise for a damaged file -> its kind, what to do
+_DAMAGED: dict[type[Exception], tuple[str, str]] = {
+    EOFError: ("gzip file", "Download it again."),
+    zlib.error: ("gzip file", "Download it again."),
+    gzip.BadGzipFile: ("gzip file", "Download it again."),
+    lzma.LZMAError: ("xz file", "Download it again."),
+    tarfile.TarError: ("tar archive", "Unpack it, and import the file."),
+    zipfile.BadZipFile: _ODD_ZIP,
+    NotImplementedError: _ODD_ZIP,
+}
+_FAULTS: tuple[type[Exception], ...] = (OSError, *_DAMAGED)
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
-        kind = "xz" if isinstance(error, lzma.LZMAError) or path.suffix.lower() == ".xz" else "gzip"
+    except _FAULTS as error:
+        for kind, (what, step) in _DAMAGED.items():
+            if isinstance(error, kind):
+                if path.suffix.lower() in _EXCEL_ENDINGS:
+                    what, step = "Excel workbook", _EXCEL_STEP
+                why = f"{str(error).rstrip('.')}."
+                raise InputError(f"{path} is a damaged {what}", why, step) from error
+        piped = getattr(error, "errno", 0) == errno.EINVAL
+        step = "Save its output to a file, or pipe it to “recjudge import -”." * piped
         raise InputError(
-            f"{path} is a damaged {kind} file",
-            f"{str(error).rstrip('.')}.",
-            "Download it again; nothing was imported.",
-        ) from error
-    except tarfile.TarError as error:
-        raise InputError(
-            f"{path} is a damaged tar archive",
-            f"{str(error).rstrip('.')}.",
-            "Unpack it, and import the file.",
-        ) from error
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        if path.suffix.lower() in _EXCEL_ENDINGS:
-            raise InputError(f"{path} is a damaged Excel workbook", next_step=_EXCEL_STEP) from error
-        raise InputError(
-            f"{path} is a damaged zip archive, or one of an unknown kind",
-            f"{str(error).rstrip('.')}.",
-            "Unpack it with another program; nothing was imported.",
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read",
-            f"{error.strerror or error}.",
-            "Save its output to a file, or pipe it to “recjudge import -”."
-            if error.errno == errno.EINVAL
-            else "",
+            f"{path} cannot be read", f"{getattr(error, 'strerror', '') or error}.", step
         ) from error
 
 
@@ -333,10 +318,7 @@ def contents_of(
             # the next line may have begun in an earlier block
             length = len(block) - block.rfind(b"\n") if feeds else length + len(block)
             if length > 4 * MAX_FIELD and not _is_json(path):
-                raise InputError(
-                    f"{path}:{lines + feeds + 1}: a line of more than {MAX_FIELD:,} characters",
-                    next_step="Check that it is a table with one row per line; nothing was imported.",
-                )
+                raise _long_line(path, lines + feeds + 1)
             if not spaced and (quoted := quoted or b'"' in block):
                 joined = last + block
                 spaced = b' "' in joined or b'" ' in joined
@@ -352,16 +334,13 @@ def _nul(path: Path, block: bytes, before: int) -> InputError:
     at = block.index(b"\0")
     line = before + block.count(b"\n", 0, at) + 1
     if block[at : at + 1000].count(0) == 1000:
-        return InputError(
-            f"{path}:{line}: a thousand zero bytes or more in a row",
-            "The file is damaged, or was not downloaded whole.",
-            "Download it again; nothing was imported.",
+        what, cause = (
+            "a thousand zero bytes or more in a row",
+            "The file was damaged, or not downloaded whole.",
         )
-    return InputError(
-        f"{path}:{line}: a NUL character",
-        "Text never contains one; the file is damaged or is not a table.",
-        "Remove it (tr -d '\\000') and import again; nothing was imported.",
-    )
+        return InputError(f"{path}:{line}: {what}", cause, "Download it again.")
+    cause = "Text never contains one; the file is damaged or is not a table."
+    return InputError(f"{path}:{line}: a NUL character", cause, "Remove it (tr -d '\\000') and import again.")
 
 
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
@@ -369,18 +348,13 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     with _explained(path):
         check_regular(path)
         if is_parquet(path):
-            beginning = _parquet_beginning(path, _SAMPLE_BYTES)
-            if not beginning:
-                raise InputError(
-                    f"{path} has no rows", next_step="Check how it was created; nothing was imported."
-                )
-            return Sample(path, beginning)
-    with _explained(path), opened(path) as handle:
-        start = handle.read(_SAMPLE_BYTES)
-        if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
-            start += handle.read(_BLOCK)
+            return Sample(path, _parquet_beginning(path))
+        with opened(path) as handle:
+            start = handle.read(_SAMPLE_BYTES)
+            if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
+                start += handle.read(_BLOCK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise InputError(f"{path} is empty", next_step="Check how it was created; nothing was imported.")
+        raise InputError(f"{path} is empty", next_step="Check how it was created.")
     _check_text(path, start, encoding)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
@@ -415,15 +389,13 @@ def _check_text(path: Path, start: bytes, encoding: str) -> None:
             raise InputError(f"{path} is {what}, not a table in text", next_step=step)
     if encoding not in (UTF8, UTF8_OR_LATIN1):
         return
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
-    zeros = start.count(0)
+    zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if zeros == len(start):
         raise InputError(f"{path} contains only zero bytes", next_step="Download it again.")
-    if b"\0" * 1000 in start:
+    if not marked and b"\0" * 1000 in start:
         raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
-    if zeros > len(start) // 3:
-        raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    if marked or zeros > len(start) // 3:
+        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
     if zeros > len(start) // 1000 + 1:
         raise InputError(f"{path} is binary, not a table in text", next_step="Export it as CSV (UTF-8).")
 
@@ -439,9 +411,8 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
                 except UnicodeDecodeError as first:
                     line, byte = number, first.object[first.start]
                     break
-    name = "UTF-8" if encoding == UTF8 else encoding
     return InputError(
-        f"{path}:{line}: not {name} (byte 0x{byte:02x})",
+        f"{path}:{line}: not {'UTF-8' if encoding == UTF8 else encoding} (byte 0x{byte:02x})",
         "Every file is read as UTF-8 unless a mapping file names another encoding.",
         'Save it as UTF-8 (iconv -f LATIN1 -t UTF-8), or write “encoding = "latin-1"” in a mapping file.',
     )
@@ -535,13 +506,6 @@ _GAP = re.compile(r"[\s,]*")
 DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
-class Entry(NamedTuple):
-    """One entry of a JSON object: an object in it is a tuple of (key, value), so that a repeated key is not lost."""
-
-    key: str
-    value: Any
-
-
 class _JsonStream:
     """JSON read piece by piece; needs memory for the longest single value only."""
 
@@ -612,12 +576,13 @@ class _JsonStream:
         raise InputError(
             f"{self.path}{where}",
             cause,
-            "Export the file again, or check it with: jq empty FILE. Nothing was imported.",
+            "Export the file again, or check it with: jq empty FILE.",
         )
 
 
-def json_entries(path: Path) -> Iterator[Entry]:
-    """The entries of the object in the file, in order. Raises InputError for anything but one complete object."""
+def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
+    """The entries of the object in the file, in order; an object in it is a tuple of (key, value), so that a repeated key is
+    not lost. Raises InputError for anything but one complete object."""
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
@@ -626,7 +591,7 @@ def json_entries(path: Path) -> Iterator[Entry]:
         stream.at += 1
         while stream.char() not in ("}", ""):
             key = stream.key()
-            yield Entry(key, stream.value(decoder))
+            yield key, stream.value(decoder)
             stream.last = shown(key)
         if stream.char() != "}":
             stream.broken("The rest is not valid JSON; the file may be cut off.")
@@ -761,14 +726,16 @@ def parquet_length(path: Path) -> int:
         return rows
 
 
-def _parquet_beginning(path: Path, limit: int) -> str:
-    """The first rows as JSON Lines, at most `limit` characters unless the first row alone is longer."""
+def _parquet_beginning(path: Path) -> str:
+    """The first rows as JSON Lines, at most as many characters as a sample unless the first row alone is longer."""
     text = ""
     for _, record in islice(parquet_records(path), 200):
         line = json.dumps(record, ensure_ascii=False) + "\n"
-        if text and len(text) + len(line) > limit:
+        if text and len(text) + len(line) > _SAMPLE_BYTES:
             break
         text += line
+    if not text:
+        raise InputError(f"{path} has no rows", next_step="Check how it was created.")
     return text
 
 
@@ -858,7 +825,7 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise InputError(
             f"{path} is a damaged Parquet file",
             f"{str(error).splitlines()[0].rstrip('.')}.",
-            "Write it again; nothing was imported.",
+            "Write it again.",
         ) from error
 
 
@@ -1022,6 +989,11 @@ def _delimiter_of(line: str, wanted: WantedColumns, quote: str = '"') -> str:
     return max(_DELIMITERS, key=fit)
 
 
+def _csv_reader(lines: Iterable[str], delimiter: str, quote: str) -> Any:
+    form: dict[str, Any] = {"quotechar": quote} if quote else {"quotechar": None, "quoting": csv.QUOTE_NONE}
+    return csv.reader(lines, delimiter=delimiter, strict=True, **form)
+
+
 def _csv_table(
     path: Path, first: str, wanted: WantedColumns, dialect: Dialect, notes: Notes, contents: Contents
 ) -> Table:
@@ -1030,70 +1002,47 @@ def _csv_table(
         first, WantedColumns() if dialect.header else wanted, dialect.quote
     )
     plain = delimiter == "\t" and quote == '"' and not _quotes_enclose(path, dialect.encoding)
+    header, names = None, list(dialect.header)
+    if names and (width := len(next(_csv_reader([first], delimiter, quote), []))) != len(names):
+        raise InputError(
+            f"{path}: the first row has {width} fields, but the header {len(names)}",
+            f"The header in the mapping is: {', '.join(names)}.",
+            "Name every column of the file, in its order.",
+        )
     with ExitStack() as stack:
-        text = stack.enter_context(_text(path, dialect.encoding))
+        text: Iterable[str] = stack.enter_context(_text(path, dialect.encoding))
         mark = "" if plain else quote
-        reader = csv.reader(
-            _unspaced(text, delimiter, mark) if mark and contents.spaced else text,
-            delimiter=delimiter,
-            quotechar=mark or None,
-            quoting=csv.QUOTE_MINIMAL if mark else csv.QUOTE_NONE,
-            strict=True,
+        reader = _csv_reader(
+            _unspaced(text, delimiter, mark) if mark and contents.spaced else text, delimiter, mark
         )
-        header = None if dialect.header else _header(path, reader, first)
-        names = dialect.header if header is None else [_unquoted(name) if plain else name for name in header]
-        if header is None:
-            _check_width(path, first, names, delimiter, quote)
-        names = [name.strip().removeprefix("\ufeff") for name in names]
-        original = tuple(
-            re.sub(f"(?:{dialect.suffix})$", "", name) if dialect.suffix else name for name in names
-        )
+        if not names:
+            try:
+                header = next(fields for fields in reader if not _is_above_header(fields))
+            except csv.Error as error:
+                raise InputError(
+                    f"{path}:{reader.line_num}: the header cannot be read",
+                    f"It is: {one_line(first, 200)}. The reader says: {error}.",
+                    _QUOTES_STEP,
+                ) from error
+            names = [_unquoted(name) if plain else name for name in header]
+        suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
+        original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
-        twice = [name for name, count in Counter(columns).items() if name and count > 1]
-        if twice:
+        if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
             raise InputError(
                 f"{path}:{reader.line_num}: column “{twice[0]}” occurs more than once",
                 f"The header is: {', '.join(columns)}.",
-                "Rename one of them; nothing was imported.",
+                "Rename one of them.",
             )
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
 
 
-def _header(path: Path, reader: Any, first: str) -> list[str]:
-    try:
-        return next(
-            fields
-            for fields in reader
-            if any(field.strip(_EMPTY_CELLS) for field in fields)
-            and not _SEPARATOR_LINE.fullmatch(",".join(fields))
-        )
-    except csv.Error as error:
-        raise InputError(
-            f"{path}:{reader.line_num}: the header cannot be read",
-            f"It is: {one_line(first, 200)}. The reader says: {error}.",
-            _QUOTES_STEP,
-        ) from error
-
-
-def _check_width(path: Path, first: str, header: Sequence[str], delimiter: str, quote: str) -> None:
-    width = len(
-        next(
-            csv.reader(
-                [first],
-                delimiter=delimiter,
-                quotechar=quote or None,
-                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-            ),
-            [],
-        )
+def _is_above_header(fields: Sequence[str]) -> bool:
+    """Whether the row is blank, or names the delimiter for a spreadsheet."""
+    return not any(field.strip(_EMPTY_CELLS) for field in fields) or bool(
+        _SEPARATOR_LINE.fullmatch(",".join(fields))
     )
-    if width != len(header):
-        raise InputError(
-            f"{path}: the first row has {width} fields, but the header {len(header)}",
-            f"The header in the mapping is: {', '.join(header)}.",
-            "Name every column of the file, in its order.",
-        )
 
 
 def _quotes_enclose(path: Path, encoding: str) -> bool:
@@ -1165,18 +1114,17 @@ def _csv_rows(
 
 def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
     if "field limit" in error and last <= first:
-        raise InputError(
-            f"{path}:{first}: a line of more than {MAX_FIELD:,} characters",
-            next_step="Check that it is a table with one row per line; nothing was imported.",
-        )
+        raise _long_line(path, first)
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
-        raise InputError(
-            f"{path}:{first}: a quotation mark in this row is not closed",
-            f"The field continues to line {last}.",
-            _QUOTES_STEP,
-        )
+        title = f"{path}:{first}: a quotation mark in this row is not closed"
+        raise InputError(title, f"The field continues to line {last}.", _QUOTES_STEP)
     where = f"lines {first} to {last}" if last > first else "the row"
     notes.skip(first, "unbalanced quotes", f"unbalanced quotation marks; {where} left out")
+
+
+def _long_line(path: Path, line: int) -> InputError:
+    title = f"{path}:{line}: a line of more than {MAX_FIELD:,} characters"
+    return InputError(title, next_step="Check that it is a table with one row per line.")
 
 
 def _matched(
@@ -1194,18 +1142,12 @@ def _matched(
 
 def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     seen: set[str] = set()
-    for number, entry in enumerate(json_entries(path), start=1):
-        key = entry.key.strip()
-        inner = (
-            [dict(part) if isinstance(part, tuple) else part for part in entry.value]
-            if isinstance(entry.value, list)
-            else entry.value
-        )
-        value = {"key": key, "value": inner}
-        if key in seen:
-            value["again"] = "yes"
+    for number, (key, value) in enumerate(json_entries(path), start=1):
+        key = key.strip()
+        if isinstance(value, list):
+            value = [dict(part) if isinstance(part, tuple) else part for part in value]
+        yield number, {"key": key, "value": value, **({"again": "yes"} if key in seen else {})}
         seen.add(key)
-        yield number, value
 
 
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
@@ -1220,7 +1162,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         raise InputError(
             f"{path} has no line with a JSON object",
             next(iter(notes.first), ""),
-            "Write one complete object on each line (jq -c . does), or one array of objects; nothing was imported.",
+            "Write one complete object on each line (jq -c . does), or one array of objects.",
         )
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
@@ -1343,24 +1285,25 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
 # ---- files that change -------------------------------------------------------------------------------------------
 
 
-def versions(paths: Iterable[Path]) -> dict[Path, tuple[int, int, int] | None]:
-    """What changes of each file when it is written to or replaced; None for one that is not there."""
-    found: dict[Path, tuple[int, int, int] | None] = {}
-    for path in paths:
-        found[path] = None
+def watched(paths: Sequence[Path]) -> Callable[[], None]:
+    """A function that raises InputError if one of the files was written to or replaced since now."""
+
+    def version(path: Path) -> tuple[int, int, int] | None:
         with suppress(OSError):
             status = path.stat()
-            found[path] = status.st_size, status.st_mtime_ns, status.st_ino
-    return found
+            return status.st_size, status.st_mtime_ns, status.st_ino
+        return None
 
+    before = {path: version(path) for path in paths}
 
-def refuse_changed(before: Mapping[Path, tuple[int, int, int] | None]) -> None:
-    """Raise InputError if a file has another version than before."""
-    for path, version in versions(before).items():
-        if before[path] != version:
-            raise InputError(
-                f"{path} changed while it was being read",
-                "Another program seems to be writing it, so it may be incomplete.",
-                "Nothing was imported. Import it again when it is complete; a file that is written under another name and"
-                " renamed at the end is never read too early.",
-            )
+    def refuse_changed() -> None:
+        for path in paths:
+            if before[path] != version(path):
+                raise InputError(
+                    f"{path} changed while it was being read",
+                    "Another program seems to be writing it, so it may be incomplete.",
+                    "Import it again when it is complete; a file that is written under another name and renamed at the"
+                    " end is never read too early.",
+                )
+
+    return refuse_changed

@@ -194,7 +194,7 @@ def refuse_columns(sample: Sample) -> None:
         raise InputError(
             f"{sample.path} holds its rows column by column, or under an index",
             f"It begins: {one_line(sample.text, 120)}",
-            "Write an object for each row (pandas: orient='records'); nothing was imported.",
+            "Write an object for each row (pandas: orient='records').",
         )
 
 
@@ -278,6 +278,6 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
     steps = "\n  ".join(commands(sample.path, project, choices))
     return InputError(
         f"cannot tell what {sample.path} contains",
-        f"{begins}\n  Nothing was imported.",
+        f"{begins}",
         f"Say what it is:\n  {steps}",
     )

@@ -52,7 +52,7 @@ def _sqlite(folder: Path) -> bytes:
         ("items", b"item_id,title,Title,TITLE\n1,a,b,c\n", None),
         ("items", b"item_id,Title,TITLE\n1,a,b\n", "more than once"),
         ("items", ITEMS.encode("utf-16"), "UTF-16"),
-        ("items", ITEMS.encode("utf-16-le"), "looks like UTF-16"),
+        ("items", ITEMS.encode("utf-16-le"), "is UTF-16"),
         ("items", b"item_id,title\n" + b"1,a\n" * 3000 + b"2,caf\xe9\n", "in.csv:3002: not UTF-8 .byte 0xe9"),
         ("items", b"item_id,title\n1,a\n2,b\0b\n", "in.csv:3: a NUL"),
         ("items", bytes(range(256)) * 40, "is binary"),

@@ -157,7 +157,8 @@ def test_files_and_their_kinds(db: Database, ml100k: Path) -> None:
 
 def test_folders_that_hold_nothing(db: Database, tmp_path: Path, ml100k: Path) -> None:
     with pytest.raises(
-        InputError, match=r"no file in .* is recognised as anything Name one of the folders in it"
+        InputError,
+        match=r"no file in .* is recognised as anything Nothing was imported. Name one of the folders in it",
     ):
         import_paths(db, "p", [tmp_path], None)
     with pytest.raises(InputError, match="cannot be read No such file"):
