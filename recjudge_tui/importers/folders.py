@@ -13,9 +13,15 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import SYSTEM_KINDS
 from recjudge_tui.importers.layout import Layout
 from recjudge_tui.importers.load import Options, Progress, import_files
-from recjudge_tui.importers.plain import only_a_header
 from recjudge_tui.importers.reader import bare_name, sample_of
-from recjudge_tui.importers.registry import commands, holding_of, named_layouts, special_layout, uncertain
+from recjudge_tui.importers.registry import (
+    commands,
+    holding_of,
+    named_layouts,
+    only_a_header,
+    special_layout,
+    uncertain,
+)
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import import_facts

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -37,7 +37,7 @@ from recjudge_tui.importers.codes import (
     shown_counts,
     side_of,
 )
-from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
+from recjudge_tui.importers.columns import CASE, COLUMNS, TASK, holds_counts, two_game_columns
 from recjudge_tui.importers.values import (
     MISSING,
     Ids,
@@ -519,16 +519,6 @@ def _task_ask(row: dict[str, str]) -> _Ask:
     if facts.scores:
         key = ("scores", name, _aspect(row), numbered(facts.low, facts.high))
     return _Ask("task", row, facts, key, (text,))
-
-
-def holds_counts(columns: Collection[str]) -> bool:
-    """Whether these plain columns are those of counts, not of one label per row."""
-    return "wins" in columns and "losses" in columns and not ("user_id" in columns and "value" in columns)
-
-
-def two_game_columns(columns: Collection[str]) -> bool:
-    """Whether these are the columns of rows with the answers in both orders."""
-    return _1 in columns and _2 in columns
 
 
 def _both(row: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@ project and stored."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -22,13 +23,12 @@ from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Codebook
-from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
+from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.float_ids import joined_ids, without_ending
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
-from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
+from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of, names_no_system
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
@@ -43,7 +43,7 @@ from recjudge_tui.importers.reader import (
     watched,
     where_text,
 )
-from recjudge_tui.importers.registry import choose_layout, mapped_layout
+from recjudge_tui.importers.registry import PLAIN, choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
     SHOWN,
@@ -99,6 +99,7 @@ _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
 _SHOWN_TYPES, _SHOWN_NAMES = 10, 5
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 
 # votes that were left out, as they are counted
 _REPEATED = "repeated vote"
@@ -328,6 +329,7 @@ class _File:
             layout = mapped_layout(self.mapping, kind)
         else:
             layout = choose_layout(sample, kind, options.layout, options.system)
+        self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
             raise UsageError(
                 f"--where does not apply to {name}",
@@ -335,7 +337,7 @@ class _File:
                 "Import a file that holds only the rows you want.",
             )
         system = options.system
-        if system is None and several and layout is PLAIN and names_no_system(sample, kind, self.mapping):
+        if system is None and several and kind in SYSTEM_KINDS and self._names_no_system(layout, sample):
             system = stem(self.path)
             notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
         how = self._how(layout, system)
@@ -393,16 +395,21 @@ class _File:
         how += ", keep fitting" if options.keep_fitting else ""
         return how + (f", where {where_text(options.where)}" if options.where else "")
 
+    def _names_no_system(self, layout: Layout, sample: Sample) -> bool:
+        """Whether the file, read in this way, has no column for the system."""
+        if self.part is not None:
+            return "system" not in self.part.fields
+        wanted = wanted_columns(self.kind)
+        header = self.mapping.header if self.mapping else ()
+        return layout is PLAIN and "system" not in wanted.renamed(header or header_of(sample.text, wanted))
+
     def _store(self, request: Request, layout: Layout, sample: Sample, *, held_out: bool) -> None:
-        notes, kind = self.notes, self.kind
-        part = (
-            mapped_part(request, self.mapping)
-            if self.mapping and self.mapping.kinds and not self.mapping.layout
-            else layout.part(sample, kind)
-        )
+        notes, kind, part = self.notes, self.kind, self.part
 
         def rows(to: Notes) -> Iterator[Row]:
             read = layout.rows(request._replace(notes=to))
+            if self.mapping is not None and self.mapping.decimal == ",":
+                read = _with_points(read)
             if request.system:
                 read = _with(read, "system", request.system)
             if request.event_type:
@@ -444,7 +451,7 @@ class _File:
         first = next(rows, None)
         if first is None:
             return iter(())
-        if missing := missing_of(request, set(first[1])):
+        if missing := missing_of(request.kind, first[1], request.system, request.event_type):
             raise InputError(
                 f"{request.path} does not have {', '.join(missing)}",
                 f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
@@ -905,13 +912,9 @@ class _File:
     def _nothing(self, request: Request, layout: Layout) -> InputError:
         notes = self.notes
         if not notes.skipped and not self.records:
-            empty = "no answers" if self.kind == "labels" else "no records"
-            return InputError(
-                f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
-                next_step="Check how it was created.",
-            )
-        mapped = request.mapping and request.mapping.kinds and not request.mapping.layout
-        rows = "".join(f"\n  {line}" for line in mapped_beginning(request)) if mapped else ""
+            return InputError(f"{notes.file} has no rows of data", next_step="Check how it was created.")
+        quiet = request._replace(notes=Notes(notes.file))
+        rows = beginning(layout.rows(quiet), "as the mapping reads them") if request.mapping else ""
         advice = _advice(self._lost()) if self.kind == "labels" else ""
         count = max(notes.skipped, self.records)
         return InputError(
@@ -967,6 +970,15 @@ class _File:
 def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
     for line, row in rows:
         row[name] = value
+        yield line, row
+
+
+def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows with `3.5` for `3,5` in the columns of numbers."""
+    for line, row in rows:
+        for name in NUMBERS:
+            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
+                row[name] = text.replace(",", ".")
         yield line, row
 
 

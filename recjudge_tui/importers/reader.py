@@ -24,7 +24,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
+from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
@@ -506,6 +508,14 @@ _GAP = re.compile(r"[\s,]*")
 DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
+def decoded(text: str) -> Any:
+    """The value of a JSON text; None for anything else."""
+    try:
+        return DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 class _JsonStream:
     """JSON read piece by piece; needs memory for the longest single value only."""
 
@@ -632,10 +642,7 @@ def json_records(
         bare = line.strip().removeprefix("\ufeff")
         if not bare:
             continue
-        try:
-            record = DECODER.decode(bare)
-        except (ValueError, RecursionError):
-            record = None
+        record = decoded(bare)
         if isinstance(record, dict):
             yield number, record
         else:
@@ -878,18 +885,50 @@ class WantedColumns(NamedTuple):
         return len(known.intersection(map(squashed, columns)))
 
 
-class Dialect(NamedTuple):
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(UTF8 if name in ("", UTF8_OR_LATIN1) else name)
+    except LookupError:
+        raise ValueError(f"“{name}” is not known; try latin-1, cp1252 or utf-16") from None
+    return name or UTF8
+
+
+def compiles(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return text
+
+
+def _once_each(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("names a column twice")
+    return names
+
+
+Pattern = Annotated[str, AfterValidator(compiles)]
+
+
+class Spec(BaseModel):
+    """A table of a layout file. Numbers are taken as text; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class Dialect(Spec):
     """How a table is written. `delimiter` empty: guessed from the first line; `quote` empty: no quoting; `header`: the
     columns of a file without a header row; `line`: a pattern whose named groups are the columns of each line; `suffix`: a
-    pattern of what follows the names in the header; `within`: the array in a JSON object.
+    pattern of what follows the names in the header; `within`: the array in a JSON object; `entries`: the file is one JSON
+    object, each of whose entries is a row of `key` and `value`.
     """
 
-    encoding: str = UTF8
-    delimiter: str = ""
-    quote: str = '"'
-    header: tuple[str, ...] = ()
-    line: str = ""
-    suffix: str = ""
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = UTF8
+    delimiter: Annotated[str, StringConstraints(max_length=1)] = ""
+    quote: Annotated[str, StringConstraints(max_length=1)] = '"'
+    header: Annotated[tuple[str, ...], AfterValidator(_once_each)] = ()
+    line: Pattern = ""
+    suffix: Pattern = ""
     within: str = ""
     entries: bool = False
 

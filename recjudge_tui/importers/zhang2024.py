@@ -56,9 +56,9 @@ def _with_html() -> Declaration:
     kinds = {
         **declared.kinds,
         "explanations": (texts.model_copy(update={"fields": {**texts.fields, "text": raw}}),),
-        "users": (users.model_copy(update={"when": When(has=users.when.has), "attributes": {}}),),
+        "users": (users.model_copy(update={"when": (When(has=users.when[0].has),), "attributes": {}}),),
     }
-    return declared._replace(kinds=kinds)
+    return declared.model_copy(update={"kinds": kinds})
 
 
 def left_out(summaries: list[ImportSummary]) -> Counter[str]:

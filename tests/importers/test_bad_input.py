@@ -42,8 +42,8 @@ def _sqlite(folder: Path) -> bytes:
     ("kind", "content", "says"),
     [
         ("items", b"", "is empty"),
-        ("items", b"item_id,title\n", "in.csv has a header and no rows"),
-        ("lists", b"user,item,score,system\r\n\r\n", "in.csv has a header and no rows"),
+        ("items", b"item_id,title\n", "in.csv has no rows"),
+        ("lists", b"user,item,score,system\r\n\r\n", "in.csv has no rows"),
         ("items", b"\xef\xbb\xbf \r\n\n", "is empty"),
         ("items", b"item_id,words\n1,a\n", "no column title.*Found: item_id, words.*items need: item_id, title"),
         ("events", b"user_id,type\nu,click\n", "no column item_id"),
