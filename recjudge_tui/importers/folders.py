@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.columns import SYSTEM_KINDS
 from recjudge_tui.importers.layout import Layout
-from recjudge_tui.importers.load import Options, Progress, import_files
+from recjudge_tui.importers.load import APPLIES, Options, Progress, import_files
 from recjudge_tui.importers.reader import bare_name, sample_of
 from recjudge_tui.importers.registry import (
     commands,
@@ -85,16 +84,13 @@ def import_paths(
         found = FilesByKind({kind: list(paths)}, [])
     else:
         found = find_files(paths, kind, options.layout, options.system, project)
-    options.refuse_unfit(list(found.files), named=kind is not None)
+    options.refuse_unfit(list(found.files))
     everything = [path for files in found.files.values() for path in files] + found.beside
-    # an option of one kind does not reach the others
-    unfit = {"system": SYSTEM_KINDS, "event_type": ("events",)} | dict.fromkeys(
-        ("values", "scale", "keep_fitting"), ("labels",)
-    )
     summaries, facts = [], None
     with suppress(_DryRun), db.bulk_writing(temporary="FILE"), db.transaction():
         for part, files in found.files.items():
-            own = {name: value for name, value in given.items() if part in unfit.get(name, (part,))}
+            # an option of one kind does not reach the others
+            own = {k: value for k, value in given.items() if k not in APPLIES or part in APPLIES[k][0]}
             summaries.append(
                 import_files(
                     db, project, files, part, beside=everything, names=names, progress=progress, **own

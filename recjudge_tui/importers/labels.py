@@ -37,7 +37,7 @@ from recjudge_tui.importers.codes import (
     shown_counts,
     side_of,
 )
-from recjudge_tui.importers.columns import CASE, COLUMNS, TASK, holds_counts, two_game_columns
+from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
 from recjudge_tui.importers.values import (
     MISSING,
     Ids,
@@ -128,6 +128,7 @@ class LabelRows(NamedTuple):
     """
 
     rows: Callable[[Notes], Iterator[Row]]
+    ids: Callable[[Notes], Ids]
     notes: Notes
     times: Times
     scales: Scales
@@ -212,7 +213,7 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
-        ids = Ids(notes, COLUMNS["labels"].ids)
+        ids = self.ids(notes)
         for line, row in self.rows(notes):
             try:
                 if counted := holds_counts(row):

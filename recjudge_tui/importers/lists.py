@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
-from recjudge_tui.importers.columns import COLUMNS, ITEM, RANK, SCORE, numbered
+from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import DECODER, squashed
 from recjudge_tui.importers.values import (
     MISSING,
@@ -65,7 +65,7 @@ class LocatedSlate(NamedTuple):
 
 
 def slates_of(
-    rows: Iterator[Row], notes: Notes, times: Times, *, file_order: bool = False
+    rows: Iterator[Row], ids: Ids, times: Times, *, file_order: bool = False
 ) -> Iterator[LocatedSlate]:
     """Slates in the order in which their lists first appear; needs about 40 bytes of memory per row.
 
@@ -73,7 +73,7 @@ def slates_of(
     `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if
     there is no rank. `file_order`: equal scores keep the order of the file.
     """
-    first = next(rows, None)
+    notes, first = ids.notes, next(rows, None)
     if first is None:
         return
     cells, rows = first[1], chain([first], rows)
@@ -81,7 +81,7 @@ def slates_of(
         rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
-    lists = _Lists(notes, times)
+    lists = _Lists(ids, times)
     if "items" in cells:
         notes.remark(BY_SCORE if cells["items"].lstrip()[:1] == "{" else IN_CELLS)
         lists.add_whole(rows, lambda line, row: _in_cell(line, row, notes))
@@ -101,9 +101,8 @@ def slates_of(
 class _Lists:
     """The elements of all lists, as numbers."""
 
-    def __init__(self, notes: Notes, times: Times) -> None:
-        self.notes, self.times = notes, times
-        self.ids = Ids(notes, COLUMNS["lists"].ids)
+    def __init__(self, ids: Ids, times: Times) -> None:
+        self.ids, self.notes, self.times = ids, ids.notes, times
         self.known: dict[tuple[str, ...], int] = {}
         self.groups: dict[tuple[str, str, Occasion], int] = {}
         self.items: dict[str, int] = {}

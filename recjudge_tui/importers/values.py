@@ -6,7 +6,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -76,6 +76,13 @@ def shown(value: object) -> str:
     return f"“{one_line(value, 60)}”"
 
 
+def first_few(names: Iterable[str], most: int) -> str:
+    """The names, of which only the first few are written."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return f"{', '.join(every[:most])}{more}"
+
+
 def storable(text: str) -> bool:
     """Whether SQLite can store the text: a lone `\\ud800` and `\\u0000` are valid JSON but not text."""
     try:
@@ -98,33 +105,55 @@ MISSING = frozenset(
 _NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
+_FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
 # the most different cells of a column that are remembered
 _MOST_KEPT = 100_000
 
 
 class Ids:
-    """The ids in these columns of a file, without the spaces around them; a missing one is empty."""
+    """The ids in these columns of a file, without the spaces around them; a missing one is empty. `12.0` is `12` where
+    `known` (the ids that the project names, by column) has only that: pandas writes whole numbers so where a value of the
+    column is missing.
+    """
 
-    def __init__(self, notes: Notes, names: Iterable[str]) -> None:
-        self.notes = notes
-        # column -> its cells that are ids as they stand
-        self.known: dict[str, dict[str, str]] = {name: {} for name in names}
+    def __init__(
+        self, notes: Notes, names: Iterable[str], known: Callable[[str], Collection[str]] = lambda _column: ()
+    ) -> None:
+        self.notes, self.known = notes, known
+        # column -> cell -> its id
+        self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
 
     def read(self, line: int, name: str, raw: str) -> str:
         """The id in a cell."""
-        known = self.known[name]
-        if raw in known:
-            return raw
+        before = self.read_before[name]
+        if (found := before.get(raw)) is not None:
+            return found
         bare = raw.strip()
         if bare in (_NO_CONTEXT if name == "context" else MISSING):
             return ""
         if bare != raw:
             self.notes.warn(line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed")
             return bare
-        if len(known) > _MOST_KEPT:
-            known.clear()
-        known[raw] = raw
-        return raw
+        if len(before) > _MOST_KEPT:
+            before.clear()
+        if name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
+            bare = self._whole(name, bare)
+        before[raw] = bare
+        return bare
+
+    def _whole(self, name: str, bare: str) -> str:
+        known, whole = self.known(name), bare[:-2]
+        if whole in known and bare not in known:
+            self.notes.remark(
+                f"{name}s such as {shown(bare)} are read as the known ids such as {shown(whole)}"
+            )
+            return whole
+        if not known:
+            self.notes.remark(
+                f"{name}s such as {shown(bare)} end in “.0”, as pandas writes whole numbers; if they are {shown(whole)}"
+                f" elsewhere, import the {name[:4]}s first, and then this file"
+            )
+        return bare
 
     def filled(self, line: int, name: str, raw: str) -> str:
         """The id in a cell. Raises RowFault for a missing one."""
@@ -135,8 +164,8 @@ class Ids:
 
     def tidy(self, line: int, row: dict[str, str]) -> None:
         """Read the ids of a row in place."""
-        for name, known in self.known.items():
-            if (raw := row.get(name)) and raw not in known:
+        for name, before in self.read_before.items():
+            if (raw := row.get(name)) and before.get(raw) is not raw:
                 row[name] = self.read(line, name, raw)
 
 
