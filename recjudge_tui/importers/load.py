@@ -849,9 +849,10 @@ class _File:
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
         notes, import_id = self.notes, self.target.import_id
-        counts = {"stored": self.stored, "skipped": notes.skipped}
-        read = self.stored + self.unchanged + notes.skipped
-        finish_import(self.db, import_id, read=read, **counts, warnings=notes.stored_form())
+        read, stored, skipped = self.stored + self.unchanged + notes.skipped, self.stored, notes.skipped
+        finish_import(
+            self.db, import_id, read=read, stored=stored, skipped=skipped, warnings=notes.stored_form()
+        )
         return FileSummary(
             path=self.name,
             layout=how,
@@ -860,8 +861,9 @@ class _File:
             remarks=tuple(notes.remarks),
             examples=tuple(map(rendered, self.examples)),
             read=read,
+            stored=stored,
             unchanged=self.unchanged,
-            **counts,
+            skipped=skipped,
         )
 
 

@@ -119,7 +119,7 @@ class Ids:
     def __init__(
         self, notes: Notes, names: Iterable[str], known: Callable[[str], Collection[str]] = lambda _column: ()
     ) -> None:
-        self.notes, self.known = notes, known
+        self.notes, self.known, self.remarked = notes, known, set[str]()
         # column -> cell -> its id
         self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
 
@@ -142,18 +142,19 @@ class Ids:
         return bare
 
     def _whole(self, name: str, bare: str) -> str:
-        known, whole = self.known(name), bare[:-2]
-        if whole in known and bare not in known:
-            self.notes.remark(
-                f"{name}s such as {shown(bare)} are read as the known ids such as {shown(whole)}"
+        known, whole, what = self.known(name), bare[:-2], f"{name}s such as {shown(bare)}"
+        fits = whole in known and bare not in known
+        text = f"{what} are read as the known ids such as {shown(whole)}" if fits else ""
+        # a table of items or users has one column of ids
+        if not known and len(self.read_before) > 1:
+            text = (
+                f"{what} end in “.0”, as pandas writes whole numbers; if they are {shown(whole)} elsewhere, import the"
+                f" {name[:4]}s first, and then this file"
             )
-            return whole
-        if not known:
-            self.notes.remark(
-                f"{name}s such as {shown(bare)} end in “.0”, as pandas writes whole numbers; if they are {shown(whole)}"
-                f" elsewhere, import the {name[:4]}s first, and then this file"
-            )
-        return bare
+        if text and name not in self.remarked:
+            self.remarked.add(name)
+            self.notes.remark(text)
+        return whole if fits else bare
 
     def filled(self, line: int, name: str, raw: str) -> str:
         """The id in a cell. Raises RowFault for a missing one."""

@@ -163,7 +163,7 @@ def test_folders_that_hold_nothing(db: Database, tmp_path: Path, ml100k: Path) -
         import_paths(db, "p", [tmp_path], None)
     with pytest.raises(InputError, match="cannot be read No such file"):
         import_paths(db, "p", [tmp_path / "none"], None)
-    with pytest.raises(UsageError, match=r"--system does not apply to these files .*They contain items"):
+    with pytest.raises(UsageError, match=r"--system does not apply to items"):
         import_paths(db, "p", [ml100k / "u.item"], None, system="x")
     with pytest.raises(UsageError, match=r"no layout “movielens” Known: .*movielens-1m"):
         import_paths(db, "p", [ml100k], None, layout="movielens")
