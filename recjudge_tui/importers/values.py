@@ -28,6 +28,12 @@ class RowFault(Exception):  # noqa: N818 - a finding about one row, which is lef
         self.text = text
 
 
+def refuse(wrong: object, kind: str, text: str) -> None:
+    """Raise RowFault if something is wrong with the row."""
+    if wrong:
+        raise RowFault(kind, text)
+
+
 class Notes:
     """Collects the warnings of one file. All are counted by kind; the first 20 are kept as `file:line: text`.
 
@@ -166,7 +172,7 @@ class Ids:
     def tidy(self, line: int, row: dict[str, str]) -> None:
         """Read the ids of a row in place."""
         for name, before in self.read_before.items():
-            if (raw := row.get(name)) and before.get(raw) is not raw:
+            if (raw := row.get(name)) and before.get(raw) != raw:
                 row[name] = self.read(line, name, raw)
 
 
