@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
@@ -155,11 +155,12 @@ class LabelRows(NamedTuple):
             except RowFault as fault:
                 return fault
 
-        counts: dict[_Key, Counter[str]] = {}
+        counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
         for _, _, says in self._tidied(Notes(self.notes.file)):
             ask = None if says is None else asked(says)
             if isinstance(ask, _Ask) and ask.key is not None:
-                counts.setdefault(ask.key, Counter()).update(filter(None, ask.tokens))
+                for token in filter(None, ask.tokens):
+                    counts[ask.key][token] += 1
         readings: dict[_Key, Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
