@@ -50,7 +50,7 @@ def _whole() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        error.cause = f"{error.cause} Nothing was imported.".lstrip()
+        error.next_step = f"Nothing was imported. {error.next_step}".rstrip()
         raise
 
 

@@ -10,30 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.reader import Sample, bare_name, lines_match, sample_of, text_lines
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, shown
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refuse, shown
 
 BEHAVIORS = "behaviors.tsv"
 _FORM = "%m/%d/%Y %I:%M:%S %p"
-_LOOKS = {
-    "news": re.compile(r"N\d+\t[^\t]*\t[^\t]*\t[^\t]+(\t[^\t]*){0,4}", re.ASCII),
-    "behaviors": re.compile(
-        r"[^\t]*\t[^\t]+\t\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d\d:\d\d [AP]M\t[^\t]*\t[^\t]*", re.ASCII
-    ),
-    "predictions": re.compile(r"\S+\s+\[\s*\d+(\s*,\s*\d+)*\s*\]\s*", re.ASCII),
-}
-_FORMS = {
-    "news": "news id, category, subcategory, title, abstract, … between tabs",
-    "behaviors": "impression id, user id, time (11/15/2019 8:55:22 AM), history, candidates between tabs",
-    "predictions": "an impression's id and the ranks of its candidates, such as “7 [2,1,3]”",
-}
+_IMPRESSION = re.compile(
+    r"[^\t]*\t[^\t]+\t\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d\d:\d\d [AP]M\t[^\t]*\t[^\t]*", re.ASCII
+)
+_PREDICTION = re.compile(r"\S+\s+\[\s*\d+(\s*,\s*\d+)*\s*\]\s*", re.ASCII)
 
 
 class _Impression(NamedTuple):
@@ -53,28 +43,30 @@ class _Impression(NamedTuple):
         return [(a, b) if dash and a and b in ("0", "1") else (f"{a}{dash}{b}", "") for a, dash, b in parts]
 
 
-def _news(request: Request) -> Iterator[Row]:
-    for line, fields in _tabbed(request.path):
-        if len(fields) < 4:
-            text = f"{len(fields)} fields instead of 8; row left out"
-            request.notes.skip(line, "wrong number of fields", text)
+def _impressions(path: Path, notes: Notes | None = None) -> Iterator[_Impression]:
+    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is
+    assumed. Quotation marks are plain characters."""
+    for line, text in enumerate(text_lines(path), start=1):
+        fields = [field.strip() for field in text.rstrip("\r\n").split("\t")]
+        if not any(fields):
             continue
-        item_id, category, subcategory, title, abstract = (*fields, "")[:5]
-        yield (
-            line,
-            {
-                "item_id": item_id,
-                "title": title,
-                "category": category,
-                "subcategory": subcategory,
-                "abstract": abstract,
-            },
-        )
+        try:
+            refuse(len(fields) != 5, "wrong number of fields", f"{len(fields)} fields instead of 5")
+            refuse(not fields[1], "no user id", "the user id is empty")
+            try:
+                fields[2] = formatted(fields[2], _FORM)
+            except RowFault:
+                fields[2] = f"time {shown(fields[2])} is not written as 11/15/2019 8:55:22 AM"
+                raise RowFault("bad time", fields[2]) from None
+            yield _Impression(line, *fields)
+        except RowFault as fault:
+            if notes is not None:
+                notes.skip_row(line, fault)
 
 
-def _events(request: Request, *, training: bool) -> Iterator[Row]:
+def _events(request: Request, *, training: bool = False) -> Iterator[Row]:
     first: dict[str, tuple[str, int, int]] = {}
-    for impression in _impressions(request.path, None):
+    for impression in _impressions(request.path):
         this = (impression.time, impression.line, hash(impression.history))
         first[impression.user_id] = min(first.get(impression.user_id, this), this)
     changed: set[str] = set()
@@ -101,24 +93,29 @@ def _events(request: Request, *, training: bool) -> Iterator[Row]:
 
 
 def _lists(request: Request) -> Iterator[Row]:
-    name = re.sub(
-        "predictions?", "", bare_name(request.path).removesuffix(".txt"), flags=re.IGNORECASE
-    ).strip("._- ")
-    system = request.system or name
+    name = bare_name(request.path).removesuffix(".txt")
+    system = request.system or re.sub("predictions?", "", name, flags=re.IGNORECASE).strip("._- ")
     if not system:
-        raise InputError(
-            f"{request.path} does not name the system of its predictions",
-            next_step="Name the system with --system.",
-        )
+        title = f"{request.path} does not name the system of its predictions"
+        raise InputError(title, next_step="Name the system with --system.")
     behaviors = _behaviors_for(request)
-    impressions = _impressions(behaviors, None)
+    impressions = _impressions(behaviors)
     passed: dict[str, _Impression] = {}
-    for line, name, ranks in _predictions(request.path):
+    for line, text in enumerate(text_lines(request.path), start=1):
+        if not text.strip():
+            continue
+        if not _PREDICTION.fullmatch(text):
+            raise InputError(
+                f"{request.path}:{line}: not a prediction: {shown(text)}",
+                "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
+                "Create the file again.",
+            )
+        name, written = text.split(None, 1)
+        ranks = [int(rank) for rank in written.strip()[1:-1].split(",")]
         impression = passed.pop(name, None)
         # little memory is needed if both files have the same order, as they usually do
         while impression is None:
-            following = next(impressions, None)
-            if following is None:
+            if (following := next(impressions, None)) is None:
                 raise InputError(
                     f"{request.path}:{line}: no impression {shown(name)} for this prediction in {behaviors}",
                     "The impression does not exist, or an earlier line has a prediction for it.",
@@ -129,136 +126,74 @@ def _lists(request: Request) -> Iterator[Row]:
             else:
                 passed[following.name] = following
         items = [item for item, _ in impression.items]
-        if fault := _rank_fault(ranks, items):
+        if fault := _rank_fault(ranks, len(items)):
             raise InputError(
                 f"{request.path}:{line}: {fault}",
                 f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates:"
-                f" the line must rank them"
-                f" all, with each number from 1 to {len(items)} once.",
+                f" the line must rank them all, with each number from 1 to {len(items)} once.",
                 f"Create the file again from this {BEHAVIORS}.",
             )
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
             best.setdefault(item, rank)
-        about = {
-            "user_id": impression.user_id,
-            "system": system,
-            "context": name,
-            "served_at": impression.time,
-        }
+        owner = {"user_id": impression.user_id, "system": system}
+        occasion = {"context": name, "served_at": impression.time}
         for place, (item, rank) in enumerate(best.items(), start=1):
             # as in the dataset's own evaluation, the score is 1/rank
-            yield line, {**about, "item_id": item, "rank": str(place), "score": repr(1 / rank)}
+            yield line, {**owner, **occasion, "item_id": item, "rank": str(place), "score": repr(1 / rank)}
     if waiting := len(passed) + sum(1 for _ in impressions):
         text = f"{waiting:,} impressions of {behaviors} have no prediction and therefore no list"
         request.notes.warn(1, "impressions without a prediction", text)
 
 
-def _rank_fault(ranks: list[int], items: list[str]) -> str:
-    if len(ranks) != len(items):
-        return f"{len(ranks)} ranks for {len(items)} candidates"
-    if sorted(ranks) == list(range(1, len(ranks) + 1)):
+def _rank_fault(ranks: list[int], candidates: int) -> str:
+    if len(ranks) != candidates:
+        return f"{len(ranks)} ranks for {candidates} candidates"
+    if sorted(ranks) == list(range(1, candidates + 1)):
         return ""
     twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
     if twice is not None:
         return f"rank {twice} occurs twice"
-    return f"rank {next(rank for rank in ranks if not 1 <= rank <= len(ranks))} of {len(ranks)}"
-
-
-def _predictions(path: Path) -> Iterator[tuple[int, str, list[int]]]:
-    for line, text in enumerate(text_lines(path), start=1):
-        if not text.strip():
-            continue
-        if not _LOOKS["predictions"].fullmatch(text):
-            raise InputError(
-                f"{path}:{line}: not a prediction: {shown(text)}",
-                "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
-                "Create the file again.",
-            )
-        name, ranks = text.split(None, 1)
-        yield line, name, [int(rank) for rank in ranks.strip()[1:-1].split(",")]
+    return f"rank {next(rank for rank in ranks if not 1 <= rank <= candidates)} of {candidates}"
 
 
 def _behaviors_for(request: Request) -> Path:
     """The file of impressions that belongs to the predictions: in the same command, else in the same folder."""
-    given = [path for path in request.beside if _role(sample_of(path)) == "behaviors"]
+    given = [path for path in request.beside if lines_match(sample_of(path), _IMPRESSION)]
     near = [path for path in given if path.parent == request.path.parent]
     paths = near or [path for path in given if not _is_training(path)] or given
     if not paths:
-        names = (BEHAVIORS, f"{BEHAVIORS}.gz")
-        paths = [path for name in names if (path := request.path.with_name(name)).is_file()][:1]
-    if len(paths) == 1:
-        return paths[0]
-    if paths:
+        beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
+        paths = [path for path in beside if path.is_file()][:1]
+    if not paths:
+        raise InputError(
+            f"{request.path} needs its {BEHAVIORS}",
+            "Predictions are ranks of the candidates in that file.",
+            f"Give both to the command, or put {BEHAVIORS} into the same folder.",
+        )
+    if len(paths) > 1:
         title = f"{request.path} may belong to any of {', '.join(map(str, paths))}"
         raise InputError(title, next_step=f"Give it with one {BEHAVIORS} only.")
-    raise InputError(
-        f"{request.path} needs its {BEHAVIORS}",
-        "Predictions are ranks of the candidates in that file.",
-        f"Give both to the command, or put {BEHAVIORS} into the same folder.",
-    )
-
-
-def _impressions(path: Path, notes: Notes | None) -> Iterator[_Impression]:
-    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is
-    assumed."""
-    for line, fields in _tabbed(path):
-        try:
-            if len(fields) != 5:
-                raise RowFault("wrong number of fields", f"{len(fields)} fields instead of 5")
-            name, user, time, history, candidates = fields
-            if not user:
-                raise RowFault("no user id", "the user id is empty")
-            try:
-                time = formatted(time, _FORM)
-                datetime.fromisoformat(time)
-            except (RowFault, ValueError):
-                text = f"time {shown(time)} is not written as 11/15/2019 8:55:22 AM"
-                raise RowFault("bad time", text) from None
-            yield _Impression(line, name, user, time, history, candidates)
-        except RowFault as fault:
-            if notes is not None:
-                notes.skip_row(line, fault)
-
-
-def _tabbed(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not blank; quotation marks are plain characters."""
-    for line, text in enumerate(text_lines(path), start=1):
-        if not text.isspace():
-            yield line, [field.strip() for field in text.rstrip("\r\n").split("\t")]
-
-
-def _role(sample: Sample) -> str:
-    return next((role for role, looks in _LOOKS.items() if lines_match(sample, looks)), "")
+    return paths[0]
 
 
 def _is_training(path: Path) -> bool:
     return path.absolute().parent.name.lower().endswith("train")
 
 
-_ROLES: dict[ImportKind, str] = {"items": "news", "events": "behaviors", "lists": "predictions"}
-
-
-def _rows(request: Request, *, training: bool = False) -> Iterator[Row]:
-    role, sample = _ROLES[request.kind], sample_of(request.path)
-    if (found := _role(sample)) != role:
-        raise InputError(
-            f"{request.path}:1: not MIND's {role}",
-            f"{f'Its lines look like {found}.' if found else f'Found: {shown(sample.first_line)}.'} Wanted: {_FORMS[role]}.",
-            "Choose another --as, or leave out --layout to have the layout detected.",
-        )
-    if request.kind == "items":
-        return _news(request)
-    return _lists(request) if request.kind == "lists" else _events(request, training=training)
+def _fits(sample: Sample, kind: str) -> bool:
+    return kind in ("events", "lists") and lines_match(
+        sample, _IMPRESSION if kind == "events" else _PREDICTION
+    )
 
 
 MIND = Layout(
     name="mind",
-    kinds=("items", "events", "lists"),
-    about="news.tsv, behaviors.tsv and prediction.txt of MIND, every impression as a context",
-    fits=lambda sample, kind: kind in _ROLES and _role(sample) == _ROLES[kind],
-    rows=_rows,
-    names=("news.tsv", BEHAVIORS, "*prediction*.txt"),
+    kinds=("events", "lists"),
+    about="behaviors.tsv and prediction.txt of MIND, every impression as a context",
+    fits=_fits,
+    rows=lambda request: _lists(request) if request.kind == "lists" else _events(request),
+    names=(BEHAVIORS, "*prediction*.txt"),
     beside=("lists",),
     split_by_name=False,
     has_header=False,
@@ -267,8 +202,8 @@ MIND_TRAIN = Layout(
     name="mind-train",
     kinds=("events",),
     about="the behaviors.tsv of a folder whose name ends in “train”: every click as shown history",
-    fits=lambda sample, kind: kind == "events" and _is_training(sample.path) and _role(sample) == "behaviors",
-    rows=lambda request: _rows(request, training=True),
+    fits=lambda sample, kind: kind == "events" and _is_training(sample.path) and _fits(sample, kind),
+    rows=lambda request: _events(request, training=True),
     names=(BEHAVIORS,),
     split_by_name=False,
     has_header=False,

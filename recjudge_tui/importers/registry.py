@@ -73,7 +73,8 @@ _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 _ORDER = (
     "recbole", "recsys-arena", "yelp", "amazon-reviews", "esci", "zhang2024", "zhang2024-judge", *_TOOLS, "inspect-ai",
     "promptfoo", "langfuse", "phoenix", "langsmith", "lm-eval", "trec-run", "trec-qrels", "letor", "ranx-run", "ranx-qrels",
-    "elliot", "cornac", "movielens-100k", "movielens-1m", "movielens-latest", "mind-train", "mind", "lists-by-user",
+    "elliot", "cornac", "movielens-100k", "movielens-1m", "movielens-latest", "mind-train", "mind", "mind-news",
+    "lists-by-user",
 )  # fmt: skip
 _IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
 _NAMES = {
@@ -604,7 +605,7 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
     begins = f"Its first line is: {one_line(sample.first_line, 200)}"
     if choices:
         steps = "\n  ".join(("Say what it is:", *commands(sample.path, project, choices)))
-        return InputError(title, f"{begins}\n ", steps)
+        return InputError(title, begins, steps)
     cause = f"It has no known layout and lacks the columns of a plain table. {begins}"
     step = "Name the kind with --as, or describe it with --mapping (recjudge docs mapping)."
     return InputError(title, cause, f"{_hint(sample.first_line)}{step}")

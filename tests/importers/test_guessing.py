@@ -27,7 +27,7 @@ GUESSES: list[tuple[str, str | bytes, ImportKind, str]] = [
     ("ratings.csv", samples.RATINGS_CSV, "events", "movielens-latest"),
     ("tags.csv", samples.TAGS_CSV, "events", "movielens-latest"),
     ("movies.csv", samples.MOVIES_CSV, "items", "movielens-latest"),
-    ("news.tsv", samples.NEWS, "items", "mind"),
+    ("news.tsv", samples.NEWS, "items", "mind-news"),
     ("behaviors.tsv", samples.BEHAVIORS, "events", "mind"),
     ("unlabelled", samples.BEHAVIORS.replace("-0", "").replace("-1", ""), "events", "mind"),
     ("prediction.txt", samples.PREDICTION, "lists", "mind"),
@@ -66,7 +66,7 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
     cases: tuple[tuple[str, ImportKind, str], ...] = (
         (samples.RATINGS_CSV, "events", "movielens-latest"),
         (samples.RATINGS_DAT, "events", "movielens-1m"),
-        (samples.NEWS, "items", "mind"),
+        (samples.NEWS, "items", "mind-news"),
     )
     for content, kind, layout in cases:
         path = tmp_path / "file"
@@ -134,9 +134,8 @@ def test_errors_about_unknown_files_say_what_to_do(tmp_path: Path, content: str,
     [
         ("movielens-100k", "events", r"file:1: not events of movielens-100k .*begins: “N1 sports"),
         ("movielens-1m", "items", r"file:1: not items of movielens-1m .*movies.dat"),
-        ("mind", "events", r"file:1: not MIND's behaviors Its lines look like news"),
-        ("mind", "lists", r"file:1: not MIND's predictions .*ranks of its candidates"),
-        ("mind-train", "events", r"file:1: not MIND's behaviors"),
+        ("mind", "events", r"file:1: 8 fields instead of 5"),
+        ("mind", "lists", r"needs its behaviors.tsv Predictions are ranks"),
     ],
 )  # fmt: skip
 def test_a_named_layout_that_the_file_has_not(
