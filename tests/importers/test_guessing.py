@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import find_files
+from recjudge_tui.importers.folders import FilesByKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.reader import sample_of
 from recjudge_tui.importers.registry import choose_layout
@@ -50,7 +50,9 @@ def test_guess(
     path = tmp_path / "file.bin"
     path.write_bytes(raw.replace(b"\n", ends.encode()))
     assert choose_layout(sample_of(path), kind, None).name == layout
-    assert find_files([path], None).files == {kind: [path]}
+    found = FilesByKind()
+    found.add([path], None)
+    assert found.files == {kind: [path]}
     others: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations")
     if layout == "plain":
         return
@@ -89,7 +91,7 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no column title Found: movieId, imdbId, tmdbId"):
         import_files(db, "p", [path], "items")
     with pytest.raises(InputError, match=r"cannot tell what .*links.csv contains .*--as"):
-        find_files([path], None)
+        FilesByKind().add([path], None)
     with pytest.raises(InputError, match=r"links.csv does not have title"):
         import_files(db, "p", [path], "items", layout="movielens-latest")
 
@@ -100,7 +102,7 @@ def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> 
     with pytest.raises(
         InputError, match=r"(?s)--as users .*--as labels --mapping FILE.toml +answers about systems"
     ):
-        find_files([path], None)
+        FilesByKind().add([path], None)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_errors_about_unknown_files_say_what_to_do(tmp_path: Path, content: str,
     path = tmp_path / "file"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=f"cannot tell what .*{says}"):
-        find_files([path], None)
+        FilesByKind().add([path], None)
 
 
 @pytest.mark.parametrize(
