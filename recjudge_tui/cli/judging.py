@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.command import PrintedWithExit, database_report, in_database, in_project
+from recjudge_tui.cli.command import PrintedWithExit, database_report, in_database, in_project, project_report
 from recjudge_tui.cli.options import (
     FiniteRange,
     address_options,
+    chosen_judge,
     db_option,
     server_options,
+    setting_options,
     table_options,
     trust_option,
 )
 from recjudge_tui.cli.output import counting, narrate, open_db, put
+from recjudge_tui.errors import UsageError
 from recjudge_tui.files import scratch_folder
 
 if TYPE_CHECKING:
@@ -29,22 +32,6 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.runs.batch import ImportTally
     from recjudge_tui.store.database import Database
-
-
-def chosen_judge(spec: str | None, address: JudgeAddress) -> JudgeSpec:
-    """The judge at its address. The options of the command line replace those of the settings, each by itself. Either
-    is this user's own word for sending its keys there. Raises UsageError if neither names a judge."""
-    from recjudge_tui.config_file import config_path, default_judge
-    from recjudge_tui.judges.registry import trust_typed
-
-    if spec is not None:
-        judge = address.judge_named(spec)
-    else:
-        default = default_judge()
-        narrate(f"judge: {default.judge.spec} ({config_path().name}:{default.line})")
-        judge = default.judge.model_copy(update={name: value for name, value in address if value})
-    trust_typed(judge)
-    return judge
 
 
 @click.group()
@@ -272,6 +259,68 @@ def prompt_add_examples(project: Project, name: str, source: str, most: int) -> 
     narrate(
         f"examples about {quantity(len(made.users), 'user')}, to be left out of runs: {', '.join(made.users)}"
     )
+
+
+@prompt.command("tune")
+@project_report
+@click.argument("name", metavar="NAME[@VERSION]")
+@click.option("--judge", "spec", metavar="SPEC", required=True, help="The judge that the prompt is for.")
+@address_options
+@click.option(
+    "--from", "source", type=click.Choice(("labels", "overrides")), default="labels", show_default=True,
+    help="What teaches: the labels of the person with the most, or the overrides of a reader.",
+)  # fmt: skip
+@click.option("--truth", metavar="RATER", default="", help="The rater whose labels teach.")
+@click.option(
+    "--candidates", "count", type=click.IntRange(1, 10), default=2, show_default=True,
+    help="The prompts to try: with 2, 4, ... examples of what the judge got wrong.",
+)  # fmt: skip
+@setting_options("budget_usd", budget_usd="Stop before all runs together cost more than this.")
+def prompt_tune(
+    project: Project, name: str, spec: str, address: JudgeAddress, source: str, truth: str, count: int,
+    budget_usd: float | None,
+) -> Table:  # fmt: skip
+    """Teach a prompt by labels: examples of cases that the judge gets wrong.
+
+    Half of the users (by a hash of their ids) teach, and the other half test: no example is about a user who tests.
+    Each candidate is compared with the prompt as it was on the same cases, by sign flips of the users' mean changes,
+    with Holm's correction. The candidate with the highest agreement becomes the next version of your own prompt, and
+    its description says whether it is better, worse, or not shown to be better. To go on after an interruption, repeat
+    the command: answered calls are not repeated.
+
+    Example:
+      recjudge prompt tune pairwise-media -p movies --judge ollama:llama3.1:8b
+      recjudge prompt tune mine -p movies --judge openai:gpt-4o --from overrides --candidates 3 --budget 5
+    """
+    from recjudge_tui.cli.running import tell_plans, work_through
+    from recjudge_tui.domain.where import TEACH, TEST
+    from recjudge_tui.prompting.tuning import candidates, compared, experiment_of, lesson, stored
+    from recjudge_tui.reports.experiment import tuned
+    from recjudge_tui.runs.experiment import plan_experiment
+    from recjudge_tui.store.prompts import load_shipped
+
+    judge = chosen_judge(spec, address)
+    load_shipped(project.db)
+    taught = lesson(project, name, source, truth)
+    first = experiment_of(taught, judge, [taught.name], TEACH, budget_usd)
+    narrate(f"{taught.truth} teaches with {len(taught.users(TEACH))} users, {len(taught.users(TEST))} test")
+    plans = plan_experiment(project.db, first, dry_run=False)
+    tell_plans(project.db, first, plans)
+    taught_by, _ = work_through(project.db, first, plans)
+    tried = list(candidates(taught, plans[0].rater, count))
+    if not tried:
+        raise UsageError(
+            f"the judge agrees with {taught.truth} on all cases that teach",
+            "There is no mistake to learn from.",
+        )
+    rest = experiment_of(taught, judge, [taught.name, *(prompt for prompt, _ in tried)], TEST, budget_usd)
+    rest = rest._replace(spent_by=tuple(taught_by))
+    plans = plan_experiment(project.db, rest, dry_run=False)
+    tell_plans(project.db, rest, plans)
+    work_through(project.db, rest, plans)
+    found = compared(taught, plans, [len(taught.prompt.examples), *(examples for _, examples in tried)])
+    new, version = stored(taught, found)
+    return tuned(project, found, taught.truth, f"{new}@{version}")
 
 
 @prompt.command("delete")

@@ -140,7 +140,7 @@ def _judge(database: Database, project: str) -> None:
 
 def _ask_model(database: Database, spec: str) -> None:
     """Ask a model about a few pairs with short lists, and show it beside the built-in judge and people."""
-    from recjudge_tui.cli.judging import chosen_judge
+    from recjudge_tui.cli.options import chosen_judge
     from recjudge_tui.cli.running import plan_and_print, work_on
     from recjudge_tui.domain.judge import JudgeAddress
     from recjudge_tui.project import Project

@@ -20,6 +20,7 @@ from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import JudgeError
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.domain.options import Option
     from recjudge_tui.store.database import Database
 
@@ -154,6 +155,22 @@ def address_options(command: Command) -> Command:
         default = {"multiple": True} if option.many else {"default": ""}
         run = click.option(option.flag, option.name, metavar=option.metavar, help=option.help, **default)(run)
     return cast(Command, run)
+
+
+def chosen_judge(spec: str | None, address: JudgeAddress) -> JudgeSpec:
+    """The judge at its address. The options of the command line replace those of the settings, each by itself. Either
+    is this user's own word for sending its keys there. Raises UsageError if neither names a judge."""
+    from recjudge_tui.config_file import config_path, default_judge
+    from recjudge_tui.judges.registry import trust_typed
+
+    if spec is not None:
+        judge = address.judge_named(spec)
+    else:
+        default = default_judge()
+        narrate(f"judge: {default.judge.spec} ({config_path().name}:{default.line})")
+        judge = default.judge.model_copy(update={name: value for name, value in address if value})
+    trust_typed(judge)
+    return judge
 
 
 def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:

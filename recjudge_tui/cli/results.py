@@ -314,7 +314,7 @@ def _run_paper(
     paper: str, project: str, spec: str, address: JudgeAddress, db: str | None, given: dict[str, Any]
 ) -> list[str] | None:
     """Run the paper's experiment with a judge; its raters, None after a dry run. Exit 1 if it is not to be started."""
-    from recjudge_tui.cli.judging import chosen_judge
+    from recjudge_tui.cli.options import chosen_judge
     from recjudge_tui.cli.running import tell_plans, work_through
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.runner import paper_toml

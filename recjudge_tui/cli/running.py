@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.command import database_report, in_database, in_project, report_command, report_commands
-from recjudge_tui.cli.judging import chosen_judge
 from recjudge_tui.cli.options import (
     PROJECT_VARIABLE,
     Command,
     FiniteRange,
     ProtocolChoice,
     address_options,
+    chosen_judge,
     setting_options,
     table_options,
     trust_option,

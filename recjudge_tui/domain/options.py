@@ -98,8 +98,9 @@ OVER = Option(
     choices=PERIODS, flag="--over",
 )  # fmt: skip
 WHERE = Option(
-    "where", str, "Only users whose attributes meet this, such as \"plan = 'pro' and events > 20\"; events are those that a"
-    " judge may be shown.", "", flag="--where", metavar="EXPR", label="users where", placeholder="all",
+    "where", str, "Only users who meet this, such as \"plan = 'pro' and events > 20\".", "", flag="--where", metavar="EXPR",
+    details="Attributes, and of every user “events” (those that a judge may be shown), “user” (the id) and “part” (teach or"
+    " test, half of the users each).", label="users where", placeholder="all",
 )  # fmt: skip
 SEED = Option("seed", int, "The seed of what is drawn.", 0, flag="--seed")
 # the cases and lists that a report is about

@@ -41,6 +41,7 @@ class RunSettings(Model):
     contexts: tuple[str, ...] = _setting("contexts")
     served_from: str = _setting("served_from")
     served_to: str = _setting("served_to")
+    where: str = _setting("where")
     top_k: int = _setting("top_k")
     history: int = _setting("history")
     history_days: int = _setting("history_days")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from recjudge_tui.domain.options import OCCASIONS, Option
+from recjudge_tui.domain.options import OCCASIONS, WHERE, Option
 from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts, protocol_facts
 
 Aspects = Literal["multi", "single"]
@@ -93,6 +93,9 @@ _DECLARED = (
     *(
         RunOption(**{**vars(option), "name": name, "rare": True}, decides="cases")
         for name, option in zip(OCCASION_SETTINGS, OCCASIONS, strict=True)
+    ),
+    RunOption(
+        **{**vars(WHERE), "rare": True}, decides="cases", taken_by=lambda facts: not facts.tests_judges,
     ),
     RunOption(
         "top_k", int, "How many items of each list are shown to the judge.",

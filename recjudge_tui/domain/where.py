@@ -9,11 +9,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from recjudge_tui.errors import UsageError
 
-EVENTS = "events"
+# what every user has: the number of events that a judge may be shown, the id, and the part that a prompt may learn from
+EVENTS, USER, PART = "events", "user", "part"
+TEACH, TEST = "teach", "test"
 Values = Mapping[str, str | int]
 # a user's values -> true, false, or None where an attribute is missing
 Test = Callable[[Values], bool | None]
@@ -28,6 +31,11 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 _FORM = "Write comparisons such as plan = 'pro' and events > 20, with and, or, not, in ('a', 'b') and parentheses."
 _DEEPEST = 50
+
+
+def part_of(user_id: str) -> str:
+    """TEACH or TEST: half of all users each, by a hash of the id, so the same user is always in the same part."""
+    return TEACH if sha256(f"part:{user_id}".encode()).digest()[0] % 2 else TEST
 
 
 class Where:

@@ -116,10 +116,10 @@ def with_case_example(
     Raises UsageError for values that do not fit the prompt, PromptError where the prompt cannot take examples or the
     example would not pass as a reply, NotFoundError where the case is not one for it."""
     prompt = prompt_by_id(db, prompt_id)
-    return _with_examples(db, prompt, [_case_example(db, prompt, case_id, values, reasoning, flags)])
+    return _with_examples(db, prompt, [case_example(db, prompt, case_id, values, reasoning, flags)])
 
 
-def _case_example(
+def case_example(
     db: Database,
     prompt: Prompt,
     case_id: int,
@@ -127,6 +127,7 @@ def _case_example(
     reasoning: str,
     flags: Sequence[Flagged] = (),
 ) -> Example:
+    """A case as an example of a prompt, as `with_case_example` makes it."""
     keys = _keys(prompt)
     request = request_now(db, prompt, case_id)
     return Example(
@@ -136,7 +137,8 @@ def _case_example(
     )
 
 
-def _with_examples(db: Database, prompt: Prompt, examples: Sequence[Example]) -> tuple[str, int]:
+def with_examples(prompt: Prompt, examples: Sequence[Example]) -> Prompt:
+    """A prompt with these examples beside its own. Raises PromptError for one that would not pass as a reply."""
     known = [(example.input, example.reply) for example in prompt.examples]
     new = [example for example in examples if (example.input, example.reply) not in known]
     longer = prompt.model_copy(update={"examples": (*prompt.examples, *new)})
@@ -147,6 +149,11 @@ def _with_examples(db: Database, prompt: Prompt, examples: Sequence[Example]) ->
             " ".join(faults),
             "Change the values or the reasoning, or change the prompt.",
         )
+    return longer
+
+
+def _with_examples(db: Database, prompt: Prompt, examples: Sequence[Example]) -> tuple[str, int]:
+    longer = with_examples(prompt, examples)
     return store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
 
 
@@ -198,7 +205,7 @@ def examples_from_outcomes(db: Database, project_id: int, wanted: str, most: int
         ):
             reason = f"Afterwards this person chose “{title}”, which only {lists['AB'.index(winner)]} has."
             values = {prompt.aspects[0].name: winner}
-            found[winner].append((row["user_id"], _case_example(db, prompt, row["id"], values, reason)))
+            found[winner].append((row["user_id"], case_example(db, prompt, row["id"], values, reason)))
         row = showable_case(db, project_id, "pair", "next", row["id"])
     each = min(map(len, found.values())) or most
     chosen = [*found["A"][:each], *found["B"][:each]]

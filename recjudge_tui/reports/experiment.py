@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, real
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.sanity import lines_of_run
 from recjudge_tui.reports.topics import Topic, asked
 from recjudge_tui.reports.words import briefly, figure_text
 from recjudge_tui.shapes import grouped
+from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.answers import flip_counts
 from recjudge_tui.store.runs import run_progress, run_row
@@ -94,3 +96,64 @@ def _answer(rows: Sequence[Row], spent: float) -> str:
     if not parts:
         return f"{quantity(len(rows), 'run')}; none can be compared with people yet.{cost}"
     return f"{'; '.join(parts)}.{cost}"
+
+
+_TUNED = columns(
+    "prompt", "rater?", "examples|Examples|int", "stat", "value|Agreement|float", *interval_columns(), "change|Change|float",
+    "change_low|(Change low)|ci", "change_high|(Change high)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
+    "note",
+)  # fmt: skip
+_TUNED_BRIEF = columns(
+    "prompt|prompt", "examples|examples|int", "agreement|agreement", "changed|change", "p_holm|p (Holm)|float|4",
+    "word|verdict", "cost|cost a case|usd",
+)  # fmt: skip
+_ABOUT_TUNED = definitions("""\
+agreement with the labels on the users who test, who taught nothing; change: the paired change against the prompt as it was
+p: sign flips of the users' mean changes in distance from the label, Holm's correction over the candidates""")
+
+
+class Tried(NamedTuple):
+    """A prompt on the users who test it. `change` to the prompt as it was, None for that itself; `word`: whether it is
+    better, worse, or not shown to be better."""
+
+    prompt: str
+    rater: str
+    examples: int
+    run: int
+    stat: str
+    agreement: Estimate
+    change: Estimate | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    word: str = ""
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Higher for higher agreement, and of equal ones for fewer examples."""
+        return -2.0 if self.agreement.value is None else self.agreement.value, -self.examples
+
+
+def tuned(project: Project, tried: Sequence[Tried], truth: str, stored: str) -> Table:
+    """The prompt as it was, then the candidates beside it; `stored`: the name of the one that was kept."""
+    rows: list[Row] = []
+    for one in tried:
+        progress, change = run_progress(project.db, one.run), one.change or undefined("-")
+        cost = None if progress.cost_usd is None or not progress.done else progress.cost_usd / progress.done
+        rows.append({
+            "prompt": one.prompt, "rater": one.rater, "examples": one.examples, "stat": one.stat,
+            "value": one.agreement.value, **interval_cells(one.agreement), "change": change.value,
+            "change_low": change.ci_low, "change_high": change.ci_high, "p": one.p, "p_holm": one.p_holm,
+            "word": one.word, "cost": cost,
+            "note": one.agreement.note,
+        })  # fmt: skip
+    best = max(tried[1:], key=lambda one: one.rank)
+    answer = f"{stored} is {best.word}: agreement with {truth} {figure_text({'value': best.agreement.value}, 'value')}"
+    answer += f", {tried[0].prompt} {figure_text({'value': tried[0].agreement.value}, 'value')}."
+    table = Table(
+        "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
+    )
+    brief = [
+        row | {"agreement": figure_text(row, "value"), "changed": figure_text(row, "change", ends="change")}
+        for row in rows
+    ]
+    return briefly(table, _TUNED_BRIEF, brief)

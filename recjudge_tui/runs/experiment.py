@@ -34,11 +34,12 @@ _KEYS = ("protocols", "judges", "prompts", "truth", "budget", "options")
 
 class Experiment(NamedTuple):
     """What a file asks for: a request for each combination; the rater to compare with (empty: the best there is), and the
-    most that all may cost together."""
+    most that all may cost together, with the runs `spent_by` that were made for it before."""
 
     requests: tuple[RunRequest, ...]
     truth: str = ""
     budget: float | None = None
+    spent_by: tuple[int, ...] = ()
 
 
 def read_experiment(db: Database, project_id: int, path: Path) -> Experiment:
@@ -260,7 +261,8 @@ def with_rest_of_budget(db: Database, experiment: Experiment, runs: Iterable[int
     """Give a run what the others have left of the budget for all. Raises RunError when nothing is left."""
     if experiment.budget is None:
         return
-    others = sum(run_progress(db, other).spent_usd for other in runs if other != run_id)
+    beside = {*runs, *experiment.spent_by} - {run_id}
+    others = sum(run_progress(db, other).spent_usd for other in beside)
     if (left := experiment.budget - others) <= 0:
         raise RunError(
             "the budget is spent",

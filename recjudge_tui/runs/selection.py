@@ -61,6 +61,7 @@ from recjudge_tui.store.data import (
     slate_tops,
     systems,
     truth_raters,
+    users_where,
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_histories, read_history
@@ -141,9 +142,10 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
             ]
             for user_id, slates in current_slates(db, project_id).items()
         }
+    users = users_where(db, project_id, settings.where) if settings.where else keys_by_user.keys()
     by_user: list[tuple[str, list[CaseKey]]] = []
     for user_id, keys in keys_by_user.items():
-        kept = _asked_for(keys, occasions, left_out)
+        kept = [] if user_id not in users else _asked_for(keys, occasions, left_out)
         if kept:
             by_user.append((user_id, sorted(kept, key=_occasion)))
     if settings.sample is not None or settings.until:

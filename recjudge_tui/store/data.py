@@ -8,8 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.where import EVENTS, PART, USER, Where, part_of
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.cases import occasion_condition
 from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.facts import first_names, held_out_type, shown_event, shown_events, with_unit_in
@@ -178,6 +179,7 @@ def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
 
 Owner = Literal["item", "user", "explanation"]
 _FIRST_CASES = 5
+_MOST_VALUES = 6
 
 
 class DataText(NamedTuple):
@@ -537,6 +539,40 @@ def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
             SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id""",
         {"project": project_id},
     )
+
+
+def users_where(db: Database, project_id: int, text: str) -> frozenset[str]:
+    """The users who meet an expression over their attributes and those that every user has (`domain.where`). Raises
+    UsageError for one that cannot be read or names an unknown attribute, and where nobody meets it."""
+    where = Where(text)
+    events, attributes = visible_event_counts(db, project_id), user_attributes(db, project_id)
+    known = {EVENTS, USER, PART, *(name for of in attributes.values() for name in of)}
+    if unknown := [name for name in where.names if name not in known]:
+        available = ", ".join(one_line(name, 40) for name in sorted(known))
+        raise UsageError(f"no user has an attribute “{one_line(unknown[0], 60)}”", f"Available: {available}.")
+    if both := [
+        name
+        for name in where.names
+        if name in (EVENTS, USER, PART) and any(name in a for a in attributes.values())
+    ]:
+        raise UsageError(
+            f"“{both[0]}” is an attribute of these users, and recjudge's own word too",
+            "Rename it in the data, or leave it out.",
+        )
+    users = events.keys() | attributes.keys()
+    of: dict[str, dict[str, str | int]] = {
+        user: {EVENTS: events.get(user, 0), USER: user, PART: part_of(user), **attributes.get(user, {})}
+        for user in users
+    }
+    found = frozenset(user for user, values in of.items() if where.holds(values))
+    if not found:
+        said = []
+        for name in where.names:
+            there = sorted({str(values[name]) for values in of.values() if name in values})
+            more = ", ..." if len(there) > _MOST_VALUES else ""
+            said.append(f"{name} is {', '.join(there[:_MOST_VALUES])}{more}")
+        raise UsageError(f"none of {quantity(len(users), 'user')} meets {text}", f"{'; '.join(said)}.")
+    return found
 
 
 def context_counts(

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
 from recjudge_tui.domain.options import Option
@@ -37,8 +34,9 @@ from recjudge_tui.store.projects import Labeller, labellers
 from recjudge_tui.tui.answer_sheet import JudgingScreen, ballots_content, reveal_content
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, BaseScreen
-from recjudge_tui.tui.widgets import KeyLine, SteadyTable, TopBar, bar, glyphs, number
+from recjudge_tui.tui.row_list import Column, RowList
+from recjudge_tui.tui.screens import COMMON, FILTER, ListScreen
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TopBar, bar, number
 
 if TYPE_CHECKING:
     from recjudge_tui.people.annotation import AnnotationPlan, Dispute, Queue, ShownCase
@@ -230,10 +228,10 @@ class AnnotationScreen(JudgingScreen):
         if self.show_case(view.shown, questions, view.own, title, locked=locked):
             of = view.assignment
             parts = (of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}")
-            self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
+            self.query_one(TopBar).show(right=f" {GLYPHS.dot} ".join(part for part in parts if part))
 
     def head(self, width: int) -> Content | None:
-        view, symbols = self.view, glyphs()
+        view = self.view
         if view is None:
             return None
         if view.task is None:
@@ -241,7 +239,7 @@ class AnnotationScreen(JudgingScreen):
         if not view.task.revealed or view.shown is None:
             return None
         own = ", ".join(_own_words(view, answer.aspect) for answer in view.own.answers) or "skipped"
-        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width, symbols)
+        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width)
         return Content("\n").join([revealed, Content("")])
 
     # ---- keys
@@ -348,7 +346,7 @@ class AdjudicateScreen(JudgingScreen):
         title = f"Case {queue.disputed - len(queue.left) + 1} of {queue.disputed}" if dispute else "Done"
         if self.show_case(dispute.shown if dispute else None, questions, CaseAnswers(()), title):
             self.query_one(TopBar).show(
-                right=f"{self.protocol} {glyphs().dot} {len(queue.left)} left of {queue.disputed}"
+                right=f"{self.protocol} {GLYPHS.dot} {len(queue.left)} left of {queue.disputed}"
             )
 
     def head(self, width: int) -> Content | None:
@@ -362,7 +360,7 @@ class AdjudicateScreen(JudgingScreen):
             return Content(
                 f"{previous}{outcome}\n\nWhere they agree, the consensus takes their verdict.\n\nq  leave"
             )
-        ballots = ballots_content(dispute.ballots, dispute.questions, width, glyphs())
+        ballots = ballots_content(dispute.ballots, dispute.questions, width)
         return Content.assemble((previous, "dim"), ballots)
 
     def leave_now(self) -> None:
@@ -382,43 +380,44 @@ n  assign cases to annotators
 Annotators work blind: they see other verdicts only after giving their own."""
 
 
-class AssignmentTable(SteadyTable):
+class AssignmentList(RowList[Assignment]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "judge", key_display="enter", id="annotate.open"),
-        Binding("j", "cursor_down", "next", show=False, id="annotate.down"),
-        Binding("k", "cursor_up", "previous", show=False, id="annotate.up"),
+        Binding("enter", "open", "judge", key_display="enter", id="annotate.open")
     ]
 
+    def __init__(self, screen: AnnotateScreen) -> None:
+        columns: tuple[Column[Assignment], ...] = (
+            Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
+            Column("protocol", lambda each, _: (each.protocol, ""), 16),
+            Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
+            Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
+            Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
+        )
+        super().__init__(columns, lambda each: screen.every.index(each))
 
-class AnnotateScreen(BaseScreen):
-    AUTO_FOCUS = "AssignmentTable"
-    CSS = """
-    AnnotateScreen #assignments { height: 1fr; border: round $primary; border-title-color: $accent; }
-    AnnotateScreen AssignmentTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
-    AnnotateScreen #no-assignments { display: none; padding: 1 2; }
-    AnnotateScreen.-empty #no-assignments { display: block; }
-    AnnotateScreen.-empty AssignmentTable { display: none; }
-    .-ascii AnnotateScreen #assignments { border: ascii $primary; }
-    """
+
+def _settled(assignment: Assignment) -> int:
+    return assignment.done + assignment.skipped
+
+
+class AnnotateScreen(ListScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "assign cases", id="annotate.new"),
         Binding("A", "adjudicate", "adjudicate", id="annotate.adjudicate"),
+        FILTER,
         *COMMON,
     ]
+    LISTED = "Annotators"
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self._assignments: list[Assignment] = []
+        self.rows = AssignmentList(self)
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")
-        with Vertical(id="assignments") as box:
-            box.border_title = Content("Annotators")
-            table = AssignmentTable(cursor_type="row", cell_padding=1)
-            table.add_columns("annotator", "protocol", "judged", "", "skipped")
-            yield table
-            yield Static(id="no-assignments")
+        yield self.words("part of a name or a protocol")
+        yield from self.listed()
         yield KeyLine()
 
     def on_screen_resume(self) -> None:
@@ -426,39 +425,21 @@ class AnnotateScreen(BaseScreen):
         self._read()
 
     def _read(self) -> None:
-        table, symbols = self.query_one(AssignmentTable), glyphs()
-        at = table.cursor_row
-        self._assignments = project_assignments(self.host.db, self.project_id)
-        table.clear()
-        for assignment in self._assignments:
-            settled = assignment.done + assignment.skipped
-            table.add_row(
-                Text(one_line(assignment.rater, 30)),
-                Text(assignment.protocol),
-                Text(f"{settled}/{assignment.all}", justify="right"),
-                Text(bar(settled / assignment.all, 12, symbols)),
-                Text(str(assignment.skipped or symbols.none), justify="right"),
-            )
-        if self._assignments:
-            table.move_cursor(row=min(at, len(self._assignments) - 1), animate=False)
-        self.set_class(not self._assignments, "-empty")
-        if not self._assignments:
-            labelled = _labelled(labellers(self.host.db, self.project_id))
-            self.query_one("#no-assignments", Static).update(Content(f"{labelled}{_EMPTY}"))
-        self.refresh_bindings()
+        self.fill(project_assignments(self.host.db, self.project_id))
 
-    def _current(self) -> Assignment | None:
-        at = self.query_one(AssignmentTable).cursor_row
-        return self._assignments[at] if at < len(self._assignments) else None
+    def searched(self, row: Assignment) -> str:
+        return f"{row.rater} {row.protocol}"
 
-    @on(DataTable.RowSelected)
+    def nothing(self) -> str:
+        return f"{_labelled(labellers(self.host.db, self.project_id))}{_EMPTY}"
+
+    @on(RowList.Opened)
     def _open(self) -> None:
-        assignment = self._current()
-        if assignment is not None:
+        if (assignment := self.rows.cursor_row) is not None:
             self.app.push_screen(AnnotationScreen(self.project_id, assignment.rater_id, assignment.protocol))
 
     def action_new(self) -> None:
-        people = dict.fromkeys(each.rater for each in self._assignments)
+        people = dict.fromkeys(each.rater for each in self.every)
         people |= dict.fromkeys(who.name for who in labellers(self.host.db, self.project_id))
         known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
         self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
@@ -476,14 +457,13 @@ class AnnotateScreen(BaseScreen):
         self._read()
 
     def action_adjudicate(self) -> None:
-        assignment = self._current()
-        if assignment is not None:
+        if (assignment := self.rows.cursor_row) is not None:
             hint = f"Who decides where annotators differ ({assignment.protocol})? The verdicts are stored under this name."
             self.app.push_screen(
-                AskLine("Adjudicate", hint, "adjudicated"), partial(self._named, assignment.protocol)
+                AskLine("Adjudicate", hint, "adjudicated"), partial(self._decide_as, assignment.protocol)
             )
 
-    def _named(self, protocol: str, name: str | None) -> None:
+    def _decide_as(self, protocol: str, name: str | None) -> None:
         from recjudge_tui.people.annotation import start_adjudication
 
         if name is not None:
@@ -494,8 +474,8 @@ class AnnotateScreen(BaseScreen):
         self.app.push_screen(AdjudicateScreen(self.project_id, rater_id, protocol))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "adjudicate":
-            return bool(self._assignments)
+        if action == "adjudicate" and not self.every:
+            return False
         return super().check_action(action, parameters)
 
 

@@ -27,14 +27,13 @@ from recjudge_tui.tui.case import item_words
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.screens import COMMON, BaseScreen
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_TEXT,
     DialogHint,
-    Glyphs,
     KeyLine,
     Options,
     TopBar,
     fit,
-    glyphs,
     move_cursor,
     title_rule,
     wrapped,
@@ -59,7 +58,6 @@ class AnswerSheet(Widget):
 
     DEFAULT_CSS = """
     AnswerSheet { height: auto; border: round $accent; padding: 0 1; border-subtitle-color: $warning; }
-    .-ascii AnswerSheet { border: ascii $primary; }
     """
 
     def __init__(self) -> None:
@@ -181,7 +179,7 @@ class AnswerSheet(Widget):
     # ---- painting
 
     def render(self) -> Content:
-        width, symbols = max(self.content_size.width, 20), glyphs()
+        width = max(self.content_size.width, 20)
         lines: list[Content] = []
         if self.questions and self.questions[self.at].question:
             lines.append(Content.styled(one_line(self.questions[self.at].question, width), "dim"))
@@ -189,23 +187,22 @@ class AnswerSheet(Widget):
         for flag in self.flags[-_MOST_FLAGS:]:
             title = self._titles.get(flag.item_id, flag.item_id)
             reason = f" ({one_line(flag.reason, 80)})" if flag.reason else ""
-            text = f"{symbols.marked} {one_line(title, 40)}: {one_line(flag.issue, 40)}{reason}"
+            text = f"{GLYPHS.marked} {one_line(title, 40)}: {one_line(flag.issue, 40)}{reason}"
             lines.append(Content.styled(one_line(text, width), "$warning"))
         if len(self.flags) > _MOST_FLAGS:
-            lines.append(Content.styled(f"{symbols.cut} {len(self.flags) - _MOST_FLAGS} more flagged", "dim"))
+            lines.append(Content.styled(f"{GLYPHS.cut} {len(self.flags) - _MOST_FLAGS} more flagged", "dim"))
         if self.note:
             lines.append(Content.assemble(("note ", "dim"), one_line(self.note, width - 5)))
         return Content("\n").join(lines)
 
     def _line(self, place: int, question: AspectQuestion, width: int) -> Content:
-        symbols = glyphs()
         here = place == self.at and not self.locked
         name = (
-            fit(one_line(question.aspect.replace("_", " "), _ASPECT), _ASPECT, symbols)
+            fit(one_line(question.aspect.replace("_", " "), _ASPECT), _ASPECT)
             if len(self.questions) > 1
             else ""
         )
-        head = f"{symbols.crumb if here else ' '} {name} "
+        head = f"{GLYPHS.crumb if here else ' '} {name} "
         given = self._answers.get(question.aspect)
         parts: list[tuple[str, str]] = [(head, "bold" if here else "")]
         if not question.options:
@@ -329,24 +326,24 @@ _BRIEF = 2
 _ABSTRACT = 400
 
 
-def shown_content(material: Material, width: int, symbols: Glyphs) -> Content:
+def shown_content(material: Material, width: int) -> Content:
     """The user and the material to judge, laid out for `width` cells, side by side if there is room."""
-    what = list(_judged(material, width, symbols))
+    what = list(_judged(material, width))
     if width >= _BESIDE and (material.slates or material.explanation):
         room = width - _USER - 2 * _GAP
-        left = list(_user(material.user, _USER, symbols))
-        return Content("\n").join(_beside(left, list(_judged(material, room, symbols)), _USER + 2 * _GAP))
-    brief = _brief(material.user, width, symbols) if len(what) > _LONG_LIST else ()
-    return Content("\n").join([*brief, *what, Content(""), *_user(material.user, width, symbols)])
+        left = list(_user(material.user, _USER))
+        return Content("\n").join(_beside(left, list(_judged(material, room)), _USER + 2 * _GAP))
+    brief = _brief(material.user, width) if len(what) > _LONG_LIST else ()
+    return Content("\n").join([*brief, *what, Content(""), *_user(material.user, width)])
 
 
-def titles_of(material: Material, symbols: Glyphs) -> dict[str, str]:
+def titles_of(material: Material) -> dict[str, str]:
     """item id -> `title (List 1 #3)`, each item once, in the order of the lists."""
     titles: dict[str, str] = {}
     for number, slate in enumerate(material.slates, 1):
         for rank, item in enumerate(slate.items, 1):
             where = f"List {number} #{rank}" if len(material.slates) > 1 else f"#{rank}"
-            titles.setdefault(item.item_id, f"{where} {item_words(item, symbols)}")
+            titles.setdefault(item.item_id, f"{where} {item_words(item)}")
     return titles
 
 
@@ -365,16 +362,15 @@ def reveal_content(
     systems: Sequence[str],
     own: str,
     width: int,
-    symbols: Glyphs,
 ) -> Content:
     """Everybody's verdicts side by side, the annotator's own first, then the reasoning of each of the others."""
-    lines = [title_rule("Everybody's verdicts", width, symbols)]
+    lines = [title_rule("Everybody's verdicts", width)]
     if len(systems) > 1:
         names = "   ".join(f"List {n} = {one_line(name, 30)}" for n, name in enumerate(systems, 1))
         lines.append(Content.styled(names, "dim"))
     elif systems:
         lines.append(Content.styled(f"made by {one_line(systems[0], 40)}", "dim"))
-    lines += _opinions(others, questions, own, symbols)
+    lines += _opinions(others, questions, own)
     reasonings = list(
         dict.fromkeys((verdict.rater, verdict.reasoning) for verdict in others if verdict.reasoning)
     )
@@ -384,20 +380,15 @@ def reveal_content(
     return Content("\n").join(lines)
 
 
-def ballots_content(
-    ballots: Sequence[Ballot], questions: Sequence[AspectQuestion], width: int, symbols: Glyphs
-) -> Content:
+def ballots_content(ballots: Sequence[Ballot], questions: Sequence[AspectQuestion], width: int) -> Content:
     """The answers of unnamed annotators to a case on which they differ."""
-    lines = [title_rule("The annotators differ", width, symbols)]
+    lines = [title_rule("The annotators differ", width)]
     column = max(min((width - 18) // max(len(ballots), 1), 24), 10)
-    heads = [fit(f"annotator {n}", column, symbols) for n in range(1, len(ballots) + 1)]
+    heads = [fit(f"annotator {n}", column) for n in range(1, len(ballots) + 1)]
     lines.append(Content.assemble(" " * 18, ("".join(heads), "bold")).rstrip())
     for place, question in enumerate(questions):
-        name = fit(one_line(question.aspect.replace("_", " "), 17), 18, symbols)
-        cells = [
-            fit(one_line(ballot.words[place] or symbols.none, column - 1), column, symbols)
-            for ballot in ballots
-        ]
+        name = fit(one_line(question.aspect.replace("_", " "), 17), 18)
+        cells = [fit(one_line(ballot.words[place] or GLYPHS.none, column - 1), column) for ballot in ballots]
         lines.append(Content.assemble(name, ("".join(cells), "$warning")).rstrip())
     for number, ballot in enumerate(ballots, 1):
         if ballot.note:
@@ -407,48 +398,48 @@ def ballots_content(
 
 
 def _opinions(
-    others: Sequence[OtherVerdict], questions: Sequence[AspectQuestion], own: str, symbols: Glyphs
+    others: Sequence[OtherVerdict], questions: Sequence[AspectQuestion], own: str
 ) -> Iterator[Content]:
     words = {question.aspect: {o.value: o.words for o in question.options} for question in questions}
     by_rater: dict[tuple[str, str], list[str]] = {}
     several = len(questions) > 1
     for verdict in (verdict for verdict in others if verdict.aspect in words):
-        text = _words(verdict, words[verdict.aspect], symbols)
+        text = _words(verdict, words[verdict.aspect])
         named = f"{verdict.aspect.replace('_', ' ')} {text}" if several else text
         by_rater.setdefault((verdict.rater, verdict.rater_kind), []).append(one_line(named, 40))
-    yield Content.assemble((fit("you", 24, symbols), "bold $accent"), own)
+    yield Content.assemble((fit("you", 24), "bold $accent"), own)
     if not by_rater:
         yield Content.styled("no other verdicts on this case yet", "dim")
     for (rater, kind), verdict_texts in by_rater.items():
         kind_text = kind if kind != "rules" else "rules, no language model"
         yield Content.assemble(
-            (fit(one_line(rater, 23), 24, symbols), "bold"),
+            (fit(one_line(rater, 23), 24), "bold"),
             ", ".join(verdict_texts),
             (f"  {kind_text.replace('_', ' ')}", "dim"),
         )
 
 
-def _words(verdict: OtherVerdict, known: Mapping[float, str], symbols: Glyphs) -> str:
+def _words(verdict: OtherVerdict, known: Mapping[float, str]) -> str:
     if verdict.value is None:
-        return f"{symbols.failed} failed"
+        return f"{GLYPHS.failed} failed"
     return known.get(verdict.value) or verdict.label or f"{verdict.value:.3g}"
 
 
-def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _judged(material: Material, width: int) -> Iterator[Content]:
     if material.explanation is not None:
-        yield title_rule("Recommended", width, symbols)
-        yield Content.styled(item_words(material.explanation.item, symbols), "bold")
-        yield title_rule("Explanation", width, symbols)
+        yield title_rule("Recommended", width)
+        yield Content.styled(item_words(material.explanation.item), "bold")
+        yield title_rule("Explanation", width)
         yield Content(safe_text(material.explanation.text[:LONGEST_TEXT]).strip())
     if not material.slates:
         return
     column = (width - _GAP * (len(material.slates) - 1)) // len(material.slates)
     names = ["List"] if len(material.slates) == 1 else ["List 1", "List 2"]
-    heads = [title_rule(name, column, symbols) for name in names]
+    heads = [title_rule(name, column) for name in names]
     yield from _beside(heads[:1], heads[1:], column + _GAP)
     shared = set.intersection(*({i.item_id for i in slate.items} for slate in material.slates))
     cells = [
-        [_item(item, rank, column, item.item_id in shared and len(names) > 1, symbols)
+        [_item(item, rank, column, item.item_id in shared and len(names) > 1)
          for rank, item in enumerate(slate.items, 1)]
         for slate in material.slates
     ]  # fmt: skip
@@ -456,9 +447,9 @@ def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content
         yield from _beside(row[0], row[1] if len(row) > 1 else [], column + _GAP)
 
 
-def _item(item: ItemView, rank: int, width: int, shared: bool, symbols: Glyphs) -> list[Content]:
+def _item(item: ItemView, rank: int, width: int, shared: bool) -> list[Content]:
     """The item's text, wrapped under its number; `=` marks an item that is in both lists."""
-    lines = wrapped(item_words(item, symbols), max(width - 5, 12)) or [""]
+    lines = wrapped(item_words(item), max(width - 5, 12)) or [""]
     head_lines = [
         Content.styled(
             f"{'=' if shared else ' '}{rank:2} {line}" if at == 0 else f"    {line}",
@@ -478,9 +469,9 @@ def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Itera
         yield Content.assemble(left_line, " " * max(at - left_line.cell_length, 1), right_line).rstrip()
 
 
-def _user(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _user(user: UserView, width: int) -> Iterator[Content]:
     date = f"User on {one_line(user.as_of[:10], 10)}" if user.as_of else "User"
-    yield title_rule(date, width, symbols)
+    yield title_rule(date, width)
     facts = [f"{one_line(k, 30)}: {one_line(v, 80)}" for k, v in user.attributes.items()]
     attributes = (
         ("", "; ".join(facts)),
@@ -500,28 +491,28 @@ def _user(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
         if shown_events:
             yield Content.styled(f"{title} ({len(shown_events)}), newest first", "bold")
             for event in shown_events[:MOST_EVENTS]:
-                yield from _event(event, width, symbols)
+                yield from _event(event, width)
     if not (facts or user.browsed or user.preferences or user.history or user.searches or user.clicks):
         yield Content.styled("no data about this user", "dim")
 
 
-def _brief(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _brief(user: UserView, width: int) -> Iterator[Content]:
     """The newest events in two lines above a list that leaves no room for them below."""
     events = [*user.history, *user.searches, *user.clicks]
     names = [
         one_line(event.item.title, 40) if event.item else f"“{one_line(event.text, 40)}”" for event in events
     ]
-    lines = wrapped(f" {symbols.dot} ".join([*user.preferences, *names]), max(width - 2, 12))
+    lines = wrapped(f" {GLYPHS.dot} ".join([*user.preferences, *names]), max(width - 2, 12))
     if lines:
-        yield title_rule("User, in short", width, symbols)
+        yield title_rule("User, in short", width)
         yield from map(Content, lines[: _BRIEF - 1])
         if len(lines) >= _BRIEF:
-            yield Content(lines[_BRIEF - 1] + (f" {symbols.cut}" if len(lines) > _BRIEF else ""))
+            yield Content(lines[_BRIEF - 1] + (f" {GLYPHS.cut}" if len(lines) > _BRIEF else ""))
 
 
-def _event(event: ShownEvent, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _event(event: ShownEvent, width: int) -> Iterator[Content]:
     """Day, kind, value and the item's text, wrapped under the day."""
-    what = item_words(event.item, symbols) if event.item else f"“{one_line(event.text, 200)}”"
+    what = item_words(event.item) if event.item else f"“{one_line(event.text, 200)}”"
     value = f" {event.value:g}" if event.value is not None and event.type == RATING else ""
     kind = "rated" if value else one_line(event.type, 20)
     head = " ".join(part for part in (one_line(event.timestamp[:10], 10), f"{kind}{value}") if part)
@@ -557,7 +548,6 @@ class JudgingScreen(BaseScreen):
     JudgingScreen.-huge #shown, JudgingScreen.-huge #guidelines { display: block; }
     JudgingScreen.-huge #guidelines { width: 62; }
     JudgingScreen.-huge.-guided #guidelines { display: none; }
-    .-ascii JudgingScreen #shown, .-ascii JudgingScreen #guidelines { border: ascii $primary; }
     """
     ANSWER_KEYS: ClassVar[list[BindingType]] = [
         *[
@@ -640,7 +630,7 @@ class JudgingScreen(BaseScreen):
         sheet = self.query_one(AnswerSheet)
         sheet.display = shown is not None
         if shown is not None:
-            sheet.show(questions, own, titles_of(shown.material, glyphs()), locked=locked)
+            sheet.show(questions, own, titles_of(shown.material), locked=locked)
             self.query_one("#guidelines-text", Static).update(guidelines_content(shown.guidelines))
         self.lay_out()
         box.scroll_home(animate=False)
@@ -653,7 +643,7 @@ class JudgingScreen(BaseScreen):
         width = max(box.scrollable_content_region.width or self.size.width - 5, 20)
         parts = [part for part in (self.head(width),) if part is not None]
         if self.shown is not None:
-            parts.append(shown_content(self.shown.material, width, glyphs()))
+            parts.append(shown_content(self.shown.material, width))
         self.query_one("#shown-text", Static).update(Content("\n").join(parts))
 
     def on_resize(self) -> None:
@@ -727,7 +717,7 @@ class JudgingScreen(BaseScreen):
     def action_flag(self) -> None:
         if self.shown is not None:
             self.time.touch()
-            titles = titles_of(self.shown.material, glyphs())
+            titles = titles_of(self.shown.material)
             self.app.push_screen(FlagForm(titles, self.shown.issues), self._flagged)
 
     def _flagged(self, flag: ItemFlag | None) -> None:

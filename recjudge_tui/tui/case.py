@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
-from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
-from textual.color import Color
 from textual.content import Content
-from textual.style import Style
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
 from recjudge_tui.domain.occasions import occasion_text
@@ -28,15 +24,13 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_TEXT,
-    Glyphs,
     ago,
-    ascii_wanted,
     bar,
     case_number,
     fit,
     fraction,
-    glyphs,
     score,
     title_rule,
     wrapped,
@@ -69,8 +63,8 @@ class CasePanel(Reader):
             self.border_title = Content("case")
             self.show(lambda _: Content.styled(empty, "dim"))
             return
-        self.border_title = Content(case_title(case, glyphs()))
-        self.show(lambda width: case_content(case, width, glyphs()), stay=again)
+        self.border_title = Content(case_title(case))
+        self.show(lambda width: case_content(case, width), stay=again)
 
 
 def read_case(db: Database, verdict_id: int) -> CaseDetail | None:
@@ -98,14 +92,10 @@ class AnswerText(NamedTuple):
     body: tuple[Content, ...]
 
 
-def reasonings(
-    case: CaseDetail, answers: Sequence[CallAnswer], symbols: Glyphs, longest: int
-) -> Iterator[AnswerText]:
+def reasonings(case: CaseDetail, answers: Sequence[CallAnswer], longest: int) -> Iterator[AnswerText]:
     """The answers one after the other: the first order, then the swapped one."""
     for at, answer in enumerate(answers):
-        yield AnswerText(
-            _title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, symbols, longest))
-        )
+        yield AnswerText(_title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, longest)))
 
 
 def chosen_system(case: CaseDetail, label: str) -> str:
@@ -132,11 +122,11 @@ def _title(case: CaseDetail, answer: CallAnswer, at: int, several: bool) -> str:
     return f"{name} ({first} → {chosen})"
 
 
-def _body(case: CaseDetail, answer: CallAnswer, symbols: Glyphs, longest: int) -> Iterator[Content]:
+def _body(case: CaseDetail, answer: CallAnswer, longest: int) -> Iterator[Content]:
     if answer.failed:
         tries = quantity(answer.attempts, "attempt")
         kind = one_line(answer.error_kind.replace("_", " "), 40)
-        yield Content.assemble((f"{symbols.failed} {kind}", "$error"), f" after {tries}")
+        yield Content.assemble((f"{GLYPHS.failed} {kind}", "$error"), f" after {tries}")
     text = cut_text(answer.error if answer.failed else answer.reasoning, longest)
     yield _named(case, answer, text) if text else Content.styled("(no reasoning)", "dim")
 
@@ -163,9 +153,9 @@ def _named(case: CaseDetail, answer: CallAnswer, text: str) -> Content:
 _MOST_ANSWERS = 4
 
 
-def head(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
+def head(case: CaseDetail) -> Iterator[Content]:
     """`llama: embedding .41   people: cooccurrence ×2`, then the reasons to look at it."""
-    label = f"{symbols.failed} failed" if case.failed else _label(case, symbols)
+    label = f"{GLYPHS.failed} failed" if case.failed else _label(case)
     parts: list[str | tuple[str, str]] = [
         (f"{one_line(case.rater, 30)}: ", ""),
         (label, "bold $error" if case.failed else "bold"),
@@ -174,12 +164,12 @@ def head(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
         parts.append(f" on {one_line(case.aspect.replace('_', ' '), 26)}")
     if case.confidence is not None:
         parts.append((f" {fraction(case.confidence, '')}", "dim"))
-    if people := _people(case, symbols):
+    if people := _people(case):
         parts.append(f"   people: {people}")
     yield Content.assemble(*parts)
     if reasons := list(reasons_to_look(case)):
         yield Content.assemble(
-            ("WHY YOU SEE THIS  ", "bold $warning"), (f" {symbols.dot} ".join(reasons), "$warning")
+            ("WHY YOU SEE THIS  ", "bold $warning"), (f" {GLYPHS.dot} ".join(reasons), "$warning")
         )
 
 
@@ -224,26 +214,26 @@ def _on_the_question(case: CaseDetail) -> list[Opinion]:
     ]
 
 
-def _people(case: CaseDetail, symbols: Glyphs) -> str:
+def _people(case: CaseDetail) -> str:
     """`cooccurrence ×2, tie`, in the order of the list; empty where no person judged the case."""
     given = Counter(
-        (o.value, chosen_system(case, o.label) or score(o.value, symbols))
+        (o.value, chosen_system(case, o.label) or score(o.value))
         for o in _on_the_question(case)
         if o.rater_kind in FIRST_HAND and not o.mine and o.value is not None
     )
     shown = sorted(given.items(), key=lambda entry: (-entry[1], -entry[0][0]))[:_MOST_ANSWERS]
     return ", ".join(
-        answer + (f" {symbols.times}{count}" if count > 1 else "") for (_, answer), count in shown
+        answer + (f" {GLYPHS.times}{count}" if count > 1 else "") for (_, answer), count in shown
     )
 
 
-def _label(case: CaseDetail, symbols: Glyphs) -> str:
+def _label(case: CaseDetail) -> str:
     """The choice in words, or a number with a bar on a scale from 0 to 1."""
     if case.kind == "explanation" and case.rater_kind != "metric":
-        return f"{score(case.value, symbols)} of {protocol_facts(case.protocol).high:g}"
+        return f"{score(case.value)} of {protocol_facts(case.protocol).high:g}"
     if case.label and protocol_facts(case.protocol).labels:
         return chosen_system(case, case.label)
-    return f"{score(case.value, symbols)}  {bar(case.value or 0.0, 10, symbols)}"
+    return f"{score(case.value)}  {bar(case.value or 0.0, 10)}"
 
 
 # ---- lists -------------------------------------------------------------------------------------------------------
@@ -282,21 +272,21 @@ def history_beside(case: CaseDetail, width: int) -> bool:
     return bool(case.user.history) and room >= _COMFORTABLE * len(case.slates) + _GAP and bool(case.slates)
 
 
-def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+def lists(case: CaseDetail, width: int) -> Iterator[Content]:
     """The lists with their flags; the reason for a flag is below its item."""
     if history_beside(case, width):
-        shown = list(_lists(case, width - _HISTORY - _GAP, symbols))
+        shown = list(_lists(case, width - _HISTORY - _GAP))
         room = width - _HISTORY - _GAP
-        for left, right in zip_longest(shown, _history(case.user, len(shown), symbols)):
+        for left, right in zip_longest(shown, _history(case.user, len(shown))):
             left_cell = left if left is not None else Content("")
             filled = Content.assemble(left_cell, " " * max(room - left_cell.cell_length, 0))
             yield (Content.assemble(filled, " " * _GAP, right) if right is not None else left_cell).rstrip()
     else:
-        yield from _lists(case, width, symbols)
+        yield from _lists(case, width)
     in_lists = {item.item_id for _, slate in case.slates for item in slate.items}
     for item_id, raised in _flags(case).items():
         if item_id not in in_lists:
-            name = (f"{symbols.marked} {one_line(item_id, 60)}", "$warning")
+            name = (f"{GLYPHS.marked} {one_line(item_id, 60)}", "$warning")
             yield Content.assemble(name, (" is in no list", "dim"))
             for flag in raised:
                 yield from _flag(flag, width)
@@ -307,27 +297,27 @@ def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
         )
 
 
-def event_line(event: ShownEvent, symbols: Glyphs) -> Content:
+def event_line(event: ShownEvent) -> Content:
     """Day, kind, title and value of one of the user's events."""
-    what = one_line(event.item.title if event.item else event.text, 120) or symbols.none
+    what = one_line(event.item.title if event.item else event.text, 120) or GLYPHS.none
     value = f" {event.value:g}" if event.value is not None else ""
     kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
     day = f"{one_line(event.timestamp[:10], 10):10} " if event.timestamp else ""
     return Content.assemble((f"  {day}{kind}", "dim"), what, (value, "dim"))
 
 
-def item_words(item: ItemView, symbols: Glyphs) -> str:
+def item_words(item: ItemView) -> str:
     more = [one_line(part, 40) for part in (item.brand, item.category) if part]
-    return one_line(item.title, 200) + (f" {symbols.dot} " + ", ".join(more) if more else "")
+    return one_line(item.title, 200) + (f" {GLYPHS.dot} " + ", ".join(more) if more else "")
 
 
-def _history(user: UserView, lines: int, symbols: Glyphs) -> Iterator[Content]:
+def _history(user: UserView, lines: int) -> Iterator[Content]:
     yield Content.styled(f"history ({len(user.history)}), newest first", "bold")
     most = max(lines - 2, _FEWEST_EVENTS)
     for event in user.history[:most]:
-        yield event_line(event, symbols).truncate(_HISTORY, ellipsis=True)
+        yield event_line(event).truncate(_HISTORY, ellipsis=True)
     if len(user.history) > most:
-        yield Content.styled(f"  {symbols.cut} {len(user.history) - most} more", "dim")
+        yield Content.styled(f"  {GLYPHS.cut} {len(user.history) - most} more", "dim")
 
 
 def _flags(case: CaseDetail) -> dict[str, list[CaseFlag]]:
@@ -337,15 +327,15 @@ def _flags(case: CaseDetail) -> dict[str, list[CaseFlag]]:
     return flags
 
 
-def _lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _lists(case: CaseDetail, width: int) -> Iterator[Content]:
     column = max((width - _GAP * (len(case.slates) - 1)) // len(case.slates), _FEWEST_CELLS)
     names = [f"{letter} {one_line(name, 60)}" for letter, (name, _) in zip("AB", case.slates, strict=False)]
     if len(case.slates) == 1:
         names = [one_line(case.slates[0][0], 60)]
-    yield Content.styled((" " * _GAP).join(fit(name, column, symbols) for name in names).rstrip(), "bold")
+    yield Content.styled((" " * _GAP).join(fit(name, column) for name in names).rstrip(), "bold")
     flags = _flags(case)
     for cells in _places(case):
-        yield from _row(cells, flags, column, symbols)
+        yield from _row(cells, flags, column)
 
 
 def _places(case: CaseDetail) -> Iterator[list[_Cell | None]]:
@@ -366,9 +356,7 @@ def _places(case: CaseDetail) -> Iterator[list[_Cell | None]]:
         yield from ([x, y] for x, y in zip_longest(a[first:last], b[start:end]))
 
 
-def _row(
-    cells: Sequence[_Cell | None], flags: dict[str, list[CaseFlag]], column: int, symbols: Glyphs
-) -> Iterator[Content]:
+def _row(cells: Sequence[_Cell | None], flags: dict[str, list[CaseFlag]], column: int) -> Iterator[Content]:
     parts: list[str | tuple[str, str]] = []
     raised: list[CaseFlag] = []
     on_one_line = None not in cells and len({cell.item.item_id for cell in cells if cell}) == 1
@@ -376,9 +364,9 @@ def _row(
         flagged = flags.get(cell.item.item_id, []) if cell else []
         raised += [flag for flag in flagged if flag not in raised]
         letter = "" if on_one_line else "BA"[place]
-        text = "" if cell is None else _item(cell, bool(flagged), letter, len(cells) > 1, column, symbols)
+        text = "" if cell is None else _item(cell, bool(flagged), letter, len(cells) > 1, column)
         shared = cell is not None and cell.other is not None
-        parts.append((fit(text, column, symbols), "$warning" if flagged else "dim" if shared else ""))
+        parts.append((fit(text, column), "$warning" if flagged else "dim" if shared else ""))
         if place + 1 < len(cells):
             parts.append(" " * _GAP)
     yield Content.assemble(*parts).rstrip()
@@ -387,15 +375,15 @@ def _row(
         yield from _flag(flag, width)
 
 
-def _item(cell: _Cell, flagged: bool, letter: str, paired: bool, column: int, symbols: Glyphs) -> str:
+def _item(cell: _Cell, flagged: bool, letter: str, paired: bool, column: int) -> str:
     """`= 2 ▲ Heat 2 (B4)`: in both lists, second here, flagged, fourth in B."""
     wide = not paired or column >= _WIDE_ITEM
-    title = item_words(cell.item, symbols) if wide else one_line(cell.item.title, 200)
+    title = item_words(cell.item) if wide else one_line(cell.item.title, 200)
     elsewhere = f" ({letter}{cell.other})" if letter and cell.other is not None else ""
     shared = "" if not paired else f"{_SHARED if cell.other is not None else ' '}"
-    head = f"{shared}{cell.rank:2} {symbols.marked + ' ' if flagged else ''}"
+    head = f"{shared}{cell.rank:2} {GLYPHS.marked + ' ' if flagged else ''}"
     room = column - cell_len(head) - cell_len(elsewhere)
-    return head + (fit(title, room, symbols).rstrip() if cell_len(title) > room else title) + elsewhere
+    return head + (fit(title, room).rstrip() if cell_len(title) > room else title) + elsewhere
 
 
 def _flag(flag: CaseFlag, width: int) -> Iterator[Content]:
@@ -435,39 +423,33 @@ def raters_title(case: CaseDetail) -> str:
     return "Aspects (AB, BA: order shown)" if both else "Aspects"
 
 
-def raters(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
+def raters(case: CaseDetail, width: int) -> Iterator[Content]:
     """Every verdict on the case, laid out for `width` cells: a line for each rater, or aspects in rows and the two
     orders and the raters in columns, which continue below if they do not fit side by side."""
     if len(case.aspects) == 1 and case.kind != "explanation":
-        yield from _lines(case, symbols)
+        yield from _lines(case)
         return
-    names = {aspect: _aspect_name(case, aspect, symbols) for aspect in case.aspects}
-    columns = [*_orders(case, symbols), *_rater_columns(case, symbols)]
+    names = {aspect: _aspect_name(case, aspect) for aspect in case.aspects}
+    columns = [*_orders(case), *_rater_columns(case)]
     widest = max((column.width for column in columns), default=0)
     left = max(min(max(name.cell_length for name in names.values()), width - widest - 2), 6)
     block: list[_Column] = []
     for column in (*columns[:_MOST_COLUMNS], None):
         used = left + sum(other.width + 2 for other in block)
         if block and (column is None or used + column.width + 2 > width):
-            yield _row_of(
-                Content(""), left, [(c.head, "bold" if c.mine else "dim") for c in block], block, symbols
-            )
+            yield _row_of(Content(""), left, [(c.head, "bold" if c.mine else "dim") for c in block], block)
             for aspect, name in names.items():
                 if any(aspect in c.cells for c in block):
                     cells = [c.cells.get(aspect, ("", "")) for c in block]
-                    yield _row_of(name, left, cells, block, symbols)
+                    yield _row_of(name, left, cells, block)
             block = []
         block += [column] if column is not None else []
     if len(columns) > _MOST_COLUMNS:
         yield Content.styled(f"and {len(columns) - _MOST_COLUMNS} more raters", "dim")
 
 
-def _row_of(
-    name: Content, left: int, cells: Sequence[Part], columns: Sequence[_Column], symbols: Glyphs
-) -> Content:
-    shown = [
-        (f"  {fit(text, c.width, symbols)}", style) for (text, style), c in zip(cells, columns, strict=True)
-    ]
+def _row_of(name: Content, left: int, cells: Sequence[Part], columns: Sequence[_Column]) -> Content:
+    shown = [(f"  {fit(text, c.width)}", style) for (text, style), c in zip(cells, columns, strict=True)]
     name = name.truncate(left, ellipsis=True)
     return Content.assemble(name, " " * (left - name.cell_length), *shown).rstrip()
 
@@ -476,23 +458,23 @@ def aspect_words(aspect: str) -> str:
     return one_line(aspect.replace("_", " "), _ASPECT)
 
 
-def _aspect_name(case: CaseDetail, aspect: str, symbols: Glyphs) -> Content:
+def _aspect_name(case: CaseDetail, aspect: str) -> Content:
     """The aspect, marked if the verdict is about it, with the spread of the scores of people and judges."""
     mine = aspect == case.aspect
     of_aspect = [o for o in case.opinions if o.aspect == aspect]
     scored = case.kind == "explanation"
     metrics = scored and all(o.rater_kind == "metric" for o in of_aspect)
-    name = f"{symbols.crumb if mine else ' '} {'metrics, 0 to 1' if metrics else aspect_words(aspect)}"
+    name = f"{GLYPHS.crumb if mine else ' '} {'metrics, 0 to 1' if metrics else aspect_words(aspect)}"
     values = [o.value for o in of_aspect if o.value is not None and o.rater_kind not in WITHOUT_OPINION]
     if not scored or len(values) < 2:
         return Content.styled(name, "bold" if mine else "")
     apart = max(values) - min(values)
     far = apart >= smallest_disagreement(case.protocol)
-    spread = f"  {symbols.marked + ' ' if far else ''}spread {score(apart, symbols)}"
+    spread = f"  {GLYPHS.marked + ' ' if far else ''}spread {score(apart)}"
     return Content.assemble((name, "bold" if mine else ""), (spread, "$warning" if far else "dim"))
 
 
-def _orders(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
+def _orders(case: CaseDetail) -> Iterator[_Column]:
     """The answers with A shown first, and with B first; several samples are counted."""
     systems = [name for name, _ in case.slates] or sorted({s.set_one for s in case.run_answers if s.set_one})
     for head, system in zip(("AB", "BA"), systems, strict=False):
@@ -500,14 +482,14 @@ def _orders(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
         cells: dict[str, Part] = {}
         for aspect in case.aspects:
             here = [answer for answer in answers if answer.aspect in ("", aspect)]
-            labels = [symbols.failed if answer.failed else one_line(answer.label, 10) for answer in here]
-            shown = " ".join(labels[:3]) + (symbols.cut if len(labels) > 3 else "")
+            labels = [GLYPHS.failed if answer.failed else one_line(answer.label, 10) for answer in here]
+            shown = " ".join(labels[:3]) + (GLYPHS.cut if len(labels) > 3 else "")
             cells[aspect] = shown, "$error" if any(answer.failed for answer in here) else "dim"
         if answers:
             yield _Column(head, False, cells)
 
 
-def _rater_columns(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
+def _rater_columns(case: CaseDetail) -> Iterator[_Column]:
     """The verdict's own rater first; of scores, the user's own, and last those without an opinion."""
     by_rater: dict[str, list[Opinion]] = {}
     for opinion in case.opinions:
@@ -522,31 +504,29 @@ def _rater_columns(case: CaseDetail, symbols: Glyphs) -> Iterator[_Column]:
     for rater in sorted(by_rater, key=order):
         opinions = by_rater[rater]
         cells = {
-            o.aspect: _scored(o, truth.get(o.aspect), symbols)
-            if scored
-            else opinion_part(o, symbols, short=True)
+            o.aspect: _scored(o, truth.get(o.aspect)) if scored else opinion_part(o, short=True)
             for o in opinions
         }
         yield _Column(one_line(rater, 12), rater == case.rater, cells)
 
 
-def _scored(opinion: Opinion, truth: float | None, symbols: Glyphs) -> Part:
+def _scored(opinion: Opinion, truth: float | None) -> Part:
     """A score, and its distance from the user's own: `4 -1`. Disagreement with a random baseline has no meaning."""
     if opinion.failed or opinion.value is None:
-        return symbols.failed, "$error"
-    text, kind = score(opinion.value, symbols), opinion.rater_kind
+        return GLYPHS.failed, "$error"
+    text, kind = score(opinion.value), opinion.rater_kind
     if truth is None or kind in ("metric", "ground_truth") or opinion.value == truth:
         return text, "bold" if opinion.mine else ""
     away = opinion.value - truth
     far = abs(away) >= smallest_disagreement(opinion.protocol) and kind not in WITHOUT_OPINION
     sign = "+" if away > 0 else "-"
     return (
-        f"{text} {sign}{score(abs(away), symbols)}{symbols.marked if far else ''}",
+        f"{text} {sign}{score(abs(away))}{GLYPHS.marked if far else ''}",
         "$warning" if far else "",
     )
 
 
-def _lines(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
+def _lines(case: CaseDetail) -> Iterator[Content]:
     by_rater: dict[tuple[str, str], list[Opinion]] = {}
     for opinion in case.opinions:
         by_rater.setdefault((opinion.rater, opinion.rater_kind), []).append(opinion)
@@ -560,21 +540,21 @@ def _lines(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
             question = f"{one_line(opinion.protocol, 12)} " if several else ""
             if opinion.aspect != OVERALL:
                 question += f"{aspect_words(opinion.aspect)} "
-            parts += ["  ", (question, "dim"), opinion_part(opinion, symbols)]
+            parts += ["  ", (question, "dim"), opinion_part(opinion)]
         yield Content.assemble(*parts)
 
 
-def opinion_part(opinion: Opinion, symbols: Glyphs, *, short: bool = False) -> Part:
+def opinion_part(opinion: Opinion, *, short: bool = False) -> Part:
     """The label, or a number and a bar if there is none; `swap` (a glyph if `short`) for a flip."""
     if opinion.failed:
-        label = symbols.failed
+        label = GLYPHS.failed
     elif opinion.label and protocol_facts(opinion.protocol).labels:
         label = one_line(opinion.label, 10 if short else 30)
     else:
-        label = score(opinion.value, symbols)
+        label = score(opinion.value)
         if opinion.value is not None and not short:
-            label += f" {bar(opinion.value, _BAR, symbols)}"
-    mark = f" {symbols.marked}{'' if short else ' swap'}" if opinion.flipped else ""
+            label += f" {bar(opinion.value, _BAR)}"
+    mark = f" {GLYPHS.marked}{'' if short else ' swap'}" if opinion.flipped else ""
     style = "$error" if opinion.failed else "$warning" if opinion.flipped else "bold" if opinion.mine else ""
     return label + mark, style
 
@@ -582,86 +562,15 @@ def opinion_part(opinion: Opinion, symbols: Glyphs, *, short: bool = False) -> P
 # ---- images ------------------------------------------------------------------------------------------------------
 
 
-# cells of one image, and between two of them
-WIDTH = 18
-HEIGHT = 8
-_IMAGE_GAP = 2
-_HALF = "▀"
-
-Drawing = tuple[Content, ...]
-
-
-def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iterator[Content]:
-    """The images shown, each under the letter and rank and the title of its item; only the names if they cannot or
-    should not be drawn.
-    """
-    named = list(_image_named(case))
-    columns = max((width + _IMAGE_GAP) // (WIDTH + _IMAGE_GAP), 1)
-    drawings = [_drawing(item, case.images) if draw and not ascii_wanted() else () for _, item in named]
-    if not any(drawings):
-        for name, item in named:
-            yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))
-        return
-    for start in range(0, len(named), columns):
-        row = named[start : start + columns]
-        heads = [fit(f"{name} {one_line(item.title, WIDTH * 2)}", WIDTH, symbols) for name, item in row]
-        yield Content.styled((" " * _IMAGE_GAP).join(heads).rstrip(), "dim")
-        yield from _beside(drawings[start : start + columns])
-        yield Content("")
-
-
-def _image_named(case: CaseDetail) -> Iterator[tuple[str, ItemView]]:
-    """`A2` and its item, for each item with an image; the letter only where there are two lists."""
+def images(case: CaseDetail) -> Iterator[Content]:
+    """`A2 Heat` for each item whose image was shown; the letter only where there are two lists."""
     for letter, (_, slate) in zip("AB", case.slates, strict=False):
         for rank, item in enumerate(slate.items, 1):
             if item.image is not None:
-                yield f"{letter if len(case.slates) > 1 else ''}{rank}", item
+                name = f"{letter if len(case.slates) > 1 else ''}{rank}"
+                yield Content.assemble((f"{name} ", "dim"), one_line(item.title, 200))
     if case.explanation is not None and case.explanation.item.image is not None:
-        yield "", case.explanation.item
-
-
-def _drawing(item: ItemView, contents: Mapping[str, bytes]) -> Drawing:
-    content = contents.get(item.image.digest) if item.image else None
-    return () if content is None else drawn(content)
-
-
-@lru_cache(maxsize=128)
-def drawn(content: bytes) -> Drawing:
-    """The lines of an image, at most WIDTH cells wide and HEIGHT high; none without the extra “images”."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        return ()
-    try:
-        with Image.open(BytesIO(content), formats=("JPEG",)) as picture:
-            picture.thumbnail((WIDTH, HEIGHT * 2))
-            pixels = picture.convert("RGB")
-    except OSError:  # the file of the database was changed by another program
-        return ()
-    columns, rows = pixels.size
-    data = pixels.tobytes()
-    colours: list[list[Color]] = [
-        [Color(*data[at : at + 3]) for at in range(row * columns * 3, (row + 1) * columns * 3, 3)]
-        for row in range(rows)
-    ]
-    below: list[list[Color]] = [*colours[1::2], []]
-    return tuple(map(_line, colours[::2], below))
-
-
-def _line(upper: Sequence[Color], lower: Sequence[Color]) -> Content:
-    cells = [
-        Content.styled(_HALF, Style(foreground=above, background=below) if below else Style(foreground=above))
-        for above, below in zip_longest(upper, lower)
-    ]
-    return Content("").join(cells)
-
-
-def _beside(drawings: Sequence[Drawing]) -> Iterator[Content]:
-    for lines in zip_longest(*drawings):
-        cells = [
-            Content.assemble(line or "", " " * (WIDTH - (line.cell_length if line else 0))) for line in lines
-        ]
-        yield Content(" " * _IMAGE_GAP).join(cells).rstrip()
+        yield Content(one_line(case.explanation.item.title, 200))
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -673,111 +582,106 @@ Line = Content | str
 Section = tuple[str, Iterable[Line]]
 
 
-def case_content(
-    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST_TEXT, *, draw: bool = True
-) -> Content:
-    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut; without `draw`
-    images are named."""
+def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT) -> Content:
+    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut."""
     beside = history_beside(case, width)
     person = [
-        ("User" + _source(case), _user(case, symbols, longest, events=not beside)),
+        ("User" + _source(case), _user(case, longest, events=not beside)),
         ("Profile (written by the model)", _profile(case, longest)),
     ]
-    shown: list[Section] = [(lists_title(case), lists(case, width, symbols) if case.slates else ())]
+    shown: list[Section] = [(lists_title(case), lists(case, width) if case.slates else ())]
     if case.images:
-        shown.append(("Images shown", images(case, width, symbols, draw=draw)))
-    everybody = (raters_title(case), [*raters(case, width, symbols), _how(case, symbols)])
+        shown.append(("Images shown", images(case)))
+    everybody = (raters_title(case), [*raters(case, width), _how(case)])
     # scores and aspects are the main content of such a verdict; single labels need little room
     early = case.kind == "explanation" or len(case.aspects) > 1
     sections: list[Section] = [
-        ("", [*head(case, symbols), *([Content(cut_text(case.note, longest))] if case.note else [])]),
-        ("Triage", _triage(case, symbols, longest)),
-        ("Explanation", _explanation(case, symbols, longest)),
-        *_reasoning(case, symbols, longest),
+        ("", [*head(case), *([Content(cut_text(case.note, longest))] if case.note else [])]),
+        ("Triage", _triage(case, longest)),
+        ("Explanation", _explanation(case, longest)),
+        *_reasoning(case, longest),
         *([everybody] if early else []),
         *shown,
         *person,
         *([] if early else [everybody]),
-        ("Example shown before it", _example(case, symbols, longest)),
-        *_other_reasoning(case, symbols, longest),
+        ("Example shown before it", _example(case, longest)),
+        *_other_reasoning(case, longest),
     ]
     lines: list[Line] = []
     for title, body in sections:
         section = list(body)
-        lines += [title_rule(title, width, symbols), *section] if section and title else section
+        lines += [title_rule(title, width), *section] if section and title else section
     return Content("\n").join(lines)
 
 
-def case_title(case: CaseDetail, symbols: Glyphs) -> str:
-    run = f" {symbols.dot} run {case.run_id}" if case.run_id is not None else ""
-    return f"case {case_number(case.case_id)} {symbols.dot} {one_line(case.rater, 14)}{run}"
+def case_title(case: CaseDetail) -> str:
+    run = f" {GLYPHS.dot} run {case.run_id}" if case.run_id is not None else ""
+    return f"case {case_number(case.case_id)} {GLYPHS.dot} {one_line(case.rater, 14)}{run}"
 
 
-def _triage(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+def _triage(case: CaseDetail, longest: int) -> Iterator[Line]:
     """The readers' actions on the verdict, oldest first, without undone ones."""
     for entry in case.triage:
         if entry.active:
             change = (
-                f" to {one_line(entry.label, 40) or score(entry.value, symbols)}"
-                if entry.action == "override"
-                else ""
+                f" to {one_line(entry.label, 40) or score(entry.value)}" if entry.action == "override" else ""
             )
             text = f": {cut_text(entry.text, longest)}" if entry.text else ""
-            who = f"{one_line(entry.reader, 20)} {symbols.dot} {ago(entry.created_at)}"
+            who = f"{one_line(entry.reader, 20)} {GLYPHS.dot} {ago(entry.created_at)}"
             yield Content.assemble(
                 (_DONE.get(entry.action, entry.action), "bold"), f"{change}{text}  ", (who, "dim")
             )
 
 
-def _reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Section]:
+def _reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     """The reasoning about the verdict's own aspect, each order under a title of its own."""
     if not case.answers:
         made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
         yield "Reasoning", [Content.styled(made, "dim")]
-    for reasoning in reasonings(case, case.answers, symbols, longest):
+    for reasoning in reasonings(case, case.answers, longest):
         yield reasoning.title, reasoning.body
 
 
-def _other_reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Section]:
+def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     """The reasoning about the other aspects, where the text differs from that of the own aspect."""
     own = {(answer.call, answer.reasoning) for answer in case.answers}
     for aspect in case.aspects:
         answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
         if any((answer.call, answer.reasoning) not in own for answer in answers):
-            for reasoning in reasonings(case, answers, symbols, longest):
+            for reasoning in reasonings(case, answers, longest):
                 yield f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
 
 
-def _how(case: CaseDetail, symbols: Glyphs) -> Content:
+def _how(case: CaseDetail) -> Content:
     """Protocol, rule and prompt behind the verdict."""
     how = [one_line(case.protocol, 20), f"rule {one_line(case.rule, 40)}"]
     if case.prompt:
         how.append(one_line(case.prompt, 60))
     if case.rater_kind == "rules":
         how.append("built-in rules, not a language model")
-    return Content.styled(f" {symbols.dot} ".join(how), "dim")
+    return Content.styled(f" {GLYPHS.dot} ".join(how), "dim")
 
 
 def _source(case: CaseDetail) -> str:
     return f" (as run {case.run_shown} saw it)" if case.run_shown is not None else " (as imported)"
 
 
-def _user(case: CaseDetail, symbols: Glyphs, longest: int, *, events: bool) -> Iterator[Line]:
+def _user(case: CaseDetail, longest: int, *, events: bool) -> Iterator[Line]:
     """Facts and history; without `events` if the history is beside the lists."""
     user = case.user
     facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
-    details = "".join(f" {symbols.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
+    details = "".join(f" {GLYPHS.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
     yield Content.assemble((one_line(user.user_id, 60), "bold"), details)
     if undated := undated_text(user, case.occasion.served_at):
-        yield Content.styled(f"{symbols.marked} {undated}", "$warning")
+        yield Content.styled(f"{GLYPHS.marked} {undated}", "$warning")
     shown = (("searches", user.searches), ("clicks", user.clicks), ("other", user.others))
     for title, events_shown in ((("history", user.history),) if events else ()) + shown:
         if not events_shown:
             continue
         yield Content.assemble((f"{title} ({len(events_shown)})", "dim"))
-        yield from (event_line(event, symbols) for event in events_shown[:_SHOWN_EVENTS])
+        yield from (event_line(event) for event in events_shown[:_SHOWN_EVENTS])
         if len(events_shown) > _SHOWN_EVENTS:
-            yield Content.styled(f"  {symbols.cut} {len(events_shown) - _SHOWN_EVENTS} more", "dim")
+            yield Content.styled(f"  {GLYPHS.cut} {len(events_shown) - _SHOWN_EVENTS} more", "dim")
     if user.browsed:
         yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
     if user.preferences:
@@ -789,21 +693,21 @@ def _profile(case: CaseDetail, longest: int) -> Iterator[Line]:
         yield Content(cut_text(case.user.profile or written_profile(case.profile), longest))
 
 
-def _explanation(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+def _explanation(case: CaseDetail, longest: int) -> Iterator[Line]:
     if case.explanation is None:
         return
     yield Content.assemble(
-        (item_words(case.explanation.item, symbols), "bold"),
+        (item_words(case.explanation.item), "bold"),
         (f"  by {one_line(case.explanation_system, 40)}", "dim"),
     )
     yield Content(cut_text(case.explanation.text, longest))
 
 
-def _example(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
+def _example(case: CaseDetail, longest: int) -> Iterator[Line]:
     """The scored example of a one-shot question."""
     if case.example is None:
         return
-    yield Content.styled(item_words(case.example.item, symbols), "bold")
+    yield Content.styled(item_words(case.example.item), "bold")
     yield Content(cut_text(case.example.text, longest))
     scores = list(case.example.scores.items())[:20]
-    yield Content.styled("  ".join(f"{aspect_words(name)} {score(v, symbols)}" for name, v in scores), "dim")
+    yield Content.styled("  ".join(f"{aspect_words(name)} {score(v)}" for name, v in scores), "dim")

@@ -25,7 +25,6 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import note_kind
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
 from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import (
@@ -39,13 +38,12 @@ from recjudge_tui.tui.screens import (
     write_text,
 )
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_TEXT,
-    Glyphs,
     KeyLine,
     TopBar,
     case_number,
     fit,
-    glyphs,
     number,
     short_label,
     title_rule,
@@ -187,11 +185,11 @@ def answer_words(case: ChangedCase, label: str, value: float, protocol: str) -> 
     return one_line(short_label(label), 40) or f"{value:.3g}"
 
 
-def change_words(case: ChangedCase, protocol: str, symbols: Glyphs) -> str:
+def change_words(case: ChangedCase, protocol: str) -> str:
     """`als → cooc`."""
     said = zip(case.labels, (case.value_a, case.value_b), strict=True)
     before, now = (answer_words(case, label, value, protocol) for label, value in said)
-    return f"{before} {symbols.to} {now}"
+    return f"{before} {GLYPHS.to} {now}"
 
 
 def toward(row: Changed, ways: tuple[str, str]) -> tuple[str, str]:
@@ -204,26 +202,24 @@ def toward(row: Changed, ways: tuple[str, str]) -> tuple[str, str]:
     return ways[row.case.value_b < row.case.value_a], ""
 
 
-def diff_words(prompt: PromptChange, differences: tuple[str, ...], symbols: Glyphs) -> Content:
+def diff_words(prompt: PromptChange, differences: tuple[str, ...]) -> Content:
     """The settings that differ, then the diff. Each line keeps its sign, and colour only repeats it."""
-    lines = [Content.styled(f"{symbols.dot} {one_line(text, 400)}", "dim") for text in differences]
+    lines = [Content.styled(f"{GLYPHS.dot} {one_line(text, 400)}", "dim") for text in differences]
     if prompt.note:
-        lines.append(Content.styled(f"{symbols.dot} {one_line(prompt.note, 400)}", "dim"))
+        lines.append(Content.styled(f"{GLYPHS.dot} {one_line(prompt.note, 400)}", "dim"))
     for at, line in enumerate(prompt.lines):
         shown = safe_text(line[:_LONGEST_LINE]).replace("\n", " ").replace("\t", "    ")
         if len(line) > _LONGEST_LINE:
-            shown += f"{symbols.cut} {number(len(line) - _LONGEST_LINE)} more characters"
+            shown += f"{GLYPHS.cut} {number(len(line) - _LONGEST_LINE)} more characters"
         lines.append(Content.styled(shown, "bold" if at < 2 else _LINE_STYLES.get(line[:1], "")))
     return Content("\n").join(lines)
 
 
-def both_reasonings(
-    names: tuple[str, str], cases: Sequence[CaseDetail | None], width: int, symbols: Glyphs
-) -> Content:
+def both_reasonings(names: tuple[str, str], cases: Sequence[CaseDetail | None], width: int) -> Content:
     """What both sides said, side by side where there is room, else one below the other."""
     beside = width >= _BESIDE
     room = (width - 3) // 2 if beside else width
-    columns = [list(_reasoning(name, case, room, symbols)) for name, case in zip(names, cases, strict=True)]
+    columns = [list(_reasoning(name, case, room)) for name, case in zip(names, cases, strict=True)]
     if not beside:
         return Content("\n").join([line for column in columns for line in column])
     empty = Content("")
@@ -234,16 +230,16 @@ def both_reasonings(
     return Content("\n").join(lines)
 
 
-def _reasoning(name: str, case: CaseDetail | None, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _reasoning(name: str, case: CaseDetail | None, width: int) -> Iterator[Content]:
     from recjudge_tui.tui.case import head, reasonings
 
-    yield title_rule(one_line(name, max(width - 4, 8)), width, symbols)
+    yield title_rule(one_line(name, max(width - 4, 8)), width)
     if case is None:
         yield Content.styled("a newer verdict has replaced this one", "dim")
         return
-    yield from (line for part in list(head(case, symbols))[:1] for line in part.wrap(width))
-    for answer in reasonings(case, case.answers, symbols, LONGEST_TEXT):
-        yield Content.styled(fit(answer.title, width, symbols).rstrip(), "bold $accent")
+    yield from (line for part in list(head(case))[:1] for line in part.wrap(width))
+    for answer in reasonings(case, case.answers, LONGEST_TEXT):
+        yield Content.styled(fit(answer.title, width).rstrip(), "bold $accent")
         yield from (line.rstrip() for part in answer.body for line in part.wrap(width))
     if not case.answers:
         yield Content.styled(one_line(case.note, 400) or "(no reasoning)", "dim")
@@ -268,7 +264,7 @@ class ChangeList(RowList[Changed]):
             Column("people", self._people, 20, 8, rank=3),
             Column("toward", self._toward, 20, 6),
         )
-        super().__init__(columns, screen.read_rows, lambda row: row.case.case_id, id="changes")
+        super().__init__(columns, lambda row: row.case.case_id, screen.read_rows, id="changes")
 
     @property
     def _protocol(self) -> str:
@@ -278,21 +274,21 @@ class ChangeList(RowList[Changed]):
     def heading(self, column: Column[Changed]) -> str:
         comparison = self._comparing.comparison
         if column.name == "change" and comparison is not None and comparison.changes is not None:
-            return f" {glyphs().to} ".join(one_line(name, 14) for name in comparison.names)
+            return f" {GLYPHS.to} ".join(one_line(name, 14) for name in comparison.names)
         return column.name
 
     def _about(self, row: Changed, _: int) -> tuple[str, str]:
         case = row.case
         occasion = [occasion_text(case.occasion)] if case.several_occasions else []
-        return f" {glyphs().dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
+        return f" {GLYPHS.dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
 
     def _change(self, row: Changed, _: int) -> tuple[str, str]:
-        return change_words(row.case, self._protocol, glyphs()), ""
+        return change_words(row.case, self._protocol), ""
 
     def _people(self, row: Changed, _: int) -> tuple[str, str]:
         said = [
             answer_words(row.case, given.label, given.value, self._protocol)
-            + (f" {glyphs().times}{given.n}" if given.n > 1 else "")
+            + (f" {GLYPHS.times}{given.n}" if given.n > 1 else "")
             for given in row.people
         ]
         return ", ".join(said), ""
@@ -351,7 +347,7 @@ class CompareScreen(OccasionScreen):
         self.project_id = project_id
         self.comparison: Comparison | None = None
         self._request = ComparisonRequest()
-        self._live = self._prompts = False
+        self._prompts = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
@@ -405,7 +401,7 @@ class CompareScreen(OccasionScreen):
 
     def _about(self, comparison: Comparison) -> Iterator[Content]:
         """What is not compared, the test of several questions, and notes about these data."""
-        row, dot = comparison.summary, glyphs().dot
+        row, dot = comparison.summary, GLYPHS.dot
         if left_out := not_compared(row, comparison.names):
             yield Content(left_out)
         if len(comparison.questions) > 1 and isinstance(p := row["p_holm"], float):
@@ -423,11 +419,8 @@ class CompareScreen(OccasionScreen):
         more = f" ({len(comparison.questions)} questions)" if len(comparison.questions) > 1 else ""
         return one_line(f"{asked.protocol} {asked.aspect}", 40) + more
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        ended, self._live = self._live and not live, live
-        if ended:
+    def runs_moved(self, *, live: bool) -> None:
+        if not live:
             self._compute(self._request)
 
     def _not_compared(self, error: RecjudgeError) -> None:
@@ -463,7 +456,7 @@ class CompareScreen(OccasionScreen):
 
         def show(cases: list[CaseDetail | None]) -> None:
             reader.border_title = Content(f"case {case_number(row.case.case_id)}")
-            reader.show(lambda width: both_reasonings(comparison.names, cases, width, glyphs()))
+            reader.show(lambda width: both_reasonings(comparison.names, cases, width))
 
         self.background.start("case", read, show)
 
@@ -533,7 +526,7 @@ class CompareScreen(OccasionScreen):
         reader.border_title = Content(
             one_line(" ".join(["Prompts", " to ".join(dict.fromkeys(prompts))]), 60)
         )
-        reader.show(lambda _: diff_words(changes.prompt, changes.differences, glyphs()))
+        reader.show(lambda _: diff_words(changes.prompt, changes.differences))
 
     def action_scroll_text(self, lines: int) -> None:
         self.query_one(Reader).scroll_relative(y=lines, animate=False)

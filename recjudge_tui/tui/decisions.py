@@ -42,15 +42,14 @@ from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_PROMPT,
     ClickText,
     DialogHint,
-    Glyphs,
     KeyLine,
     TopBar,
     case_number,
     clickable,
-    glyphs,
     number,
     score,
     short_label,
@@ -198,8 +197,7 @@ class Triage:
 
     def _ask_number(self, row: VerdictRow, offered: Choices, about: str) -> None:
         """Ask for a number of the scale until one is given."""
-        symbols = glyphs()
-        span = f"a number from {score(offered.low, symbols)} to {score(offered.high, symbols)}"
+        span = f"a number from {score(offered.low)} to {score(offered.high)}"
 
         def given(text: str | None) -> None:
             if text is None:
@@ -423,11 +421,11 @@ def copy_text(screen: BaseScreen, text: str) -> None:
 
 
 def case_text(case: CaseDetail) -> str:
-    """The whole case; images are named, not drawn."""
+    """The whole case."""
     from recjudge_tui.tui.case import case_content, case_title
 
-    content = case_content(case, _WIDTH, glyphs(), longest=_LONGEST, draw=False)
-    return f"{case_title(case, glyphs())}\n{content.plain}\n"
+    content = case_content(case, _WIDTH, longest=_LONGEST)
+    return f"{case_title(case)}\n{content.plain}\n"
 
 
 def export_list(
@@ -510,10 +508,10 @@ class SentScreen(ExportScreen):
             pane.show(lambda _: Content.styled(_NONE, "dim"))
         else:
             prompt = "@".join(map(str, sent.prompt))
-            dot = glyphs().dot
+            dot = GLYPHS.dot
             parts = (f"case {case_number(sent.case_id)}", f"run {sent.run_id}", sent.judge, prompt)
             pane.border_title = Content(one_line(f" {dot} ".join(filter(None, parts)), 100))
-            pane.show(lambda width: Content("\n").join(_content(sent, width, glyphs())))
+            pane.show(lambda width: Content("\n").join(_content(sent, width)))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -547,22 +545,22 @@ class SentScreen(ExportScreen):
             self.open_screen("prompts", self.project_id, prompt=self.sent.prompt, case=of_case)
 
 
-def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content]:
+def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
     """The content. Replies come before requests, because prompts are long."""
     for call in sent.calls:
-        rest = symbols.rule * max(width - len(call.title()) - 4, 0)
+        rest = GLYPHS.rule * max(width - len(call.title()) - 4, 0)
         yield Content.assemble(
-            (f"{symbols.rule * 2} {one_line(call.title(), 60)} ", "bold $accent"), (rest, "dim")
+            (f"{GLYPHS.rule * 2} {one_line(call.title(), 60)} ", "bold $accent"), (rest, "dim")
         )
-        yield Content.styled(_numbers(call, symbols), "dim")
+        yield Content.styled(_numbers(call), "dim")
         if call.state == "failed":
             kind = one_line(call.error_kind.replace("_", " "), 40)
             yield Content.assemble(
-                (f"{symbols.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
+                (f"{GLYPHS.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
             )
-        yield from _part("reply", call.reply, symbols)
+        yield from _part("reply", call.reply)
         if call.thinking:
-            yield from _part("thinking", call.thinking, symbols)
+            yield from _part("thinking", call.thinking)
         if call.request is None:
             yield Content.styled(
                 f"The request cannot be rendered any more: {safe_text(call.fault)}", "$warning"
@@ -570,18 +568,18 @@ def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content
             continue
         if call.same is False:
             yield Content.styled(
-                f"{symbols.marked} This is not the request that was sent: its hash differs from the stored one.",
+                f"{GLYPHS.marked} This is not the request that was sent: its hash differs from the stored one.",
                 "$warning",
             )
         for message in call.request.messages:
-            yield from _part(f"sent, {message.role}", message.content, symbols)
+            yield from _part(f"sent, {message.role}", message.content)
         if call.parameters:
             given = ", ".join(f"{name} {value}" for name, value in call.parameters.items())
             yield Content.styled(f"with {one_line(given, 600)}", "dim")
 
 
-def _part(name: str, text: str, symbols: Glyphs) -> Iterator[Content]:
-    yield Content.styled(f"{symbols.crumb} {name}", "bold")
+def _part(name: str, text: str) -> Iterator[Content]:
+    yield Content.styled(f"{GLYPHS.crumb} {name}", "bold")
     shown = safe_text(text[:LONGEST_PROMPT]).expandtabs(4) or "(empty)"
     yield coloured(shown) if shown.lstrip().startswith(("{", "[")) else Content(shown)
     if len(text) > LONGEST_PROMPT:
@@ -596,7 +594,7 @@ def coloured(text: str) -> Content:
     return content
 
 
-def _numbers(call: SentCall, symbols: Glyphs) -> str:
+def _numbers(call: SentCall) -> str:
     figures = call.numbers
     parts = [quantity(call.attempts, "attempt")]
     for name, unit in (
@@ -615,4 +613,4 @@ def _numbers(call: SentCall, symbols: Glyphs) -> str:
     parts += [f"parsed as {call.parsed_by}"] if call.parsed_by else []
     parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []
     parts += [one_line(call.model, 40)] if call.model else []
-    return f" {symbols.dot} ".join(parts)
+    return f" {GLYPHS.dot} ".join(parts)

@@ -52,13 +52,12 @@ from recjudge_tui.tui.widgets import (
     ABOVE,
     BELOW,
     COUNTS,
+    GLYPHS,
     ClickText,
     DetailsPane,
-    Glyphs,
     KeyLine,
     TopBar,
     fit,
-    glyphs,
     interval,
     middle,
     number,
@@ -291,20 +290,20 @@ _NAME = 26
 _FEWEST = 10
 
 
-def bars(marks: Bars, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+def bars(marks: Bars, chosen: int, width: int, height: int) -> Content:
     """A legend and the bars; the chosen one has its name in brackets.
 
     If there are more bars than lines, only those around the chosen one are shown.
     """
     looks = [(_SHADES[at % len(_SHADES)], _STYLES[at % len(_STYLES)]) for at in range(len(marks.parts))]
-    names = _names(list(marks.bars), chosen, look, width)
+    names = _names(list(marks.bars), chosen, width)
     counts = [f"n={number(next(iter(parts.values())).n)}" for parts in marks.bars.values()]
     room = max(width - cell_len(names[0]) - max(map(cell_len, counts)) - 2, _FEWEST)
     lines = []
     for at, of_parts in enumerate(marks.bars.values()):
         shares = [mark.value or 0.0 if (mark := of_parts.get(part)) else 0.0 for part in marks.parts]
         parts = [(share, *style) for share, style in zip(shares, looks, strict=True)]
-        lines.append(_bar_line(names[at], stacked(parts, room, look), counts[at], at == chosen))
+        lines.append(_bar_line(names[at], stacked(parts, room), counts[at], at == chosen))
     return _bars_framed(_legend(marks.parts, looks, width), lines, chosen, height)
 
 
@@ -322,7 +321,7 @@ def _legend(names: Sequence[str], looks: Sequence[tuple[str, str]], width: int) 
     return lines
 
 
-def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+def forest(marks: Forest, chosen: int, width: int, height: int) -> Content:
     """A point with its interval for each estimate, over one axis; the chosen one has its name in brackets.
 
     If there are more estimates than lines, only those around the chosen one are shown.
@@ -331,11 +330,11 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
     bounds = axis(estimates)
     several = len({e.group for e in estimates}) > 1
     full_names = [f"{e.name}  {e.group}" if several else e.name for e in estimates]
-    names = _names(full_names, chosen, look, width)
-    values = [f"{_value(e, look)}  n={number(e.n)}" for e in estimates]
+    names = _names(full_names, chosen, width)
+    values = [f"{_value(e)}  n={number(e.n)}" for e in estimates]
     room = width - cell_len(names[0]) - max(map(cell_len, values)) - 2
     if room < _FEWEST:
-        values = [f"{_value(e, look, with_interval=False)}  n={number(e.n)}" for e in estimates]
+        values = [f"{_value(e, with_interval=False)}  n={number(e.n)}" for e in estimates]
         room = max(width - cell_len(names[0]) - max(map(cell_len, values)) - 2, _FEWEST)
     lines = []
     for at, e in enumerate(estimates):
@@ -347,23 +346,22 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
     return _bars_framed([Content.styled(head, "dim")], lines, chosen, height)
 
 
-def _value(estimate: Mark, look: Glyphs, *, with_interval: bool = True) -> str:
+def _value(estimate: Mark, *, with_interval: bool = True) -> str:
     """The value with its interval; a dash if it is undefined."""
     if estimate.value is None:
-        return look.none
+        return GLYPHS.none
     if not with_interval or estimate.low is None or estimate.high is None:
         return f"{estimate.value:.2f}"
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def _names(names: Sequence[str], chosen: int, look: Glyphs, width: int) -> list[str]:
+def _names(names: Sequence[str], chosen: int, width: int) -> list[str]:
     """The names, padded to one width, the chosen one in brackets."""
     most = max(min(_NAME, width // 3), 4)
     safe = [one_line(name, 200) for name in names]
     wide = min(max(map(cell_len, safe)), most)
     return [
-        f"[{fit(name, wide, look)}]" if at == chosen else f" {fit(name, wide, look)} "
-        for at, name in enumerate(safe)
+        f"[{fit(name, wide)}]" if at == chosen else f" {fit(name, wide)} " for at, name in enumerate(safe)
     ]
 
 
@@ -400,7 +398,7 @@ def reached(marks: Grid) -> list[tuple[str, str]]:
     return [place for place in every if (cell := marks.cells.get(place)) is not None and cell.row is not None]
 
 
-def grid(marks: Grid, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+def grid(marks: Grid, chosen: int, width: int, height: int) -> Content:
     """A table of shaded cells with their sums. The chosen cell has brackets and a ground of its own; where there is room
     each has its second figure below. Lines and columns that do not fit are those far from it."""
     here = reached(marks)[chosen]
@@ -415,20 +413,20 @@ def grid(marks: Grid, chosen: int, width: int, height: int, look: Glyphs) -> Con
     top = min(max(rows.index(here[0]) - (height - 1) // tall + 1, 0), len(rows))
     lines = [
         Content.assemble(
-            " " * left, *((f" {middle(one_line(name), wide, look):>{wide}}", "dim") for name in columns)
+            " " * left, *((f" {middle(one_line(name), wide):>{wide}}", "dim") for name in columns)
         )
     ]
     for row in rows[top : top + max((height - 1) // tall, 1)]:
-        cells = [_cell(marks, row, column, (row, column) == here, look) for column in columns]
+        cells = [_cell(marks, row, column, (row, column) == here) for column in columns]
         for at in range(tall):
-            name = fit(one_line(row, 60), left, look) if at == 0 else " " * left
-            texts = [(middle(text[at], wide, look), style) for text, style in cells]
+            name = fit(one_line(row, 60), left) if at == 0 else " " * left
+            texts = [(middle(text[at], wide), style) for text, style in cells]
             shown = [Content.styled(f"{' ' * (wide - cell_len(text))}{text}", style) for text, style in texts]
             lines.append(Content.assemble(name, " ", Content(" ").join(shown)))
     return Content("\n").join(lines)
 
 
-def _cell(marks: Grid, row: str, column: str, chosen: bool, look: Glyphs) -> tuple[tuple[str, str], str]:
+def _cell(marks: Grid, row: str, column: str, chosen: bool) -> tuple[tuple[str, str], str]:
     """The text of a cell, its second figure, and its style."""
     cell = marks.cells.get((row, column))
     if row == "all" or column == "all":
@@ -436,8 +434,8 @@ def _cell(marks: Grid, row: str, column: str, chosen: bool, look: Glyphs) -> tup
         at = (*marks.columns, "all").index(column) if row == "all" else marks.rows.index(row)
         return (number(sums[at] if at < len(sums) else sum(sums)), ""), "dim"
     if cell is None:
-        return (look.dot if row == column else "", ""), "dim"
-    text = cell.text.replace(UNDEFINED, look.none)
+        return (GLYPHS.dot if row == column else "", ""), "dim"
+    text = cell.text.replace(UNDEFINED, GLYPHS.none)
     if chosen:
         return (f"[{text}]", cell.below), _CURSOR
     if cell.shade is None:
@@ -449,15 +447,15 @@ def _cell(marks: Grid, row: str, column: str, chosen: bool, look: Glyphs) -> tup
 # ---- render ------------------------------------------------------------------------------------------------------
 
 
-def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Content:
+def draw(marks: Marks, chosen: int, width: int, height: int) -> Content:
     """A plot of `width` x `height` cells, with the cursor on mark number `chosen` of `plot_rows`."""
     match marks:
         case Bars():
-            return bars(marks, chosen, width, height, look)
+            return bars(marks, chosen, width, height)
         case Forest():
-            return forest(marks, chosen, width, height, look)
+            return forest(marks, chosen, width, height)
         case Grid():
-            return grid(marks, chosen, width, height, look)
+            return grid(marks, chosen, width, height)
         case _:
             return plot(marks, chosen, width, height)
 
@@ -482,13 +480,13 @@ def plot_notes(marks: Marks) -> tuple[str, ...]:
     return () if line is None else (f"dotted: {line.about}",)
 
 
-def content_of(sentence: Sentence, look: Glyphs) -> Content:
+def content_of(sentence: Sentence) -> Content:
     """A sentence with its bold parts."""
     return Content.assemble(
         *(
-            (part.text.replace(UNDEFINED, look.none), "bold")
+            (part.text.replace(UNDEFINED, GLYPHS.none), "bold")
             if isinstance(part, Bold)
-            else part.replace(UNDEFINED, look.none)
+            else part.replace(UNDEFINED, GLYPHS.none)
             for part in sentence
         )
     )
@@ -643,7 +641,7 @@ class Plot(Widget, can_focus=True):
         if self._marks is None or not self.rows:
             return Content("")
         width, height = self.content_size
-        return draw(self._marks, self.chosen, width, height, glyphs())
+        return draw(self._marks, self.chosen, width, height)
 
     def action_step(self, right: int, down: int) -> None:
         """To the next mark; in a grid to the next cell in this direction, if there is one."""
@@ -758,7 +756,7 @@ class FiguresScreen(TabbedScreen):
             self.chosen.pop("topic", None)
         self.topic, marks = figure.data.topic, figure.data.marks
         self.query_one(TopBar).show(right=self.topic.text())
-        box, plot, look = self.query_one("#body"), self.query_one(Plot), glyphs()
+        box, plot = self.query_one("#body"), self.query_one(Plot)
         box.border_title = Content(one_line(figure.data.title, max(self.size.width - 6, 20)))
         plot.show(marks)
         below = marks.below_title if isinstance(marks, Grid) and plot.rows else ""
@@ -767,7 +765,7 @@ class FiguresScreen(TabbedScreen):
         if plot.rows:
             plot.focus()
         else:
-            lines = [f"{look.dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
+            lines = [f"{GLYPHS.dot} {one_line(note, 400)}" for note in figure.notes] or ["Nothing to draw."]
             text = "\n".join([*lines, "", "m chooses another question."])
             self.query_one("#none", Static).update(Content(text))
             self.set_focus(None)
@@ -776,12 +774,12 @@ class FiguresScreen(TabbedScreen):
 
     @on(Plot.Moved)
     def _show_details(self) -> None:
-        figure, row, look = self.figure, self.query_one(Plot).row, glyphs()
+        figure, row = self.figure, self.query_one(Plot).row
         if figure is None:
             return
-        lines = [] if row is None else [content_of(figure.data.sentence(row), look)]
+        lines = [] if row is None else [content_of(figure.data.sentence(row))]
         notes = figure.notes[:_LONGEST_NOTES] if self.query_one(Plot).rows else ()
-        lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
+        lines += [Content.styled(f"{GLYPHS.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one(DetailsPane).show(Content("\n").join(lines))
 
     # ---- keys

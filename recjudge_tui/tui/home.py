@@ -28,20 +28,20 @@ from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, conclusion, w
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
-from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, host_of
+from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, Working
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
 from recjudge_tui.tui.widgets import (
-    Glyphs,
+    GLYPHS,
+    RUN_LOOKS,
     KeyLine,
     TopBar,
     ago,
+    at_rest,
     bar,
     fit,
-    glyphs,
     interval,
     middle,
     number,
-    stored_state,
     wrapped,
 )
 
@@ -93,7 +93,7 @@ def line(*cells: Cell) -> Line:
     return cells
 
 
-def pushed_right(left: Sequence[Cell], right: Sequence[Cell], width: int, look: Glyphs) -> Line:
+def pushed_right(left: Sequence[Cell], right: Sequence[Cell], width: int) -> Line:
     """The cells at both ends of a line.
 
     If there is no room, the last cell on the left is cut; those on the right are figures and are never cut.
@@ -102,7 +102,7 @@ def pushed_right(left: Sequence[Cell], right: Sequence[Cell], width: int, look: 
     kept = list(left)
     if width_of(kept) > room and kept:
         last = kept.pop()
-        kept.append(last._replace(text=fit(last.text, max(room - width_of(kept), 0), look).rstrip()))
+        kept.append(last._replace(text=fit(last.text, max(room - width_of(kept), 0)).rstrip()))
     gap = max(width - width_of(kept) - width_of(right), 0)
     return (*kept, Cell(" " * gap), *right)
 
@@ -118,19 +118,19 @@ def wrapped_text(left: Sequence[Cell], text: Cell, right: Sequence[Cell], width:
     return ((*left, first, gap, *right), *((indent, part._replace(destination=None)) for part in others))
 
 
-def title_line(title: str, width: int, look: Glyphs) -> Line:
+def title_line(title: str, width: int) -> Line:
     """`─ Title ────`."""
-    text = middle(title, max(width - 4, 1), look)
+    text = middle(title, max(width - 4, 1))
     rest = max(width - 3 - cell_len(text), 0)
-    return (Cell(f"{look.rule} ", DIM), Cell(text, TITLE), Cell(f" {look.rule * rest}", DIM))
+    return (Cell(f"{GLYPHS.rule} ", DIM), Cell(text, TITLE), Cell(f" {GLYPHS.rule * rest}", DIM))
 
 
-def stacked_blocks(blocks: Sequence[Block], width: int, look: Glyphs, *, spaced: bool) -> tuple[Line, ...]:
+def stacked_blocks(blocks: Sequence[Block], width: int, *, spaced: bool) -> tuple[Line, ...]:
     """The blocks below each other; `spaced` by an empty line."""
     lines: list[Line] = []
     for block in blocks:
         lines += [()] if lines and spaced else []
-        lines += [title_line(block.title, width, look), *block.lines]
+        lines += [title_line(block.title, width), *block.lines]
     return tuple(lines)
 
 
@@ -148,7 +148,7 @@ REMEDIES: dict[str, tuple[str, Destination]] = {
 _REASON = 28
 # what stands before the answer to each order
 _BRACKETS = re.compile(r"^\s*\[[^\]]*\]\s*")
-_STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
+_STYLES = {"marked": WARN, "failed": BAD}
 _RUNS = 4
 _SYSTEMS = 6
 # the fewest and the most cells of an axis
@@ -157,45 +157,45 @@ _AXIS = (8, 30)
 _MANY_FLIPS = 0.2
 
 
-def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+def checklist(steps: Sequence[Step], width: int) -> Block:
     """The remaining steps, in order, each with its key."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
         key, destination = REMEDIES[step.remedy]
-        sign = look.done if step.done else str(at)
+        sign = GLYPHS.done if step.done else str(at)
         head = Cell(f"{sign} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
     return Block("Steps to a first result", tuple(lines))
 
 
-def first_to_read(home: Home, first: Sequence[First] | None, width: int, look: Glyphs) -> Block:
+def first_to_read(home: Home, first: Sequence[First] | None, width: int) -> Block:
     """The cases that could change the conclusion, a line for each."""
     if first is None:
         return Block(
             "Read first", (line(Cell(" "), Cell("looking for what to read", DIM, Destination("cases"))),)
         )
     if not first:
-        empty = Cell(f"{look.done} the queue is empty", GOOD, Destination("cases"))
+        empty = Cell(f"{GLYPHS.done} the queue is empty", GOOD, Destination("cases"))
         return Block("Read first", (line(Cell(" "), empty),))
     waiting = home.queue.total if home.queue is not None else 0
     title = f"Read first ({len(first)}{f' of {number(waiting)}' if waiting > len(first) else ''})"
     prefix = shared_prefix([name for one in first for name in one.row.systems])
     rows = [one.row for one in first]
     users = min(max(cell_len(one_line(row.user_id, 30)) for row in rows), 12)
-    needed = max(cell_len(systems_text(row, 60, look, prefix)) for row in rows)
+    needed = max(cell_len(systems_text(row, 60, prefix)) for row in rows)
     systems = min(needed, max(width - users - _REASON, 13))
-    return Block(title, tuple(_to_read(one, (users, systems), prefix, width, look) for one in first))
+    return Block(title, tuple(_to_read(one, (users, systems), prefix, width) for one in first))
 
 
-def _to_read(one: First, widths: tuple[int, int], prefix: str, width: int, look: Glyphs) -> Line:
+def _to_read(one: First, widths: tuple[int, int], prefix: str, width: int) -> Line:
     """`▲ u-17  als ◂ cooc  against people: B B  "repeats two sequels…"`."""
-    row, (sign, kind) = one.row, mark(one.row, look)
+    row, (sign, kind) = one.row, mark(one.row)
     style = {"failed": BAD, "marked": WARN, "reviewed": GOOD}.get(kind, PLAIN)
-    who = fit(middle(one_line(row.user_id, 30), widths[0], look), widths[0], look)
-    systems = fit(systems_text(row, widths[1], look, prefix), widths[1], look)
-    said = "" if len(row.systems) > 1 else f"{label_text(row, look)} "
-    people = people_text(row, look)
+    who = fit(middle(one_line(row.user_id, 30), widths[0]), widths[0])
+    systems = fit(systems_text(row, widths[1], prefix), widths[1])
+    said = "" if len(row.systems) > 1 else f"{label_text(row)} "
+    people = people_text(row)
     reason = one_line(
         f"{said}{why(row) or one.reason}{f': {people}' if people and not row.failed else ''}", 100
     )
@@ -203,56 +203,57 @@ def _to_read(one: First, widths: tuple[int, int], prefix: str, width: int, look:
     text = _BRACKETS.sub("", one.reasoning)
     quoted = f"  “{one_line(text, room - 4)}”" if room > 20 and text else ""
     open_it = Cell(f"{who}  {systems}", PLAIN, Destination("first", str(row.verdict_id)))
-    line_end = fit(f"  {reason}", max(width - 3 - width_of([open_it]) - cell_len(quoted), 0), look).rstrip()
+    line_end = fit(f"  {reason}", max(width - 3 - width_of([open_it]) - cell_len(quoted), 0)).rstrip()
     return (Cell(f" {sign} ", style), open_it, Cell(line_end, PLAIN), Cell(quoted, DIM))
 
 
-def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> Block | None:
+def runs(home: Home, active: Sequence[ActiveRun], width: int) -> Block | None:
     """The newest runs, live ones with their progress."""
     if not home.runs:
         return None
     live = {run.run_id: run for run in active}
-    lines = [_run(run, live.get(run.run_id), width, look) for run in home.runs[:_RUNS]]
+    lines = [_run(run, live.get(run.run_id), width) for run in home.runs[:_RUNS]]
     more = (home.totals.runs if home.totals else len(home.runs)) - len(lines)
     if more > 0:
         lines.append(line(Cell("   "), Cell(f"{quantity(more, 'earlier run')}", DIM, Destination("runs"))))
     return Block("Runs", tuple(lines))
 
 
-def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> Line:
-    state = stored_state(run.state, look)
-    glyph, style = (state.glyph, _STYLES.get(state.style, PLAIN)) if state else ("?", PLAIN)
+def _run(run: NewestRun, active: ActiveRun | None, width: int) -> Line:
+    status = at_rest(run.state)
+    glyph, kind = RUN_LOOKS.get(status, ("?", ""))
+    style = _STYLES.get(kind, PLAIN)
     right = [Cell(ago(run.ended or run.created_at), DIM)]
     if active is not None or (run.calls and run.state != "done"):
         done, calls = (active.finished, active.calls) if active else (run.finished, run.calls)
         share = done / calls if calls else 0.0
-        drawn = f"{bar(share, 8, look):8} " if width >= 56 else ""
-        word = "" if active or state is None else f"{state.word} "
+        drawn = f"{bar(share, 8):8} " if width >= 56 else ""
+        word = "" if active else f"{status} "
         right = [Cell(f"{word}{drawn}{share:.0%}", GOOD if active else style)]
     if active is not None:
-        glyph, style = look.running, GOOD
+        glyph, style = GLYPHS.running, GOOD
     if run.failed:
         right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
     who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Destination("monitor", str(run.run_id)))
     protocol = [] if run.rater.endswith(run.protocol) else [Cell(f" {run.protocol}", DIM)]
     left = [Cell(f" {glyph} ", style), who, *protocol]
     # the protocol is dropped before the name of the judge
-    return pushed_right(left if width_of((*left, *right)) < width else left[:2], right, width, look)
+    return pushed_right(left if width_of((*left, *right)) < width else left[:2], right, width)
 
 
 def _measured(
     lead: str, name: Cell, names: int, value: str, ends: tuple[float | None, float | None, float | None],
-    bounds: tuple[float, float], tail: Sequence[Cell], width: int, look: Glyphs, even: float | None = None,
+    bounds: tuple[float, float], tail: Sequence[Cell], width: int, even: float | None = None,
 ) -> Line:  # fmt: skip
     """`lead name  62% ├──●──┤ tail`; `names` is the width of the names. The axis is left out where there is no room."""
     room = min(width - cell_len(lead) - names - max(cell_len(value), 4) - width_of(tail) - 3, _AXIS[1])
     drawn = f" {interval(*ends, bounds, room, even)}" if room >= _AXIS[0] else ""
-    shown = name._replace(text=middle(name.text, names, look))
+    shown = name._replace(text=middle(name.text, names))
     gap = Cell(" " * (names - shown.width + 1))
-    return pushed_right([Cell(lead), shown, gap, Cell(f"{value:>4}"), Cell(drawn, DIM)], tail, width, look)
+    return pushed_right([Cell(lead), shown, gap, Cell(f"{value:>4}"), Cell(drawn, DIM)], tail, width)
 
 
-def trust(home: Home, width: int, look: Glyphs) -> Block | None:
+def trust(home: Home, width: int) -> Block | None:
     """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
     agreement, lines = home.agreement, list[Line]()
     labels = home.data is not None and home.data.labels > 0
@@ -263,19 +264,19 @@ def trust(home: Home, width: int, look: Glyphs) -> Block | None:
         lines += (
             [line(Cell(" "), none)]
             if labels
-            else _missing(Gap("no labels to check it against", "label"), width, look)
+            else _missing(Gap("no labels to check it against", "label"), width)
         )
     else:
         from recjudge_tui.reports.words import few_cases
 
         lines.append(line(Cell(f" {agreement.stat}", DIM)))
         few = few_cases(agreement.n)
-        judge = f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}"
+        judge = f"{one_line(agreement.judge, 24)}{GLYPHS.dot}{one_line(agreement.people, 24)}"
         of_judge, of_people = Destination("cases", agreement.cases), Destination("reports")
         rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n)]
         if agreement.ceiling is not None:
             people = (agreement.ceiling, agreement.ceiling_interval, agreement.ceiling_n)
-            rows.append((f"people{look.dot}people", of_people, *people))
+            rows.append((f"people{GLYPHS.dot}people", of_people, *people))
         known = [v for *_, value, ends, _ in rows for v in (value, *ends) if v is not None]
         bounds = (min(known, default=0.0), max(known, default=1.0))
         names = min(max(cell_len(name) for name, *_ in rows), max(width - 24, 10))
@@ -283,9 +284,7 @@ def trust(home: Home, width: int, look: Glyphs) -> Block | None:
             shown = "undefined" if value is None else short(value)
             tail = [Cell(f" n={number(n)}", WARN if few else DIM)]
             named = Cell(name, PLAIN, destination)
-            lines.append(
-                _measured(" ", named, names, shown, (ends[0], value, ends[1]), bounds, tail, width, look)
-            )
+            lines.append(_measured(" ", named, names, shown, (ends[0], value, ends[1]), bounds, tail, width))
         for text, style in ((few, WARN), (one_line(agreement.about), DIM)):
             lines += wrapped_text([Cell(" ")], Cell(text, style), [], width) if text else []
     flips = (home.flips or ())[:3]
@@ -294,13 +293,13 @@ def trust(home: Home, width: int, look: Glyphs) -> Block | None:
         share = Cell(f"{flip.share:.0%}", WARN if flip.share >= _MANY_FLIPS else PLAIN)
         right = [share, Cell(f" of {number(flip.n)}", DIM)]
         protocol = "" if flip.rater.endswith(flip.protocol) else f" {flip.protocol}"
-        name = middle(one_line(flip.rater, 40), width - width_of(right) - cell_len(protocol) - 2, look)
+        name = middle(one_line(flip.rater, 40), width - width_of(right) - cell_len(protocol) - 2)
         named = Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))
-        lines.append(pushed_right([Cell(" "), named], right, width, look))
+        lines.append(pushed_right([Cell(" "), named], right, width))
     return Block("Trust", tuple(lines)) if lines else None
 
 
-def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
+def leaderboard(home: Home, width: int) -> Block | None:
     """The ranking in short: rank range, win rate with its interval, wins, ties (those by position) and losses, nDCG."""
     board = home.board
     if board is None:
@@ -319,26 +318,26 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     lines = []
     for row, name in zip(rows, shown_names, strict=True):
         score, low, high = row["score"], row.get("rank_low"), row.get("rank_high")
-        value = look.none if score is None else f"{score:.0%}" if share else f"{score:.2f}"
+        value = GLYPHS.none if score is None else f"{score:.0%}" if share else f"{score:.2f}"
         rank = f"{low}-{high}" if None not in (low, high) and low != high else str(row["rank"] or "")
         counts = f"n={number(row['n'])}"
         if row.get("wins") is not None:
-            flipped = f"({number(row['position_ties'])}{look.swapped})" if row.get("position_ties") else ""
+            flipped = f"({number(row['position_ties'])}{GLYPHS.swapped})" if row.get("position_ties") else ""
             counts = f"{number(row['wins'])}/{number(row['ties'] or 0)}{flipped}/{number(row['losses'] or 0)}"
         ndcg = f" nDCG {short(row['ndcg'])}" if row.get("ndcg") is not None and width >= 60 else ""
         named = Cell(name, PLAIN, Destination("cases", row["cases"]))
         ends, tail = (row.get("ci_low"), score, row.get("ci_high")), [Cell(f" {counts}{ndcg}", DIM)]
-        lines.append(_measured(f" {rank:>3} ", named, names, value, ends, bounds, tail, width, look, even))
+        lines.append(_measured(f" {rank:>3} ", named, names, value, ends, bounds, tail, width, even))
     rest = len(board.lines) - len(rows)
     if rest:
         lines.append(line(Cell("    "), Cell(quantity(rest, "more system"), DIM, Destination("reports"))))
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
     shown = f", {board.figure}" if board.figure and board.figure != "win rate" else ""
-    title = f"Leaderboard {look.dot} {one_line(about, 40)}{shown} {look.dot} {one_line(board.rater, 40)}"
-    return Block(f"{title} {look.dot} {prefix}{look.cut}" if prefix else title, tuple(lines))
+    title = f"Leaderboard {GLYPHS.dot} {one_line(about, 40)}{shown} {GLYPHS.dot} {one_line(board.rater, 40)}"
+    return Block(f"{title} {GLYPHS.dot} {prefix}{GLYPHS.cut}" if prefix else title, tuple(lines))
 
 
-def data(home: Home, width: int, look: Glyphs) -> Block:
+def data(home: Home, width: int) -> Block:
     """The project's data, and for missing data the key that adds it."""
     counts = home.data
     if counts is None:
@@ -372,14 +371,14 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
         occasions = Cell(", ".join(served), PLAIN, Destination("data", "lists"))
         lines += wrapped_text([Cell(" ")], occasions, [], width)
     for gap in home.gaps:
-        lines += _missing(gap, width, look)
+        lines += _missing(gap, width)
     return Block("Data", tuple(lines))
 
 
-def _missing(gap: Gap, width: int, look: Glyphs) -> tuple[Line, ...]:
+def _missing(gap: Gap, width: int) -> tuple[Line, ...]:
     key, destination = REMEDIES[gap.remedy]
     text = Cell(gap.text, PLAIN, destination)
-    return wrapped_text([Cell(f" {look.marked} ", WARN)], text, [Cell(key, KEY)], width)
+    return wrapped_text([Cell(f" {GLYPHS.marked} ", WARN)], text, [Cell(key, KEY)], width)
 
 
 # ---- layout ------------------------------------------------------------------------------------------------------
@@ -408,7 +407,6 @@ def laid_out(
     first: Sequence[First] | None,
     active: Sequence[ActiveRun],
     size: tuple[int, int],
-    look: Glyphs,
 ) -> Layout:
     """The home for a widget of this width and height."""
     across, height = size
@@ -417,12 +415,12 @@ def laid_out(
     judged = home.totals is None or home.totals.verdicts > 0
 
     def to_read(width: int) -> Block | None:
-        return first_to_read(home, first, width, look) if judged else None
+        return first_to_read(home, first, width) if judged else None
 
     start = Destination("first", str(first[0].row.verdict_id)) if first else Destination("cases")
     top: list[Line] = []
     if steps := home.steps:
-        top += stacked_blocks([checklist(steps, across, look)], across, look, spaced=False)
+        top += stacked_blocks([checklist(steps, across)], across, spaced=False)
         start = REMEDIES[next(step.remedy for step in steps if not step.done)][1]
     elif said := one_line(" ".join(conclusion(home)), 600):
         top += wrapped_text([Cell(" ")], Cell(said, BOLD), [], across)
@@ -430,17 +428,17 @@ def laid_out(
         top.append(())
     if len(widths) == 1:
         blocks = [
-            [to_read(across), leaderboard(home, across, look), trust(home, across, look) if judged else None,
-             runs(home, active, across, look), data(home, across, look)]
+            [to_read(across), leaderboard(home, across), trust(home, across) if judged else None,
+             runs(home, active, across), data(home, across)]
         ]  # fmt: skip
     else:
         blocks = [
             [
-                leaderboard(home, left, look),
-                trust(home, left, look) if judged else None,
-                data(home, left, look),
+                leaderboard(home, left),
+                trust(home, left) if judged else None,
+                data(home, left),
             ],
-            [to_read(widths[1]), runs(home, active, widths[1], look)],
+            [to_read(widths[1]), runs(home, active, widths[1])],
         ]
     kept = [
         ([block for block in column if block is not None], width)
@@ -448,8 +446,8 @@ def laid_out(
     ]
     if len(kept) > 1 and not all(column for column, _ in kept):
         # instead of an empty column, one that is wider
-        kept = [([data(home, across, look)] if judged is False else kept[0][0] or kept[1][0], across)]
-    columns = tuple(stacked_blocks(column, width, look, spaced=height >= 30) for column, width in kept)
+        kept = [([data(home, across)] if judged is False else kept[0][0] or kept[1][0], across)]
+    columns = tuple(stacked_blocks(column, width, spaced=height >= 30) for column, width in kept)
     return Layout(tuple(top), columns, tuple(width for _, width in kept), start)
 
 
@@ -756,7 +754,6 @@ class HomeScreen(ImportScreen):
         # the newest of each part
         self.seen = HomeState()
         self._change_count: tuple[int, int] | None = None
-        self._was_live = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id))
@@ -797,24 +794,18 @@ class HomeScreen(ImportScreen):
         size = board.scrollable_content_region.size
         if size.width > 0:
             active = [run for run in self.host.active if run.project_id == self.project_id]
-            board.show(laid_out(*self.seen, active, size, glyphs()))
+            board.show(laid_out(*self.seen, active, size))
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if self._was_live and not live:
-            self.action_read_again()
-        elif live:
+    def runs_moved(self, *, live: bool) -> None:
+        if live:
             job = partial(newest_runs, project_id=self.project_id, limit=RUNS_NAMED)
             self.background.start("runs", job, self._show_runs)
-        self._was_live = live
+        else:
+            self.action_read_again()
 
     def _show_runs(self, runs: tuple[NewestRun, ...]) -> None:
         self.seen = self.seen._replace(home=replace(self.seen.home, runs=runs))
         self._show()
-
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
         self.action_read_again()
@@ -856,7 +847,7 @@ class HomeScreen(ImportScreen):
 _REST_S = 0.15
 
 
-class HomeGlance(HomeBoard, can_focus=False):
+class HomeGlance(Working, HomeBoard, can_focus=False):
     """A home to read, without a cursor. It is read when the cursor of the list has come to rest, and no longer once the
     cursor moves on. Keys of the home are not named, because other keys may work beside it.
     """
@@ -873,13 +864,8 @@ class HomeGlance(HomeBoard, can_focus=False):
         self._delay: Timer | None = None
 
     @cached_property
-    def _background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    @cached_property
     def _reader(self) -> HomeReader:
-        return HomeReader(self._background, self._take, self._show_error)
+        return HomeReader(self.background, self._take, self._show_error)
 
     @property
     def cursor(self) -> Figure | None:
@@ -903,7 +889,7 @@ class HomeGlance(HomeBoard, can_focus=False):
         self._asked = None
         if self._delay is not None:
             self._delay.stop()
-        self._background.stop()
+        self.background.stop()
 
     def _read_soon(self) -> None:
         if self.size.width and self._project_id is not None and self._asked != self._project_id:
@@ -920,10 +906,10 @@ class HomeGlance(HomeBoard, can_focus=False):
 
     def _paint(self) -> None:
         width, height = self.scrollable_content_region.size
-        if self._project_id is None or not width:
+        if self._project_id is None or not width or height < 1:
             return
         seen = self._homes.get(self._project_id, HomeState())
-        layout = laid_out(*seen, self._active, (width, height), glyphs())
+        layout = laid_out(*seen, self._active, (width, height))
         columns = tuple(_without_keys(lines) for lines in layout.columns)
         self.show(layout._replace(top=_without_keys(layout.top), columns=columns))
 

@@ -54,7 +54,7 @@ from recjudge_tui.tui.judge_picker import (
 )
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, BaseScreen, make_screen
-from recjudge_tui.tui.widgets import LONGEST_PROMPT, Glyphs, KeyLine, TextPane, TopBar, glyphs, number
+from recjudge_tui.tui.widgets import GLYPHS, LONGEST_PROMPT, KeyLine, TextPane, TopBar, number
 from recjudge_tui.tui.words import advice
 
 # ---- launch request ----------------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ class CaseCountChoice(Choice):
         """The chosen answer between arrows, the others beside it if there is room."""
         chosen = super().render()
         others = [text for value, text in self._options if value != self.value]
-        rest = f"   {f' {glyphs().dot} '.join(others)}"
+        rest = f"   {f' {GLYPHS.dot} '.join(others)}"
         if chosen.cell_length + len(rest) > self.content_size.width:
             return chosen
         return Content.assemble(chosen, (rest, "dim"))
@@ -577,7 +577,7 @@ class JudgeQuestion(Horizontal):
         if self.local is None and self.asks_server():
             about = "looking for servers"
         elif self.local is not None and judge in self.local.judges:
-            about = f"{glyphs().done} {self.local.places.get(judge.base_urls, judge.source)}"
+            about = f"{GLYPHS.done} {self.local.places.get(judge.base_urls, judge.source)}"
         self._say(Content(one_line(about, 80)))
 
     def _say(self, text: Content) -> None:
@@ -591,14 +591,14 @@ class JudgeQuestion(Horizontal):
         )
 
     def _test_failed(self, error: RecjudgeError) -> None:
-        self._say(Content.styled(f"{glyphs().failed} the test failed", "$error"))
+        self._say(Content.styled(f"{GLYPHS.failed} the test failed", "$error"))
         self._screen.host.show_error(error)
 
     def _show_tested(self, result: Capabilities) -> None:
         speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
         schema = "" if result.schema_enforced else ", no schema enforced"
         failed = f", {len(result.problems)} failed" if result.problems else ""
-        self._say(Content(f"{glyphs().done} answers{speed}{schema}{failed}"))
+        self._say(Content(f"{GLYPHS.done} answers{speed}{schema}{failed}"))
 
 
 # ---- launch text -------------------------------------------------------------------------------------------------
@@ -608,7 +608,7 @@ class JudgeQuestion(Horizontal):
 _SUMMARY = ("top_k", "history", "seed", "max_tokens", "timeout_s")
 
 
-def totals(expected: ExpectedRun, settings: RunSettings, look: Glyphs) -> Content:
+def totals(expected: ExpectedRun, settings: RunSettings) -> Content:
     """`400 calls on 200 cases · ~1.1M tokens · $0 local · ~4 min`, with the budget if it costs something."""
     estimate = expected.estimate
     tokens = estimate.tokens_in_high + estimate.tokens_out
@@ -618,7 +618,7 @@ def totals(expected: ExpectedRun, settings: RunSettings, look: Glyphs) -> Conten
     parts += [short_cost(estimate)]
     parts += [f"budget {budget}"] if is_paid(expected) or settings.budget_usd is not None else []
     parts += [f"~{span(estimate.seconds)}"] if estimate.seconds is not None else []
-    return Content(f" {look.dot} ".join(parts))
+    return Content(f" {GLYPHS.dot} ".join(parts))
 
 
 def is_paid(expected: ExpectedRun) -> bool:
@@ -657,13 +657,13 @@ def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, 
     return "Start a run that costs money?", "\n".join(filter(None, lines)), "start"
 
 
-def prompt_content(expected: ExpectedRun, notes: Sequence[str], look: Glyphs) -> Content:
+def prompt_content(expected: ExpectedRun, notes: Sequence[str]) -> Content:
     """The notes for which there was no room above, then the first prompt as it will be sent."""
-    lines = [Content.styled(f"{look.marked} {note}", "$warning") for note in notes]
-    named = f"rater {one_line(expected.rater, 60)} {look.dot} prompt {one_line(expected.prompt, 60)}"
+    lines = [Content.styled(f"{GLYPHS.marked} {note}", "$warning") for note in notes]
+    named = f"rater {one_line(expected.rater, 60)} {GLYPHS.dot} prompt {one_line(expected.prompt, 60)}"
     lines.append(Content.styled(named, "dim"))
     for message in expected.first:
-        lines.append(Content.styled(f"{look.crumb} {message.role}{_images(message)}", "bold"))
+        lines.append(Content.styled(f"{GLYPHS.crumb} {message.role}{_images(message)}", "bold"))
         lines.append(Content(safe_text(message.content[:LONGEST_PROMPT]).expandtabs(4)))
     return Content("\n").join(lines)
 
@@ -684,15 +684,15 @@ def notes_of(expected: ExpectedRun) -> list[str]:
     return [one_line(form_words(note), 600) for note in notes if note]
 
 
-def advanced_summary(values: dict[str, str], usual: dict[str, str], look: Glyphs, room: int) -> str:
+def advanced_summary(values: dict[str, str], usual: dict[str, str], room: int) -> str:
     """`top K 10 · seed 7`: changed settings first, then the most used ones, as many as fit into `room` cells."""
     changed = [name for name in RUN_OPTIONS if values.get(name, "") not in ("", usual.get(name, ""))]
     names = [name for name in dict.fromkeys((*changed, *_SUMMARY)) if values.get(name) or usual.get(name)]
     parts = [f"{RUN_OPTIONS[name].label} {one_line(values.get(name) or usual[name], 30)}" for name in names]
-    shown = f" {look.dot} ".join(parts)
+    shown = f" {GLYPHS.dot} ".join(parts)
     while cell_len(shown) > room and len(parts) > 1:
         parts.pop()
-        shown = f" {look.dot} ".join(parts)
+        shown = f" {GLYPHS.dot} ".join(parts)
     return shown
 
 
@@ -746,7 +746,6 @@ class AdvancedFields(Vertical):
 
     DEFAULT_CSS = """
     AdvancedFields { border: round $primary; border-title-color: $accent; overflow-y: auto; scrollbar-size-vertical: 1; }
-    .-ascii AdvancedFields { border: ascii $primary; }
     """
 
     def compose(self) -> ComposeResult:
@@ -803,7 +802,7 @@ class AdvancedFields(Vertical):
         shown = {field.name: values[field.name] for field in self._shown() if field.name in RUN_OPTIONS}
         usual = {name: _usual(RUN_OPTIONS[name]) for name in shown}
         usual |= {name: default_text(name, protocol) for name in ("top_k", "history") if name in shown}
-        return advanced_summary(shown, usual, glyphs(), room)
+        return advanced_summary(shown, usual, room)
 
 
 def _usual(option: Option) -> str:
@@ -836,7 +835,7 @@ class LaunchNotes(Static):
         width = max(self.screen.size.width - 2, 20)
         shown: list[str] = []
         used = 0
-        for note in (f"{glyphs().marked} {note}" for note in notes):
+        for note in (f"{GLYPHS.marked} {note}" for note in notes):
             used += len(Content(note).wrap(width))
             if used > most:
                 break
@@ -879,7 +878,6 @@ class LaunchScreen(BaseScreen):
     LaunchScreen #start { background: $primary; color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
     LaunchScreen #start.-refused { background: $surface; color: $text-muted; }
-    .-ascii LaunchScreen #prompt { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "start", "start", id="launch.start"),
@@ -1063,13 +1061,13 @@ class LaunchScreen(BaseScreen):
             self._complain(expected)
             return
         self.estimated = expected
-        settings, look = request.settings, glyphs()
+        settings = request.settings
         if settings.limit is None and settings.sample is None and not settings.until:
             self._cases_of[self.protocol] = expected.estimate.cases
             self._fit()
-        self._say_totals(totals(expected, settings, look))
+        self._say_totals(totals(expected, settings))
         others = self.query_one(LaunchNotes).show(notes_of(expected))
-        self._say(_PROMPT, prompt_content(expected, others, look))
+        self._say(_PROMPT, prompt_content(expected, others))
         self._say_start(start_text(expected))
         if self._start_when_counted:
             self.action_start()
@@ -1093,11 +1091,11 @@ class LaunchScreen(BaseScreen):
         step = error.next_step or advice(self.app, error.step)
         parts = [(error.title, "bold $error"), (error.cause, ""), (step, "$accent")]
         shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
-        title = f"{glyphs().failed} {one_line(form_words(error.title), 200)}"
+        title = f"{GLYPHS.failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))
         self._say_start("Cannot start yet")
         self.query_one(LaunchNotes).show(())
-        self._say(f"{glyphs().failed} This cannot run", Content("\n\n").join(shown), wrong=True)
+        self._say(f"{GLYPHS.failed} This cannot run", Content("\n\n").join(shown), wrong=True)
 
     def action_test(self) -> None:
         """Ask the judge three small questions."""

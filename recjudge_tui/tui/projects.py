@@ -4,160 +4,51 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.coordinate import Coordinate
-from textual.widgets import DataTable, Input, Static
 from textual.worker import get_current_worker
 
-from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import (
-    ProjectPanel,
     create_project,
     delete_project,
     project_names,
     project_overview,
-    project_panel,
 )
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeGlance
-from recjudge_tui.tui.screens import COMMON, ExportScreen, FilterBar, ImportScreen
+from recjudge_tui.tui.row_list import Column, RowList
+from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
 from recjudge_tui.tui.widgets import (
-    Glyphs,
+    GLYPHS,
+    RUN_LOOKS,
     KeyLine,
-    SteadyTable,
     TopBar,
     ago,
-    bar,
-    glyphs,
+    at_rest,
     key_name,
     number,
-    stored_state,
-    wrapped,
 )
 
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-# numbers are right-aligned: headings and cells are padded to the same width
-PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "last run", "state")
-
-
-def project_cells(
-    name: str,
-    figures: StoredRow | None,
-    active: ActiveRun | None,
-    symbols: Glyphs,
-) -> list[Text]:
-    """Cells of the row; numbers that are not read yet are a dot."""
-    if figures is None:
-        wait = [Text(symbols.dot.rjust(len(column)), "dim") for column in PROJECT_COLUMNS[1:4]]
-        return [
-            Text(one_line(name, 24)),
-            *wait,
-            Text(""),
-            Text(_progress(active, symbols), "green") if active else Text(""),
-        ]
-    flagged = number(figures["flagged"])
-    shown = (
-        number(figures["cases"]),
-        number(figures["verdicts"]),
-        f"{symbols.marked} {flagged}" if figures["flagged"] else flagged,
-    )
-    return [
-        Text(one_line(name, 24)),
-        *[Text(cell.rjust(len(column))) for cell, column in zip(shown, PROJECT_COLUMNS[1:4], strict=True)],
-        Text(ago(figures["last_run"])),
-        _state(figures, active, symbols),
-    ]
-
-
-def _progress(active: ActiveRun, symbols: Glyphs) -> str:
+def _progress(active: ActiveRun) -> str:
     share = active.finished / active.calls if active.calls else 0.0
-    return f"{symbols.running} {share:.0%}"
-
-
-def _state(figures: StoredRow, active: ActiveRun | None, symbols: Glyphs) -> Text:
-    if active is not None:
-        return Text(_progress(active, symbols), "green")
-    state = stored_state(figures["state"], symbols)
-    if state is not None:
-        return Text(state.text(), state.style)
-    return Text(f"{symbols.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim")
-
-
-def panel_content(
-    panel: ProjectPanel | None,
-    active: ActiveRun | None,
-    width: int,
-    symbols: Glyphs,
-) -> Content:
-    """Runs, judges and prompt; the shares of the labels; problems to look at. Never wider than `width`."""
-    if panel is None:
-        return Content.styled("counting", "dim")
-    lines = [_who(panel, symbols), _shares(panel, width, symbols), _marks(panel, symbols)]
-    if active is not None:
-        lines.append(
-            f"{symbols.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"
-        )
-    if not panel.protocol:
-        first = "" if panel.imports else "i to import lists and labels, "
-        lines = [f"No verdicts yet. Press {first}r to start a run."]
-    return Content("\n").join(Content(part) for line in lines if line for part in wrapped(line, width))
-
-
-def _who(panel: ProjectPanel, symbols: Glyphs) -> str:
-    parts = [f"runs {panel.runs}"]
-    if panel.judges:
-        parts.append("judges " + ", ".join(one_line(name, 24) for name in panel.judges[:6]))
-    if panel.prompt:
-        parts.append(f"prompt {one_line(panel.prompt, 40)}")
-    if panel.others:
-        parts.append("others " + ", ".join(one_line(name, 24) for name in panel.others[:4]))
-    return f" {symbols.dot} ".join(parts)
-
-
-def _shares(panel: ProjectPanel, width: int, symbols: Glyphs) -> str:
-    if not panel.shares:
-        return ""
-    shown = panel.shares[:5]
-    room = max((width - 16) // len(shown) - 14, 3)
-    # a label that is a number must not read as part of its share
-    names = [f"{one_line(s.label, 12)}{':' if s.label[-1:].isdigit() else ''}" for s in shown]
-    bars = [
-        f"{name} {s.share:.0%} {bar(s.share, room, symbols)}" for name, s in zip(names, shown, strict=True)
-    ]
-    aspect = "" if panel.aspect == OVERALL else f" {one_line(panel.aspect, 20)}"
-    return f"{one_line(panel.protocol, 12)}{aspect}  " + "  ".join(bars)
-
-
-def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
-    parts = []
-    if panel.disagreements:
-        parts.append(f"{quantity(panel.disagreements, 'case')} on which judges disagree")
-    if panel.flips:
-        parts.append(f"{quantity(panel.flips, 'flip')} when the order is swapped")
-    if panel.failed_calls:
-        share = panel.failed_calls / panel.finished_calls
-        parts.append(f"{quantity(panel.failed_calls, 'failed call')} ({share:.1%})")
-    if not parts:
-        judged = ["judges do not disagree with each other"] if len(panel.judges) > 1 else []
-        return ", ".join([*judged, *(["no flips", "no failed calls"] if panel.judges else [])])
-    return f"{symbols.marked} " + f" {symbols.dot} ".join(parts)
+    return f"{GLYPHS.running} {share:.0%}"
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -166,22 +57,57 @@ def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
 _EMPTY = """No projects yet.
 
 {demo}  try the sample data: two small projects, judged in a few seconds
-{import_}  import lists, items, events or labels into a new project
+{import}  import lists, items, events or labels into a new project
 {new}  create an empty project
-{other}  open another database file"""
+{other_file}  open another database file"""
 _DEMO_S = 0.1
 
 
-class ProjectTable(SteadyTable):
+class ProjectList(RowList[int]):
+    """A row is the id of a project; numbers that are not read yet are a dot."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "open", key_display="enter", id="projects.open"),
-        Binding("j", "cursor_down", "next", show=False, id="projects.down"),
-        Binding("k", "cursor_up", "previous", show=False, id="projects.up"),
+        Binding("enter", "open", "open", key_display="enter", id="projects.open")
     ]
 
+    def __init__(self, screen: ProjectsScreen) -> None:
+        self._on = screen
+        columns: tuple[Column[int], ...] = (
+            Column("name", lambda key, _: (screen.names[key], ""), 24, 10),
+            *(
+                Column(name, partial(self._count, name), 10, right=True)
+                for name in ("cases", "verdicts", "flagged")
+            ),
+            Column("last run", self._last_run, 16, rank=1),
+            Column("state", self._state, 20, 10),
+        )
+        super().__init__(columns, lambda key: key)
 
-class ProjectsScreen(ExportScreen, ImportScreen):
-    AUTO_FOCUS = "ProjectTable"
+    def _count(self, name: str, key: int, _: int) -> tuple[str, str]:
+        if (figures := self._on.figures.get(key)) is None:
+            return GLYPHS.dot, "dim"
+        mark = f"{GLYPHS.marked} " if name == "flagged" and figures[name] else ""
+        return f"{mark}{number(figures[name])}", ""
+
+    def _last_run(self, key: int, _: int) -> tuple[str, str]:
+        figures = self._on.figures.get(key)
+        return (ago(figures["last_run"]) if figures is not None else ""), ""
+
+    def _state(self, key: int, _: int) -> tuple[str, str]:
+        figures = self._on.figures.get(key)
+        if (active := self._on.active.get(key)) is not None:
+            return _progress(active), "up"
+        if figures is None:
+            return "", ""
+        if figures["state"] is not None:
+            glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))
+            return f"{glyph} {at_rest(figures['state'])}", kind
+        return f"{GLYPHS.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim"
+
+
+class ProjectsScreen(ListScreen):
+    """Its rows are ids; the names are shown at once, and a worker reads the numbers, because it counts verdicts."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "demo", "sample data", id="projects.demo"),
         Binding("n", "new", "new", id="projects.new"),
@@ -195,33 +121,26 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         Binding("e", "export", "export", show=False, id="projects.export"),
         Binding("D", "delete", "delete the project", show=False, id="projects.delete"),
         Binding("R", "refresh", "refresh", show=False, id="projects.refresh"),
-        Binding("slash", "filter", "filter", key_display="/", id="projects.filter"),
+        FILTER,
         *COMMON,
     ]
+    LISTED = "Projects"
 
     def __init__(self) -> None:
         super().__init__()
-        self._names: dict[int, str] = {}
-        self._figures: dict[int, StoredRow] = {}
-        self._panels: dict[int, ProjectPanel] = {}
-        self._active: dict[int, ActiveRun] = {}
-        self._wanted = ""
-        self._was_live = False
-        self._makes_demo = False
+        self.rows = ProjectList(self)
+        self.names: dict[int, str] = {}
+        self.figures: dict[int, StoredRow] = {}
+        self.active: dict[int, ActiveRun] = {}
+        self._any_active = self._makes_demo = False
         self._seen: tuple[int, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", "Projects")
-        yield FilterBar(_words, "part of a name")
+        yield self.words("part of a name")
         with Horizontal(id="projects-and-one"):
-            with Vertical(id="projects"):
-                table = ProjectTable(cursor_type="row", cell_padding=1)
-                table.add_columns(*PROJECT_COLUMNS)
-                yield table
-                yield Static(id="no-projects")
-            with Vertical(id="one-project"):
-                yield Static(id="project-panel")
-                yield HomeGlance()
+            yield from self.listed()
+            yield HomeGlance()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -244,117 +163,66 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self.query_one(HomeGlance).forget()
 
     def _read_rows(self, select: str | None = None) -> None:
-        """Show the names at once; a worker reads the numbers, because it counts verdicts."""
-        self._names = dict(project_names(self.host.db))
-        self._show_rows(select)
+        self.names = dict(project_names(self.host.db))
+        self._list(select)
         self.background.start("overview", project_overview, self._show_overview)
 
-    def _show_rows(self, select: str | None = None) -> None:
-        table = self.query_one(ProjectTable)
-        stood_on = self._current()
-        shown = [(key, name) for key, name in self._names.items() if self._wanted in name.casefold()]
-        table.clear()
-        for key, name in shown:
-            cells = project_cells(name, self._figures.get(key), self._active.get(key), glyphs())
-            table.add_row(*cells, key=str(key))
-        keys = [key for key, name in shown]
-        goal = next((key for key, name in shown if name == select), stood_on)
-        if goal in keys:
-            table.move_cursor(row=keys.index(goal), animate=False)
-        self.set_class(not self._names, "-empty")
-        self._show_first_steps()
-        of_all = "" if len(shown) == len(self._names) else f" of {len(self._names)}"
-        self.query_one("#projects").border_title = Content(f"Projects ({len(shown)}{of_all})")
-        self._show_panel()
-        self.refresh_bindings()
+    def _list(self, select: str | None = None) -> None:
+        self.fill(list(self.names), next((key for key, name in self.names.items() if name == select), None))
 
-    def _show_first_steps(self) -> None:
+    def nothing(self) -> str:
         """What can be done in an empty database, by the keys that the user has for it."""
-        keys = {
-            "demo": key_name(self.app, "projects.demo", "s"),
-            "import_": key_name(self.app, "projects.import", "i"),
-            "new": key_name(self.app, "projects.new", "n"),
-            "other": key_name(self.app, "projects.other_file", "o"),
-        }
-        text = "Importing and judging the sample data …" if self._makes_demo else _EMPTY.format(**keys)
-        self.query_one("#no-projects", Static).update(Content(text))
+        if self._makes_demo:
+            return "Importing and judging the sample data …"
+        keys = {"demo": "s", "import": "i", "new": "n", "other_file": "o"}
+        return _EMPTY.format(
+            **{name: key_name(self.app, f"projects.{name}", key) for name, key in keys.items()}
+        )
+
+    def searched(self, row: int) -> str:
+        return self.names[row]
+
+    def fill(self, every: Sequence[int], anchor: int | None = None) -> None:
+        super().fill(every, anchor)
+        self._show_home()
 
     @property
     def project_id(self) -> int | None:
         """The project under the cursor."""
-        return self._current()
-
-    def _current(self) -> int | None:
-        # a key may arrive before the screen has its table
-        table = self.query_one_optional(ProjectTable)
-        if table is None or not table.is_valid_row_index(table.cursor_row):
-            return None
-        value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
-        return int(value) if value is not None else None
+        return self.rows.cursor_id
 
     def _show_overview(self, rows: list[StoredRow]) -> None:
-        self._figures = {row["id"]: row for row in rows}
-        self._names = {row["id"]: row["name"] for row in rows}
-        self._panels.clear()
-        self._show_rows()
-        self._ask_panel()
+        self.figures = {row["id"]: row for row in rows}
+        self.names = {row["id"]: row["name"] for row in rows}
+        self._list()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
-        self._active = {run.project_id: run for run in active}
+        self.active = {run.project_id: run for run in active}
+        before, self._any_active = self._any_active, bool(active)
         if active:
             self._read_rows()
-        elif self._was_live:
+        elif before:
             self.refresh_rows()
-        self._was_live = bool(active)
 
     # ---- the panel under the table
 
-    @on(DataTable.RowHighlighted)
-    def _highlighted(self) -> None:
-        self._show_panel()
-        self._ask_panel()
-
-    def _ask_panel(self) -> None:
-        key = self._current()
-        if key is not None and key not in self._panels:
-            job = partial(project_panel, project_id=key)
-            self.background.start("panel", job, partial(self._keep_panel, key))
-
-    def _keep_panel(self, project_id: int, panel: ProjectPanel) -> None:
-        self._panels[project_id] = panel
-        self._show_panel()
-
-    def _show_panel(self) -> None:
-        key, panel, glance = (
-            self._current(),
-            self.query_one("#project-panel", Static),
-            self.query_one(HomeGlance),
+    @on(RowList.Moved)
+    def _show_home(self) -> None:
+        key = self.project_id
+        active = None if key is None else self.active.get(key)
+        self.query_one(HomeGlance).border_title = Content(
+            one_line("" if key is None else self.names[key], 60)
         )
-        name = "" if key is None else self._names.get(key, "")
-        active = None if key is None else self._active.get(key)
-        self.query_one("#one-project").border_title = Content(one_line(name, 60))
-        glance.show_home(key, () if active is None else (active,))
-        if key is None:
-            panel.update(Content.styled("no project matches", "dim") if self._names else Content(""))
-            return
-        # what the home beside the list says is not said twice
-        running = None if glance.display else active
-        width = max(panel.content_size.width, 40)
-        panel.update(panel_content(self._panels.get(key), running, width, glyphs()))
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._show_panel)
+        self.query_one(HomeGlance).show_home(key, () if active is None else (active,))
 
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
-        if action in ("open", "delete", "filter"):
-            return bool(self._names)
-        if action == "demo":
-            return not self._names and not self._makes_demo
+        if action in ("open", "delete") and not self.names:
+            return False
+        if action == "demo" and (self.names or self._makes_demo):
+            return False
         return super().check_action(action, parameters)
 
     def action_export(self) -> None:
@@ -365,32 +233,19 @@ class ProjectsScreen(ExportScreen, ImportScreen):
     def action_refresh(self) -> None:
         self.refresh_rows()
 
-    @on(DataTable.RowSelected)
+    @on(RowList.Opened)
     @on(HomeGlance.Clicked)
     def _open(self) -> None:
         self.action_open("home")
 
     def action_open(self, name: str) -> None:
-        key = self._current()
-        if key is not None:
+        if (key := self.project_id) is not None:
             self.open_screen(name, key)
 
     def action_step_back(self) -> None:
         """`esc` clears the filter; it never leaves the app."""
-        if self._wanted:
+        if self.wanted:
             self.query_one(FilterBar).apply("")
-
-    def action_filter(self) -> None:
-        self.query_one(FilterBar).open()
-
-    @on(FilterBar.Applied)
-    def _filter(self, message: FilterBar.Applied) -> None:
-        self._wanted = message.text.casefold()
-        self._show_rows()
-
-    @on(FilterBar.Closed)
-    def _back_to_table(self) -> None:
-        self.query_one(ProjectTable).focus()
 
     # ---- changes
 
@@ -411,17 +266,16 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self.refresh_rows(select=name.strip())
 
     def action_delete(self) -> None:
-        key = self._current()
-        if key is None:
+        if (key := self.project_id) is None:
             return
-        name, figures = self._names[key], self._figures.get(key)
+        name, figures = self.names[key], self.figures.get(key)
         holds = (
             f"{figures['cases']:,} cases and {figures['verdicts']:,} verdicts"
             if figures
             else "everything in it"
         )
         text = f"“{one_line(name, 60)}”, with {holds}, will be deleted for good."
-        if key in self._active:
+        if key in self.active:
             text += "\nOne of its runs is active; it will stop with an error."
         self.app.push_screen(
             Confirm("Delete the project?", text, "delete it", "keep it"), partial(self._delete, name=name)
@@ -436,10 +290,6 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self.refresh_rows()
         self.notify(f"“{one_line(name, 60)}” is deleted.", markup=False)
 
-    def action_import(self) -> None:
-        key = self._current()
-        self.ask_import(self._names.get(key, "") if key is not None else "")
-
     def imported(self, project: str) -> None:
         self.refresh_rows(select=project)
 
@@ -447,8 +297,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
 
     def action_demo(self) -> None:
         self._makes_demo = True
-        self._show_first_steps()
-        self.refresh_bindings()
+        self._list()
         self.background.start("demo", _make_demo, lambda _: self._end_demo(), self._end_demo)
 
     def _end_demo(self, error: RecjudgeError | None = None) -> None:
@@ -501,10 +350,6 @@ def _make_demo(db: Database) -> None:
         raise RecjudgeError("the sample data could not be made", one_line(said.strip()[-400:], 400))
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 def _short_path(path: str) -> str:
     parts = path.split("/")
-    return path if len(path) <= 36 else "/".join([glyphs().cut, *parts[-2:]])
+    return path if len(path) <= 36 else "/".join([GLYPHS.cut, *parts[-2:]])

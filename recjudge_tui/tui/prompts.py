@@ -8,7 +8,6 @@ import shlex
 import shutil
 import tempfile
 import threading
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -52,19 +51,18 @@ from recjudge_tui.tui.judge_picker import (
     read_address,
 )
 from recjudge_tui.tui.row_list import Column, Reader, RowList
-from recjudge_tui.tui.screens import COMMON, FORM, BaseScreen, FilterBar, Host
+from recjudge_tui.tui.screens import COMMON, FILTER, FORM, BaseScreen, Host, ListScreen
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     LONGEST_PROMPT,
     LONGEST_TEXT,
     DialogHint,
-    Glyphs,
     KeyLine,
     Layout,
     Options,
     TopBar,
     case_number,
     fraction,
-    glyphs,
     move_cursor,
     number,
     score,
@@ -242,12 +240,12 @@ class DraftDialog(Dialog[str | None]):
         self.draft = draft
 
     def compose(self) -> ComposeResult:
-        draft, symbols = self.draft, glyphs()
+        draft = self.draft
         with Vertical(classes="dialog error") as box:
             box.border_title = Content(_TITLES.get(draft.state, "Prompt"))
             with VerticalScroll(classes="dialog-text"):
                 for problem in draft.problems[:40]:
-                    yield Static(plain(f"{symbols.failed} {problem}"))
+                    yield Static(plain(f"{GLYPHS.failed} {problem}"))
                 more = len(draft.problems) - 40
                 if more > 0:
                     yield Static(Content(f"and {more} more"))
@@ -396,12 +394,12 @@ def toml_content(text: str, width: int) -> Content:
     return Content("\n").join([*numbered, *([_rest(more)] if more else [])])
 
 
-def rendered_content(messages: Sequence[Message], width: int, symbols: Glyphs) -> Content:
+def rendered_content(messages: Sequence[Message], width: int) -> Content:
     """The messages of a request, each under its role, with data tags and headings highlighted."""
     parts: list[Content] = []
     left = LONGEST_PROMPT
     for message in messages:
-        head = f"{symbols.rule * 3} {message.role} {symbols.rule * 3} {_HEADS.get(message.role, '')}"
+        head = f"{GLYPHS.rule * 3} {message.role} {GLYPHS.rule * 3} {_HEADS.get(message.role, '')}"
         parts.append(Content.styled(head.rstrip(), "bold $accent"))
         shown, more = _cut(safe_text(message.content).expandtabs(4), max(left, 0))
         left -= len(shown)
@@ -525,7 +523,7 @@ def case_heading(shown: CasePreview) -> str:
     case = shown.case
     if case is None:
         return ""
-    dot = f" {glyphs().dot} "
+    dot = f" {GLYPHS.dot} "
     parts = [f"case {case_number(case['id'])}", f"user {one_line(case['user_id'], 20)}"]
     occasion = occasion_text(Occasion(case["context"], case["served_at"]))
     parts += [occasion] if occasion else []
@@ -549,7 +547,7 @@ def case_layout(shown: CasePreview) -> Layout:
     """The text of a case, or why there is none."""
     request = shown.request
     if request is not None:
-        return lambda width: rendered_content(request.messages, width, glyphs())
+        return lambda width: rendered_content(request.messages, width)
     if shown.error is not None:
         return _error_layout(shown.error)
     what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
@@ -561,7 +559,7 @@ q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
 
 
 def _error_layout(error: RecjudgeError) -> Layout:
-    parts = [(f"{glyphs().failed} {safe_text(error.title)}", "bold $error")]
+    parts = [(f"{GLYPHS.failed} {safe_text(error.title)}", "bold $error")]
     parts += [(f"\n\n{safe_text(error.cause[:_LONGEST_CAUSE])}", "")] if error.cause else []
     parts += [(f"\n\n{safe_text(error.next_step)}", "$accent")] if error.next_step else []
     return lambda _: Content.assemble(*parts)
@@ -577,25 +575,15 @@ class PromptList(RowList[StoredRow]):
     ]
 
     def __init__(self) -> None:
-        self.rows: dict[int, StoredRow] = {}
         columns: tuple[Column[StoredRow], ...] = (
             Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
             Column("v", lambda row, _: (str(row["version"]), ""), 3),
             Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
             # shipped prompts cannot be lost
             Column("origin", _origin, 7),
-            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else glyphs().none, ""), 4, 4),
+            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
         )
-        super().__init__(columns, lambda ids: [self.rows[each] for each in ids], lambda row: row["id"])
-
-    def fill(self, rows: Sequence[StoredRow], stand_on: tuple[str, int] | None) -> bool:
-        """Replace the rows. Returns whether the cursor could be placed on the version `stand_on`, or else where it
-        was."""
-        self.rows = {row["id"]: row for row in rows}
-        wanted = next((row["id"] for row in rows if (row["name"], row["version"]) == stand_on), None)
-        before = wanted or self.cursor_id
-        self.show(array("q", self.rows), anchor=wanted)
-        return self.cursor_id == before
+        super().__init__(columns, lambda row: row["id"])
 
 
 def _origin(row: StoredRow, _: int) -> tuple[str, str]:
@@ -637,27 +625,19 @@ class PromptPicker(Dialog[int | None]):
 
 
 View = Literal["text", "case", "diff"]
-_NOTHING_FOUND = "No prompt matches. Press / to change the filter."
 
 
-class PromptsScreen(EditingScreen):
+class PromptsScreen(ListScreen, EditingScreen):
     """A list, and beside it the prompt under the cursor; in a narrow window, `enter` shows the prompt instead of the
     list."""
 
     CSS = """
-    PromptsScreen #prompts, PromptsScreen #prompt { border: round $primary; border-title-color: $accent; }
-    PromptsScreen #prompts:focus-within, PromptsScreen #prompt:focus { border: round $accent; }
-    PromptsScreen #prompts { width: 1fr; }
-    PromptsScreen #prompt { display: none; width: 1fr; }
-    PromptsScreen.-wide #prompts { width: 60; }
+    PromptsScreen #prompt { display: none; width: 1fr; border: round $primary; border-title-color: $accent; }
+    PromptsScreen #prompt:focus { border: round $accent; }
+    PromptsScreen.-wide #listed { width: 60; }
     PromptsScreen.-wide #prompt { display: block; }
-    PromptsScreen.-reading #prompts { display: none; }
+    PromptsScreen.-reading #listed { display: none; }
     PromptsScreen.-reading #prompt { display: block; }
-    PromptsScreen #no-prompts { display: none; padding: 1 2; }
-    PromptsScreen.-empty PromptList { display: none; }
-    PromptsScreen.-empty #no-prompts { display: block; }
-    .-ascii PromptsScreen #prompts, .-ascii PromptsScreen #prompt, .-ascii PromptsScreen #prompts:focus-within,
-    .-ascii PromptsScreen #prompt:focus { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "case", "text/case", key_display="tab", priority=True, id="prompts.case"),
@@ -669,11 +649,11 @@ class PromptsScreen(EditingScreen):
         Binding("D", "diff_with", "diff with another prompt", show=False, id="prompts.diff_with"),
         Binding("E", "edit", "edit", id="prompts.edit"),
         Binding("T", "try", "try", id="prompts.try"),
-        Binding("j", "move(1)", "next", show=False, id="prompts.down"),
-        Binding("k", "move(-1)", "previous", show=False, id="prompts.up"),
-        Binding("slash", "filter", "filter", key_display="/", id="prompts.filter"),
+        FILTER,
         *COMMON,
     ]  # fmt: skip
+    LISTED = "Prompts"
+    NOTHING = "No prompts yet."
 
     def __init__(
         self, project_id: int, prompt: tuple[str, int] | None = None, case: tuple[str, int] | None = None
@@ -683,8 +663,7 @@ class PromptsScreen(EditingScreen):
         self.project_id = project_id
         self.view: View = "text" if case is None else "case"
         self.case: CasePreview | None = None
-        self.rows: list[StoredRow] = []
-        self._wanted = ""
+        self.rows = PromptList()
         self._places: dict[str, int] = {} if case is None else dict([case])
         self._order: Order | None = None
         self._against: int | None = None
@@ -694,17 +673,13 @@ class PromptsScreen(EditingScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Prompts")
-        yield FilterBar(lambda text: tuple(text.split()), "part of a name, protocol, domain or origin")
+        yield self.words("part of a name, protocol, domain or origin")
         with Horizontal():
-            with Vertical(id="prompts") as box:
-                box.border_title = Content("Prompts")
-                yield PromptList()
-                yield Static(Content(_NOTHING_FOUND), id="no-prompts")
+            yield from self.listed()
             yield Reader(id="prompt")
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one(PromptList).focus()
         self._list()
 
     def on_resize(self) -> None:
@@ -717,27 +692,23 @@ class PromptsScreen(EditingScreen):
         self.background.start("list", listed, self._show_list)
 
     def _show_list(self, rows: list[StoredRow]) -> None:
-        self.rows = rows
-        self._fill()
-
-    def _fill(self) -> None:
-        def searched(row: StoredRow) -> str:
-            named = f"{row['name']}@{row['version']}"
-            return f"{named} {row['protocol']} {row['domain']} {row['origin']}".casefold()
-
-        words = self._wanted.casefold().split()
-        shown = [row for row in self.rows if all(word in searched(row) for word in words)]
-        if self.query_one(PromptList).fill(shown, self._select):
+        """The cursor goes to the version that was asked for, as soon as it is listed."""
+        wanted = next((row["id"] for row in rows if (row["name"], row["version"]) == self._select), None)
+        self.fill(rows, wanted)
+        if wanted is not None and self.rows.cursor_id == wanted:
             self._select = None
-        self.set_class(bool(self.rows) and not shown, "-empty")
-        of_all = "" if len(shown) == len(self.rows) else f" of {len(self.rows)}"
-        self.query_one("#prompts").border_title = Content(f"Prompts ({len(shown)}{of_all})")
+
+    def fill(self, every: Sequence[StoredRow], anchor: int | None = None) -> None:
+        super().fill(every, anchor)
         self._show()
+
+    def searched(self, row: StoredRow) -> str:
+        return f"{row['name']}@{row['version']} {row['protocol']} {row['domain']} {row['origin']}"
 
     @property
     def current(self) -> StoredRow | None:
         """The row of the prompt under the cursor."""
-        return self.query_one(PromptList).cursor_row
+        return self.rows.cursor_row
 
     @on(RowList.Moved)
     def _moved(self) -> None:
@@ -835,23 +806,20 @@ class PromptsScreen(EditingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
+            return super().check_action(action, parameters)
         if action in ("case", "diff", "diff_with", "edit", "try"):
             return self.current is not None
         if action in ("step", "number"):
             return self._shows_case()
         if action == "order":
             return self._shows_case() and self.case is not None and len(self.case.orders) > 1
-        if action in ("filter", "move"):
-            return not self.has_class("-reading")
+        if action == "filter" and self.has_class("-reading"):
+            return False
         return super().check_action(action, parameters)
 
     def _shows_case(self) -> bool:
         seen = self.view == "case" and self.query_one(Reader).display
         return seen and self.case is not None and self.case.case is not None
-
-    def action_move(self, rows: int) -> None:
-        self.query_one(PromptList).action_move(rows)
 
     def action_case(self) -> None:
         self._turn_to("text" if self.view == "case" else "case")
@@ -905,15 +873,15 @@ class PromptsScreen(EditingScreen):
         if current is None:
             return None
         if self._against is not None:
-            return next((row for row in self.rows if row["id"] == self._against), None)
-        older = [r for r in self.rows if r["name"] == current["name"] and r["version"] < current["version"]]
+            return next((row for row in self.every if row["id"] == self._against), None)
+        older = [r for r in self.every if r["name"] == current["name"] and r["version"] < current["version"]]
         return older[0] if older else None
 
     def action_diff_with(self) -> None:
         current = self.current
         if current is None:
             return
-        others = [row for row in self.rows if row["id"] != current["id"]]
+        others = [row for row in self.every if row["id"] != current["id"]]
         # prompts of the same protocol first, because comparisons with other protocols are rarely useful
         others.sort(key=lambda row: row["protocol"] != current["protocol"])
         self.app.push_screen(PromptPicker(others), self._compare)
@@ -929,22 +897,10 @@ class PromptsScreen(EditingScreen):
             at = Step("at", case["id"]) if case is not None else None
             self.app.push_screen(PromptTryScreen(self.project_id, current, at, self._order, self._places))
 
-    def action_filter(self) -> None:
-        self.query_one(FilterBar).open()
-
-    @on(FilterBar.Applied)
-    def _filter(self, message: FilterBar.Applied) -> None:
-        self._wanted = message.text
-        self._fill()
-
-    @on(FilterBar.Closed)
-    def _back_to_table(self) -> None:
-        self.query_one(PromptList).focus()
-
     def action_step_back(self) -> None:
         if self.has_class("-reading"):
             self.remove_class("-reading")
-            self.query_one(PromptList).focus()
+            self.rows.focus()
             self.refresh_bindings()
         else:
             self.action_leave()
@@ -963,35 +919,33 @@ class PromptsScreen(EditingScreen):
 # ---- trial -------------------------------------------------------------------------------------------------------
 
 
-def trial_content(trial: Trial, whose: str, symbols: Glyphs) -> Content:
+def trial_content(trial: Trial, whose: str) -> Content:
     """Answers and flags, or the error; then tokens, cost and time; then the raw reply. `whose` says who A and B are."""
     lines = [Content.styled(whose, "dim")] if whose and trial.parsed else []
-    lines += [*_outcome(trial, symbols), Content(""), *_took(trial, symbols)]
+    lines += [*_outcome(trial), Content(""), *_took(trial)]
     if trial.reply is not None:
-        lines += _reply_lines(trial.reply, symbols)
+        lines += _reply_lines(trial.reply)
     return Content("\n").join(lines)
 
 
-def _outcome(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
+def _outcome(trial: Trial) -> Iterator[Content]:
     if trial.parsed is None:
-        yield Content.styled(f"{symbols.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
+        yield Content.styled(f"{GLYPHS.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
         yield Content(safe_text(trial.error[:LONGEST_TEXT]).expandtabs(4))
         return
     for answer in trial.parsed.answers:
         label = one_line(answer.label, 60)
-        figure = score(answer.value, symbols)
+        figure = score(answer.value)
         value = "" if label == figure else f" ({figure})"
-        sure = (
-            "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, symbols.none)}"
-        )
+        sure = "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, GLYPHS.none)}"
         yield Content.assemble(
-            f"{symbols.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
+            f"{GLYPHS.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
         )  # fmt: skip
         if answer.reasoning:
             yield Content(f"  {safe_text(answer.reasoning[:LONGEST_TEXT]).expandtabs(4)}")
     for flag in trial.parsed.flags:
         yield Content.assemble(
-            (f"{symbols.marked} {one_line(flag.issue, 60)}", "bold $warning"),
+            (f"{GLYPHS.marked} {one_line(flag.issue, 60)}", "bold $warning"),
             f"  {_titled(trial, flag)}: {one_line(flag.reason, 400)}",
         )
 
@@ -1005,14 +959,14 @@ def _titled(trial: Trial, flag: Flag) -> str:
     return one_line(flag.item_id, 60)
 
 
-def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
+def _took(trial: Trial) -> Iterator[Content]:
     reply = trial.reply
     model = f" ({one_line(reply.model, 40)})" if reply is not None and reply.model else ""
     kind = f", {KINDS[trial.rater_kind]}" if trial.rater_kind in KINDS else ""
     rows = [("judge", f"{one_line(trial.judge, 60)}{model}{kind}")]
     if reply is not None and trial.rater_kind not in KINDS:
         usage = reply.usage
-        counted = [symbols.none if count is None else number(count) for count in (usage.input, usage.output)]
+        counted = [GLYPHS.none if count is None else number(count) for count in (usage.input, usage.output)]
         rows.append(("tokens", f"{counted[0]} in, {counted[1]} out"))
         rows.append(("cost", "unknown" if trial.cost_usd is None else money(trial.cost_usd)))
     attempts = f"{number(trial.attempts)} {'attempt' if trial.attempts == 1 else 'attempts'}"
@@ -1025,11 +979,11 @@ def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
     yield Content.styled("This was a trial: nothing is stored and no verdict is counted.", "dim")
 
 
-def _reply_lines(reply: Reply, symbols: Glyphs) -> Iterator[Content]:
+def _reply_lines(reply: Reply) -> Iterator[Content]:
     for name, text in (("thinking", reply.thinking), ("reply", reply.text)):
         if text or name == "reply":
             yield Content("")
-            yield Content.styled(f"{symbols.rule * 3} {name}", "bold $accent")
+            yield Content.styled(f"{GLYPHS.rule * 3} {name}", "bold $accent")
             yield Content(safe_text(text[:LONGEST_TEXT]).expandtabs(4) or "(empty)")
             if len(text) > LONGEST_TEXT:
                 yield Content.styled(f"({number(len(text) - LONGEST_TEXT)} more characters)", "dim")
@@ -1056,8 +1010,6 @@ class PromptTryScreen(BaseScreen):
     PromptTryScreen .row Label { width: 14; color: $text-muted; }
     PromptTryScreen .row Input { width: 1fr; background: $surface; }
     PromptTryScreen .row Input:focus { background: $primary 45%; }
-    .-ascii PromptTryScreen #ask, .-ascii PromptTryScreen #answer, .-ascii PromptTryScreen #ask:focus-within,
-    .-ascii PromptTryScreen #answer:focus { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "ask", "ask the judge", id="trial.ask"),
@@ -1214,7 +1166,7 @@ class PromptTryScreen(BaseScreen):
         self.query_one("#answer").border_title = Content("answer" if trial.parsed else "no answer")
         pane = self.query_one(Reader)
         whose = systems_of(self.shown) if self.shown is not None else ""
-        pane.show(lambda _: trial_content(trial, whose, glyphs()))
+        pane.show(lambda _: trial_content(trial, whose))
         pane.focus()
 
     def _give_up(self) -> bool:

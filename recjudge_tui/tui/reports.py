@@ -33,14 +33,13 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, write_text
 from recjudge_tui.tui.widgets import (
-    UNICODE,
+    GLYPHS,
     ClickText,
     DetailsPane,
     FigureTable,
     KeyLine,
     TextPane,
     TopBar,
-    glyphs,
     interval,
     tick,
 )
@@ -304,7 +303,7 @@ class ReportsScreen(TabbedScreen):
     @on(DataTable.RowHighlighted)
     def _show_details(self) -> None:
         """The note of the row, then what is to be known about these data; definitions behind a key."""
-        made, row, look = self.made, self._row(), glyphs()
+        made, row = self.made, self._row()
         if made is None:
             return
         lines: list[Content] = []
@@ -318,7 +317,7 @@ class ReportsScreen(TabbedScreen):
                 )
             for note in shown.notes:
                 style = "$warning" if note_kind(note) == "warning" else "dim"
-                mark = look.marked if note_kind(note) == "warning" else look.dot
+                mark = GLYPHS.marked if note_kind(note) == "warning" else GLYPHS.dot
                 step = advice(self.app, getattr(note, "step", None))
                 lines.append(Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", style))
         pane = self.query_one(DetailsPane)
@@ -546,7 +545,7 @@ def _page(made: TabContent, step: str, width: int) -> Content:
         if made.topic is None:
             parts = [_EMPTY]
         return Content("\n".join(map(safe_text, parts)))
-    content, output = made.content, Output(width, unicode=glyphs() is UNICODE)
+    content, output = made.content, Output(width, unicode=True)
     if isinstance(content, Page):
         return Content(render_page(content, "text", output).text)
     if isinstance(content, Table):

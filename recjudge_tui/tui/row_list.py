@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import ClassVar, Generic, TypeVar
@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.dialogs import AskLine
-from recjudge_tui.tui.widgets import TextPane, fit, glyphs, middle
+from recjudge_tui.tui.widgets import TextPane, fit, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -62,7 +62,7 @@ class Windows(Generic[Row]):
 class Column(Generic[Row]):
     """`cell(row, width)` gives a text and its kind (RowList.KINDS, or empty); a longer text is cut at its end, or in its
     `middle`. Where there is no room, columns shrink to `narrowest` (0: not), then those with a `rank` go, the first one
-    first. The last column takes the room that is left, and at least its `narrowest`."""
+    first. The last column takes the room that is left, and at least its `narrowest`; numbers stand at the `right`."""
 
     name: str
     cell: Callable[[Row, int], tuple[str, str]]
@@ -70,6 +70,15 @@ class Column(Generic[Row]):
     narrowest: int = 0
     rank: int = 0
     middle: bool = False
+    right: bool = False
+
+    def fit(self, text: str, width: int, gap: int = 1) -> str:
+        """The text in `width` cells, with a gap behind it."""
+        text, room = one_line(text, _UNCUT), width - gap
+        if self.right and cell_len(text) < room:
+            text = " " * (room - cell_len(text)) + text
+        text = middle(text, room) if self.middle else fit(text, room)
+        return fit(text, width)
 
 
 def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int) -> dict[str, int]:
@@ -94,7 +103,11 @@ def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int)
         widths = squeezed(dict(wanted))
         if sum(widths.values()) <= room:
             break
-    return {**widths, last.name: max(width - sum(widths.values()), 4)}
+    # two spaces between columns where nothing is cut for them
+    if sum(widths.values()) + len(widths) + needs.get(last.name, 0) < width:
+        widths = {name: cells + 1 for name, cells in widths.items()}
+    left = max(width - sum(widths.values()), 4)
+    return {**widths, last.name: min(left, needs.get(last.name, left) + 1) if last.right else left}
 
 
 def shared_prefix(names: Sequence[str]) -> str:
@@ -149,13 +162,16 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     def __init__(
         self,
         columns: Sequence[Column[Row]],
-        read: Callable[[Sequence[int]], Sequence[Row]],
         key: Callable[[Row], int],
+        read: Callable[[Sequence[int]], Sequence[Row]] | None = None,
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
+        """Without `read` the rows are those of `fill`."""
         super().__init__(id=id)
-        self.columns, self._read, self._key = tuple(columns), read, key
+        self.columns, self._key = tuple(columns), key
+        self._read = read or (lambda ids: [self.filled[row_id] for row_id in ids])
+        self.filled: dict[int, Row] = {}
         self._windows: Windows[Row] = Windows(KEPT_WINDOWS, self._read_window)
         self._announced: int | None = None
         self._needs: dict[str, int] | None = None
@@ -164,7 +180,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         self._styles: dict[tuple[str, bool], Style] = {}
         # place -> the line of a row without the cursor, for those shown and the page after them
         self._lines: dict[int, Strip] = {}
-        self.ids: array[int] = array("q")
+        self.ids: array[int] | range = array("q")
         self.cursor = 0
 
     @property
@@ -177,8 +193,13 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     # ---- the rows
 
+    def fill(self, rows: Iterable[Row], anchor: int | None = None) -> None:
+        """Show these rows, see `show`."""
+        self.filled = {self._key(row): row for row in rows}
+        self.show(array("q", self.filled), anchor=anchor)
+
     def show(
-        self, ids: array[int], *, follow: bool = True, stay: bool = True, anchor: int | None = None
+        self, ids: array[int] | range, *, follow: bool = True, stay: bool = True, anchor: int | None = None
     ) -> None:
         """Show another list. With `follow` the cursor follows its row; otherwise it starts at the top. If that row is gone,
         the cursor keeps its place (`stay`) or goes to the top. `anchor` is an id to follow instead."""
@@ -198,6 +219,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     def extend(self, ids: array[int]) -> None:
         """Append rows to the list; nothing else moves."""
+        assert isinstance(self.ids, array)
         self.ids.extend(ids)
         self.virtual_size = Size(0, len(self.ids) + 1)
         # new rows may also change what the visible ones say
@@ -222,7 +244,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         except ValueError:
             return None
 
-    def _read_window(self, start: int, count: int) -> list[Row | None]:
+    def _read_window(self, start: int, count: int) -> Sequence[Row | None]:
         ids = self.ids[start : start + count]
         by_id = {self._key(row): row for row in self._read(ids)}
         return [by_id.get(row_id) for row_id in ids]
@@ -231,9 +253,13 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         """The needs of the columns of these rows: `name` as much as the widest cell takes, `name<` no less than this."""
         needs = {}
         for column in self.columns:
-            widest = max((cell_len(column.cell(row, _UNCUT)[0]) for row in rows), default=0)
-            needs[column.name] = max(widest, cell_len(self.heading(column))) if widest else 0
+            widest = max((cell_len(one_line(column.cell(row, _UNCUT)[0], _UNCUT)) for row in rows), default=0)
+            needs[column.name] = max(widest, cell_len(self.heading(column))) if widest or not rows else 0
         return needs
+
+    def measure(self) -> None:
+        """Take the widths of the columns from the rows again."""
+        self._needs = None
 
     def heading(self, column: Column[Row]) -> str:
         return column.name
@@ -276,12 +302,13 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         place = y + self.scroll_offset.y - 1
         if y == 0:
-            heads = (
-                fit(self.heading(column), self.widths[column.name], glyphs())
+            widths = self.widths
+            heads = "".join(
+                column.fit(self.heading(column), widths[column.name], self._gap(column, widths))
                 for column in self.columns
-                if column.name in self.widths
+                if column.name in widths
             )
-            return self._strip([Segment(f" {''.join(heads)}", self._style("head", False))], False)
+            return self._strip([Segment(f" {heads}", self._style("head", False))], False)
         if place >= len(self.ids):
             return Strip.blank(self.size.width, self._style("", False))
         return self._draw(place, True) if place == self.cursor else self._line(place)
@@ -309,13 +336,13 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     def cells(self, row: Row, widths: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """(text, kind) of one line in order, each as wide as its column."""
-        symbols = glyphs()
         for column in self.columns:
             if width := widths.get(column.name):
                 text, kind = column.cell(row, width - 1)
-                text = one_line(text, _UNCUT)
-                text = middle(text, width - 1, symbols) if column.middle else fit(text, width - 1, symbols)
-                yield fit(text, width, symbols), kind
+                yield column.fit(text, width, self._gap(column, widths)), kind
+
+    def _gap(self, column: Column[Row], widths: Mapping[str, int]) -> int:
+        return min(max(widths[column.name] - (self._needs or widths)[column.name], 1), 2)
 
     # ---- moving
 
@@ -352,7 +379,8 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         offset = event.get_content_offset(self)
         place = -1 if offset is None or offset.y == 0 else offset.y + self.scroll_offset.y - 1
         if 0 <= place < len(self.ids):
-            self._move_to(place)
+            # a click on the row under the cursor is `enter`
+            self.action_open() if place == self.cursor else self._move_to(place)
 
     def on_resize(self) -> None:
         self._lines.clear()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from functools import cached_property, partial
-from typing import ClassVar, Literal, NamedTuple
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple, cast
 
 from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.coordinate import Coordinate
 from textual.timer import Timer
-from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.occasions import occasion_text
@@ -49,27 +47,26 @@ from recjudge_tui.store.runs import (
     verdict_counts,
 )
 from recjudge_tui.tui.dialogs import Confirm, Notice
+from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
+    FILTER,
     IMPORT,
-    Background,
     BaseScreen,
-    ExportScreen,
-    FilterBar,
-    ImportScreen,
-    host_of,
+    ListScreen,
+    Working,
 )
 from recjudge_tui.tui.widgets import (
-    Glyphs,
+    GLYPHS,
+    RUN_LOOKS,
     KeyLine,
     Options,
-    SteadyTable,
     TextPane,
     TopBar,
     ago,
+    at_rest,
     case_number,
     fit,
-    glyphs,
     middle,
     move_cursor,
     number,
@@ -89,18 +86,7 @@ RunStatus = Literal[
 Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
-# status -> its glyph, the variable of its style, and its colour in a table
-_LOOKS: dict[RunStatus, tuple[str, str, str]] = {
-    "running": ("running", "$success", "green"),
-    "pausing": ("paused", "$warning", "yellow"),
-    "paused": ("paused", "$warning", "yellow"),
-    "stopping": ("stopped", "$warning", "yellow"),
-    "stopped": ("stopped", "$warning", "yellow"),
-    "interrupted": ("marked", "$warning", "yellow"),
-    "failed": ("failed", "$error", "red"),
-    "done": ("done", "", ""),
-    "planned": ("empty", "", ""),
-}
+_STYLES = {"up": "$success", "marked": "$warning", "failed": "$error", "": ""}
 _LONGEST_ERROR = 2000
 _THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
 _STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
@@ -110,18 +96,18 @@ def status_of(state: RunState, wanted: Wanted, *, active: bool) -> RunStatus:
     """The status of a run; one stored as running while no process works on it was interrupted."""
     if active:
         return _STATUS_WHILE_ACTIVE[wanted]
-    return "interrupted" if state == "running" else state
+    return cast("RunStatus", at_rest(state))
 
 
-def status_text(status: RunStatus, look: Glyphs) -> str:
-    return f"{getattr(look, _LOOKS[status][0])} {status}"
+def status_text(status: RunStatus) -> str:
+    return f"{RUN_LOOKS[status][0]} {status}"
 
 
-def status_content(status: RunStatus, look: Glyphs) -> Content:
-    return Content.styled(status_text(status, look), f"bold {_LOOKS[status][1]}")
+def status_content(status: RunStatus) -> Content:
+    return Content.styled(status_text(status), f"bold {_STYLES[RUN_LOOKS[status][1]]}")
 
 
-def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
+def other_content(watch: RunWatch, *, active: bool) -> Content:
     """The other stage in a line: `pairwise  run 2 ▶ running 3/12 25%   press n to see it`; empty where there is none."""
     other = watch.other
     if other is None:
@@ -131,7 +117,7 @@ def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
     return Content.assemble(
         (f"{other.protocol} ", "dim"),
         f"run {other.run_id} ",
-        status_content(status, look),
+        status_content(status),
         f"  {number(other.finished)}/{number(other.calls)}{share}   ",
         ("press n to see it", "dim"),
     )
@@ -153,8 +139,8 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
-    settings, dot = watch.settings, f" {look.dot} "
+def setup_facts(watch: RunWatch) -> list[Fact]:
+    settings, dot = watch.settings, f" {GLYPHS.dot} "
     judge = [one_line(watch.judge.spec, 60)]
     if watch.rater != watch.judge.spec:
         judge.append(f"as {one_line(watch.rater, 40)}")
@@ -188,9 +174,9 @@ def cases_chosen(settings: RunSettings) -> str:
     return "all" if settings.limit is None else f"first {number(settings.limit)}"
 
 
-def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
-    settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
-    how = [at_once(watch, look)]
+def estimate_facts(watch: RunWatch) -> list[Fact]:
+    settings, progress, dot = watch.settings, watch.progress, f" {GLYPHS.dot} "
+    how = [at_once(watch)]
     if compares_lists(settings.protocol):
         how.append("swap" if settings.swap else "no swap")
     if progress.cached:
@@ -201,7 +187,7 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
     facts = [
         ("plan", calls),
-        ("tokens", tokens_expected(watch.estimate, look)),
+        ("tokens", tokens_expected(watch.estimate)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
     ]
     facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
@@ -213,20 +199,20 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     return facts
 
 
-def at_once(watch: RunWatch, look: Glyphs) -> str:
+def at_once(watch: RunWatch) -> str:
     """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
     now, wanted = watch.concurrency, watch.wanted_concurrency
     if wanted is None or wanted == now:
         return f"{now} at once" if now else "concurrency auto"
-    return f"{now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted} at once"
+    return f"{now or 'auto'} → {wanted} at once"
 
 
-def tokens_expected(estimate: Estimate, look: Glyphs) -> str:
+def tokens_expected(estimate: Estimate) -> str:
     if not estimate.tokens_out:
         return "none"
     low, high = short_count(estimate.tokens_in_low), short_count(estimate.tokens_in_high)
     span = low if low == high else f"{low} to {high}"
-    return f"~{span} in {look.dot} ~{short_count(estimate.tokens_out)} out"
+    return f"~{span} in {GLYPHS.dot} ~{short_count(estimate.tokens_out)} out"
 
 
 def short_count(value: int) -> str:
@@ -238,53 +224,53 @@ def short_count(value: int) -> str:
     return str(value)
 
 
-def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
+def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
     """The bar, the counts, the pace or the reason for waiting, and the tally of each system if the run compares lists."""
     progress = watch.progress
     finished = progress.done + progress.failed
     share = finished / progress.calls if progress.calls else 1.0
     tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
-    waits = waiting_text(watch, look) if active else ""
+    waits = waiting_text(watch) if active else ""
     if active and progress.outstanding and not waits:
         left = eta_s(watch)
-        tail += f"  eta {_short_time(left) if left is not None else look.none}"
-    bar = _bar(watch, max(width - 6 - cell_len(tail), 8), look)
-    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width, look)
-    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), pace]
+        tail += f"  eta {_short_time(left) if left is not None else GLYPHS.none}"
+    bar = _bar(watch, max(width - 6 - cell_len(tail), 8))
+    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width)
+    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch), pace]
     if compares_lists(watch.settings.protocol):
-        lines.append(standings_line(watch, width, look))
+        lines.append(standings_line(watch, width))
     return Content("\n").join(lines)
 
 
-def _bar(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def _bar(watch: RunWatch, width: int) -> Content:
     """Cached, newly answered and failed calls."""
-    progress, calls, plain = watch.progress, max(watch.progress.calls, 1), look.bar.isascii()
+    progress, calls = watch.progress, max(watch.progress.calls, 1)
     parts = [
-        (progress.cached / calls, "=" if plain else "▓", "$accent"),
-        ((progress.done - progress.cached) / calls, look.bar, "$success"),
-        (progress.failed / calls, "x" if plain else "▒", "$error"),
+        (progress.cached / calls, "▓", "$accent"),
+        ((progress.done - progress.cached) / calls, GLYPHS.bar, "$success"),
+        (progress.failed / calls, "▒", "$error"),
     ]
-    return stacked(parts, width, look)
+    return stacked(parts, width)
 
 
-def waiting_text(watch: RunWatch, look: Glyphs) -> str:
+def waiting_text(watch: RunWatch) -> str:
     """`waiting: no connection to :9100, 4 calls, next try in 12 s`; empty while the server is reached."""
     if watch.state != "running" or not watch.retry_why:
         return ""
     why = one_line(_THIS_MACHINE.sub(r"\1", watch.retry_why), 100)
     left = seconds_until(watch.retry_at)
     due = f"next try in {left:.0f} s" if left >= 1 else "trying again"
-    return f"{look.paused} waiting: {why}, {due}"
+    return f"{GLYPHS.paused} waiting: {why}, {due}"
 
 
-def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def standings_line(watch: RunWatch, width: int) -> Content:
     """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
 
     Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
     parts: list[str] = []
     flips = (
-        f"   {look.marked if watch.marked.flips else look.dot} {flipped}"
+        f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}"
         if (flipped := _flips(watch))
         else ""
     )
@@ -296,7 +282,7 @@ def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
         if room < 0 and parts:
             break
         parts.append(text)
-    stand = f" {look.dot} ".join(parts) or "no verdict yet"
+    stand = f" {GLYPHS.dot} ".join(parts) or "no verdict yet"
     return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if watch.marked.flips else "dim"))
 
 
@@ -308,17 +294,17 @@ def _flips(watch: RunWatch) -> str:
     return f"{marked.flips / marked.both_orders:.0%} of {number(marked.both_orders)} flip with the order"
 
 
-def _counts(watch: RunWatch, look: Glyphs) -> Content:
+def _counts(watch: RunWatch) -> Content:
     progress, gap = watch.progress, "   "
-    failed = f"{look.failed} {number(progress.failed)} failed"
-    parts: list[str | tuple[str, str]] = [f"{look.done} {number(progress.done)} done"]
+    failed = f"{GLYPHS.failed} {number(progress.failed)} failed"
+    parts: list[str | tuple[str, str]] = [f"{GLYPHS.done} {number(progress.done)} done"]
     parts += [gap, (failed, "$error" if progress.failed else "")]
     if progress.cached:
         parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
     if reused := reused_words(progress):
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
-    parts += [gap, (f"{look.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
+    parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
     if watch.trouble.retried:
         parts += [gap, f"{number(watch.trouble.retried)} retried"]
     kinds = ", ".join(
@@ -329,33 +315,33 @@ def _counts(watch: RunWatch, look: Glyphs) -> Content:
     return Content.assemble(*parts)
 
 
-def _pace(watch: RunWatch, width: int, look: Glyphs) -> Content:
+def _pace(watch: RunWatch, width: int) -> Content:
     pace = watch.pace
     if pace.rate is None:
         return Content.styled("rate/s  no two calls finished yet", "dim")
-    drawn = spark(pace.rates, max(width - 40, 8), look)
-    p95 = look.none if pace.p95_s is None else _short_time(pace.p95_s)
+    drawn = spark(pace.rates, max(width - 40, 8))
+    p95 = GLYPHS.none if pace.p95_s is None else _short_time(pace.p95_s)
     bucket = f"   each bar {_short_time(pace.width_s)}"
     return Content.assemble(
         ("rate/s ", "dim"), (drawn, "$accent"), f" {pace.rate:.1f}/s   p95 {p95}", (bucket, "dim")
     )
 
 
-def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
+def call_line(call: FinishedCall, width: int) -> Content:
     """`✓ 0004410 A|B B  2.1 s  u17  als | cooc` for an answer, `✗ 0004372  timeout: …` for a failure."""
     shown = ""
     if call.order:
         shown = " A|B" if call.order == "ab" else " B|A"
     if call.error_kind:
-        head = f"{look.failed} {case_number(call.case_id)}{shown} "
-        tries = f" {look.dot} {call.attempts} attempts" if call.attempts > 1 else ""
+        head = f"{GLYPHS.failed} {case_number(call.case_id)}{shown} "
+        tries = f" {GLYPHS.dot} {call.attempts} attempts" if call.attempts > 1 else ""
         text = f"{call.error_kind.replace('_', ' ')}: {one_line(call.error, 300)}"
         return Content.assemble(
             (head, "$error"), one_line(text, max(width - cell_len(head) - cell_len(tries), 8)), (tries, "dim")
         )
     systems = " | ".join(name for name in (call.system_a, call.system_b) if name)
     took = "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
-    flags = f"{look.marked} {call.flags} flagged" if call.flags else ""
+    flags = f"{GLYPHS.marked} {call.flags} flagged" if call.flags else ""
     answer = _answer(call)
     # several answers use the space of the flags, which only calls about one aspect have
     several = len(answer) > 8 and not flags
@@ -363,7 +349,7 @@ def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
     who = "  ".join(part for part in about if part)
     room = max(width - 49, 8)
     return Content.assemble(
-        (f"{look.done} ", "$success"),
+        (f"{GLYPHS.done} ", "$success"),
         f"{case_number(call.case_id)}{shown:5}",
         (_cell(answer, 22 if several else 9), "bold"),
         (_cell(took, 8), "dim"),
@@ -423,35 +409,33 @@ def read_details(db: Database, run_id: int) -> RunDetails:
     return run_watch(db, run_id, newest=20), verdict_counts(db, run_id)
 
 
-def details_content(
-    details: RunDetails, status: RunStatus, differs: Sequence[str], width: int, look: Glyphs
-) -> Content:
+def details_content(details: RunDetails, status: RunStatus, differs: Sequence[str], width: int) -> Content:
     watch = details[0]
-    setup = [*setup_facts(watch, look), *estimate_facts(watch, look)]
+    setup = [*setup_facts(watch), *estimate_facts(watch)]
     if differs:
-        setup.append(("differs", f" {look.dot} ".join(differs)))
+        setup.append(("differs", f" {GLYPHS.dot} ".join(differs)))
     parts = [
         ("Setup", facts_content(setup, width)),
-        ("Calls and verdicts", _calls(watch, status, width, look)),
-        *_verdicts(details, width, look),
-        *_errors(watch, status, width, look),
+        ("Calls and verdicts", _calls(watch, status, width)),
+        *_verdicts(details, width),
+        *_errors(watch, status, width),
     ]
     lines: list[Content] = []
     for title, text in parts:
-        lines += [*([Content("")] if lines else []), title_rule(title, width, look), text]
+        lines += [*([Content("")] if lines else []), title_rule(title, width), text]
     return Content("\n").join(lines)
 
 
-def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Content:
+def _calls(watch: RunWatch, status: RunStatus, width: int) -> Content:
     progress, active = watch.progress, status in ("running", "pausing", "stopping")
     finished = progress.done + progress.failed
     done = (
         f"  {number(finished)} of {quantity(progress.calls, 'call')}  {clock(worked_s(watch, active=active))}"
     )
-    lines = [Content.assemble(status_content(status, look), (done, "dim"))]
+    lines = [Content.assemble(status_content(status), (done, "dim"))]
     if finished < progress.calls or progress.failed:
-        lines.append(_bar(watch, width, look))
-    if active and (waits := waiting_text(watch, look)):
+        lines.append(_bar(watch, width))
+    if active and (waits := waiting_text(watch)):
         lines.append(Content.styled(waits, "bold $warning"))
     facts: list[Fact] = [("failed", number(progress.failed))] if progress.failed else []
     if progress.cached:
@@ -465,7 +449,7 @@ def _calls(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> Cont
     return Content("\n").join([*lines, facts_content(facts, width)])
 
 
-def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+def _verdicts(details: RunDetails, width: int) -> list[tuple[str, Content]]:
     """A line for each system: wins, ties and losses, or how often it got each label."""
     watch, counts = details
     labels = protocol_facts(watch.settings.protocol).labels
@@ -486,7 +470,7 @@ def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, 
     room = min(longest, max(width - sum(cells), 8))
     lines = [Content.styled(" " * room + "".join(map(str.rjust, heads, cells)), "dim")]
     for system, figures in rows[:_SYSTEMS]:
-        name = fit(middle(one_line(system, 80), room, look), room, look)
+        name = fit(middle(one_line(system, 80), room), room)
         lines.append(Content(name + "".join(map(str.rjust, map(number, figures), cells))))
     if len(rows) > _SYSTEMS:
         lines.append(Content.styled(f"{number(len(rows) - _SYSTEMS)} more systems", "dim"))
@@ -507,24 +491,24 @@ def _by_label(counts: Sequence[VerdictCount], values: Sequence[float]) -> list[t
     return [(system, tuple(tallies[system][value] for value in values)) for system in order]
 
 
-def _errors(watch: RunWatch, status: RunStatus, width: int, look: Glyphs) -> list[tuple[str, Content]]:
+def _errors(watch: RunWatch, status: RunStatus, width: int) -> list[tuple[str, Content]]:
     lines = []
     if status == "failed" and watch.error:
         lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
     for kind, count in watch.trouble.kinds:
-        lines += [Content.styled(kind_title(kind, count, look), "bold $error"),
+        lines += [Content.styled(kind_title(kind, count), "bold $error"),
                   Content(one_line(_first_error(watch, kind), 3 * width))]  # fmt: skip
     return [("Errors", Content("\n").join(lines))] if lines else []
 
 
-def kind_title(kind: str, count: int, look: Glyphs) -> str:
+def kind_title(kind: str, count: int) -> str:
     """`5 × bad body`."""
-    return f"{number(count)} {look.times} {one_line(kind, 30).replace('_', ' ')}"
+    return f"{number(count)} {GLYPHS.times} {one_line(kind, 30).replace('_', ' ')}"
 
 
-def kind_line(watch: RunWatch, kind: str, count: int, look: Glyphs) -> Content:
+def kind_line(watch: RunWatch, kind: str, count: int) -> Content:
     """`5 × bad body   The answer of … is not JSON`."""
-    title = kind_title(kind, count, look)
+    title = kind_title(kind, count)
     return Content.assemble((title, "bold $error"), f"   {one_line(_first_error(watch, kind), 200)}")
 
 
@@ -532,11 +516,11 @@ def _first_error(watch: RunWatch, kind: str) -> str:
     return next((call.error for call in watch.failed if call.error_kind == kind), "")
 
 
-def kind_text(watch: RunWatch, kind: str, look: Glyphs) -> str:
+def kind_text(watch: RunWatch, kind: str) -> str:
     """The errors of one kind in full, each once, and the newest calls that have them."""
     calls = [call for call in watch.failed if call.error_kind == kind]
     texts = [text[:_LONGEST_ERROR] for text in dict.fromkeys(call.error for call in calls)]
-    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90, look).plain for call in calls[:20])])
+    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90).plain for call in calls[:20])])
 
 
 # ---- run pane ----------------------------------------------------------------------------------------------------
@@ -555,7 +539,7 @@ class PaneRun(NamedTuple):
     differs: tuple[str, ...]
 
 
-class RunPane(TextPane):
+class RunPane(Working, TextPane):
     """Reads the run under the cursor once the cursor has come to rest; a run that the cursor leaves is read no further."""
 
     def __init__(self) -> None:
@@ -564,11 +548,6 @@ class RunPane(TextPane):
         self._reading: PaneRun | None = None
         self._shown: PaneRun | None = None
         self._delay: Timer | None = None
-
-    @cached_property
-    def _background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
 
     def show_run(self, run: PaneRun | None) -> None:
         left = self._run is not None and (run is None or run.run_id != self._run.run_id)
@@ -581,7 +560,7 @@ class RunPane(TextPane):
         self._reading = None
         if self._delay is not None:
             self._delay.stop()
-        self._background.stop()
+        self.background.stop()
 
     def _read_soon(self) -> None:
         if not self.size.width:
@@ -595,13 +574,13 @@ class RunPane(TextPane):
             self._delay = self.set_timer(_REST_S, partial(self._read, self._run))
 
     def _read(self, run: PaneRun) -> None:
-        self._background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
+        self.background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
 
     def _show_run(self, run: PaneRun, details: RunDetails) -> None:
         stay = self._shown is not None and self._shown.run_id == run.run_id
         self._shown, self._reading = run, None
         self.border_title = Content(run.title)
-        self.show(lambda width: details_content(details, run.status, run.differs, width, glyphs()), stay=stay)
+        self.show(lambda width: details_content(details, run.status, run.differs, width), stay=stay)
         # it may have changed while it was read
         self._read_soon()
 
@@ -615,15 +594,7 @@ class RunPane(TextPane):
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-_COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
-# at 80 columns the judge's column shows the rater, and only the monitor shows the cost
-_WIDE_ONLY = ("rater", "cost")
 _WIDE_FROM = 100
-_EMPTY = """No runs yet.
-
-n  starts one: a judge reads the lists of this project and gives verdicts
-
-It works in the background, also after you close the app."""
 
 
 class ListedRun(NamedTuple):
@@ -634,58 +605,97 @@ class ListedRun(NamedTuple):
     own: tuple[str, ...] = ()
 
 
-class RunTable(SteadyTable):
-    """A table whose `enter` is shown in the footer."""
+class RunList(RowList[ListedRun]):
+    """Below 100 columns the judge's column names the rater, too, and only the monitor shows the cost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "watch", key_display="enter", id="runs.open")
+        Binding("enter", "open", "watch", key_display="enter", id="runs.open")
     ]
 
+    def __init__(self) -> None:
+        columns: tuple[Column[ListedRun], ...] = (
+            Column("run", lambda run, _: (str(run.row["id"]), ""), 9, right=True),
+            Column("state", _state, 20),
+            Column("protocol", lambda run, _: (run.row["protocol"], ""), 16),
+            Column(
+                "rater", lambda run, _: (_rater(run) if self._is_wide else "", "dim"), 60, 12, middle=True
+            ),
+            Column("judge", self._judge, 80, 12, middle=True),
+            Column("calls", lambda run, _: (number(run.row["calls"]), ""), 11, right=True),
+            Column(
+                "failed",
+                lambda run, _: (number(n := run.row["failed"]), "failed" if n else ""),
+                11,
+                right=True,
+            ),
+            Column("cost", lambda run, _: (_cost(run) if self._is_wide else "", ""), 10, right=True),
+            Column("when", lambda run, _: (ago(run.row["created_at"]), ""), 16, 8),
+        )
+        super().__init__(columns, lambda run: run.row["id"])
 
-class RunsScreen(ExportScreen, ImportScreen):
+    @property
+    def _is_wide(self) -> bool:
+        return self.app.size.width >= _WIDE_FROM
+
+    def _judge(self, run: ListedRun, _: int) -> tuple[str, str]:
+        rater, judge = _rater(run), run.row["judge"]
+        return (judge if self._is_wide or not rater else f"{rater} ({judge})"), ""
+
+    def on_resize(self) -> None:
+        self.measure()
+        super().on_resize()
+
+
+def _state(run: ListedRun, _: int) -> tuple[str, str]:
+    row, finished = run.row, run.row["done"] + run.row["failed"]
+    share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
+    return f"{status_text(run.status)}{share}", RUN_LOOKS[run.status][1]
+
+
+def _rater(run: ListedRun) -> str:
+    """Empty where it is the judge."""
+    return run.row["rater"] if run.row["rater"] != run.row["judge"] else ""
+
+
+def _cost(run: ListedRun) -> str:
+    return money(run.row["cost_usd"]) if run.row["cost_usd"] else ""
+
+
+class RunsScreen(ListScreen):
     CSS = """
-    RunsScreen #runs { width: 3fr; height: 1fr; border: round $primary; border-title-color: $accent; }
-    RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
-    RunsScreen #no-runs { display: none; padding: 1 2; }
+    RunsScreen #listed { width: 3fr; }
     RunsScreen RunPane { display: none; width: 2fr; border: round $primary; border-title-color: $accent; }
     RunsScreen RunPane:focus { border: round $accent; }
     RunsScreen.-huge RunPane { display: block; }
-    RunsScreen.-empty DataTable, RunsScreen.-empty FilterBar, RunsScreen.-empty RunPane { display: none; }
-    RunsScreen.-empty #no-runs { display: block; }
-    .-ascii RunsScreen #runs, .-ascii RunsScreen RunPane { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new run", id="runs.new"),
         Binding("V", "verdicts", "verdicts", id="runs.verdicts"),
         Binding("D", "delete", "delete", id="runs.delete"),
         Binding("e", "export", "export", id="runs.export"),
-        Binding("j", "move(1)", "next", show=False, id="runs.down"),
-        Binding("k", "move(-1)", "previous", show=False, id="runs.up"),
-        Binding("slash", "filter", "filter", key_display="/", id="runs.filter"),
+        FILTER,
         IMPORT,
         *COMMON,
     ]
+    LISTED = "Runs"
+    NOTHING = """No runs yet.
+
+n  starts one: a judge reads the lists of this project and gives verdicts
+
+It works in the background, also after you close the app."""
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self._runs: list[ListedRun] | None = None
-        self._wanted = ""
-        self._was_live = False
+        self.rows = RunList()
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
-        yield FilterBar(lambda text: tuple(text.split()), "part of a state, protocol, judge or rater")
+        yield self.words("part of a state, protocol, judge or rater")
         with Horizontal():
-            with Vertical(id="runs") as box:
-                box.border_title = Content("Runs")
-                yield RunTable(cursor_type="row", cell_padding=1)
-                yield Static(Content(_EMPTY), id="no-runs")
+            yield from self.listed()
             yield RunPane()
         yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one(DataTable).focus()
 
     def on_screen_resume(self) -> None:
         self._read()
@@ -694,110 +704,53 @@ class RunsScreen(ExportScreen, ImportScreen):
         super().on_screen_suspend()
         self.query_one(RunPane).stop_reading()
 
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
-
     def imported(self, project: str) -> None:
         self._read()
 
+    def runs_moved(self, *, live: bool) -> None:
+        self._read()
+
     def _read(self) -> None:
-        self.background.start("runs", partial(_list, project_id=self.project_id), self._show_runs)
+        self.background.start("runs", partial(_list, project_id=self.project_id), self.fill)
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if live or self._was_live:
-            self._read()
-        self._was_live = live
+    def searched(self, run: ListedRun) -> str:
+        row = run.row
+        return f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}"
 
-    def _show_runs(self, runs: list[ListedRun]) -> None:
-        self._runs = runs
-        self._show_rows()
-
-    def _show_rows(self) -> None:
-        table = self.query_one(RunTable)
-        runs, stood_on, look = self._runs or [], self._current(), glyphs()
-        words = self._wanted.casefold().split()
-        shown = [run for run in runs if all(word in _searched(run) for word in words)]
-        wide = self.size.width >= _WIDE_FROM
-        rows = [run_cells(run, look, wide=wide) for run in shown]
-        names = [
-            name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _is_informative(name, shown)
-        ]
-        # the scroll bar and the border take the rest
-        shorten_names(rows, names, self.query_one("#runs").outer_size.width - 3, look)
-        table.clear(columns=True)
-        table.add_columns(*[(name, name) for name in names])
-        for run, row in zip(shown, rows, strict=True):
-            table.add_row(*[row[name] for name in names], key=str(run.row["id"]))
-        keys = [run.row["id"] for run in shown]
-        if stood_on in keys:
-            table.move_cursor(row=keys.index(stood_on), animate=False)
-        self.set_class(not runs, "-empty")
-        of_all = "" if len(shown) == len(runs) else f" of {len(runs)}"
-        self.query_one("#runs").border_title = Content(f"Runs ({len(shown)}{of_all})")
+    def fill(self, every: Sequence[ListedRun], anchor: int | None = None) -> None:
+        super().fill(every, anchor)
         self._show_one()
-        self.refresh_bindings()
 
-    def _current(self) -> int | None:
-        table = self.query_one(RunTable)
-        if not table.is_valid_row_index(table.cursor_row):
-            return None
-        value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
-        return int(value) if value is not None else None
-
-    def on_resize(self) -> None:
-        if self._runs is not None:
-            self.call_after_refresh(self._show_rows)
-
-    @on(DataTable.RowHighlighted)
+    @on(RowList.Moved)
     def _show_one(self) -> None:
         """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
-        run_id, pane, look = self._current(), self.query_one(RunPane), glyphs()
-        run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
+        run, pane = self.rows.cursor_row, self.query_one(RunPane)
         pane.show_run(None if run is None else _in_pane(run))
-        own = f" {look.dot} ".join(run.own) if run is not None and not pane.display else ""
+        own = f" {GLYPHS.dot} ".join(run.own) if run is not None and not pane.display else ""
         text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
-        self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
+        self.query_one("#listed").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_one)
 
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
-        if action in ("verdicts", "delete", "export", "move", "filter"):
-            return bool(self._runs)
+        if action in ("verdicts", "delete", "export") and not self.every:
+            return False
         return super().check_action(action, parameters)
 
-    def action_move(self, rows: int) -> None:
-        table = self.query_one(RunTable)
-        table.move_cursor(row=table.cursor_row + rows, animate=False)
-
-    @on(DataTable.RowSelected)
+    @on(RowList.Opened)
     def _watch(self) -> None:
-        run_id = self._current()
-        if run_id is not None:
+        if (run_id := self.rows.cursor_id) is not None:
             self.open_screen("monitor", run_id)
 
     def action_new(self) -> None:
         self.open_screen("launch", self.project_id)
 
     def action_verdicts(self) -> None:
-        run_id = self._current()
-        if run_id is not None:
+        if (run_id := self.rows.cursor_id) is not None:
             self.open_screen("cases", self.project_id, filter_text=f"run:{run_id}")
-
-    def action_filter(self) -> None:
-        self.query_one(FilterBar).open()
-
-    @on(FilterBar.Applied)
-    def _filter(self, message: FilterBar.Applied) -> None:
-        self._wanted = message.text
-        self._show_rows()
-
-    @on(FilterBar.Closed)
-    def _back_to_table(self) -> None:
-        self.query_one(DataTable).focus()
 
     def action_export(self) -> None:
         from recjudge_tui.project import Project
@@ -806,8 +759,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))
 
     def action_delete(self) -> None:
-        run_id = self._current()
-        if run_id is None:
+        if (run_id := self.rows.cursor_id) is None:
             return
         text = f"Run {run_id} with its calls, answers and verdicts will be deleted for good."
         self.app.push_screen(
@@ -828,50 +780,6 @@ def _in_pane(run: ListedRun) -> PaneRun:
     row = run.row
     title = f"Run {row['id']} {row['protocol']} by {one_line(row['rater'], 40)}"
     return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
-
-
-def _is_informative(column: str, runs: Sequence[ListedRun]) -> bool:
-    """Whether a column is worth its space: the rater may be the judge in every row, and all runs may be free."""
-    if column == "rater":
-        return any(run.row["rater"] != run.row["judge"] for run in runs)
-    return column != "cost" or any(run.row["cost_usd"] for run in runs)
-
-
-def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, Text]:
-    """Column -> its cell."""
-    row, finished = run.row, run.row["done"] + run.row["failed"]
-    share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
-    cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
-    rater = one_line(row["rater"], 60) if row["rater"] != row["judge"] else ""
-    return {
-        "run": Text(str(row["id"]), justify="right"),
-        "state": Text(f"{status_text(run.status, look)}{share}", _LOOKS[run.status][2]),
-        "protocol": Text(row["protocol"]),
-        "judge": Text(one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 80)),
-        "rater": Text(rater, "dim"),
-        "calls": Text(number(row["calls"]), justify="right"),
-        "failed": Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
-        "cost": Text(cost, justify="right"),
-        "when": Text(ago(row["created_at"])),
-    }
-
-
-def shorten_names(rows: Sequence[dict[str, Text]], columns: Sequence[str], width: int, look: Glyphs) -> None:
-    """Shorten the names of judges and raters as far as a table of these columns, `width` cells wide, requires."""
-    cells = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in columns}
-    for name in ("rater", "judge"):
-        over = sum(cells.values()) + 2 * len(columns) - width
-        if name in cells and over > 0:
-            cells[name] = max(cells[name] - over, 12)
-            for row in rows:
-                row[name] = Text(middle(row[name].plain, cells[name], look), row[name].style)
-
-
-def _searched(run: ListedRun) -> str:
-    row = run.row
-    return (
-        f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}".casefold()
-    )
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
@@ -979,7 +887,6 @@ class MonitorScreen(BaseScreen):
                             scrollbar-size-vertical: 1; }
     MonitorScreen.-troubled #errors { display: block; }
     MonitorScreen.-wide #errors { max-height: 10; }
-    .-ascii MonitorScreen .pane, .-ascii MonitorScreen #latest:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pause", "pause", id="monitor.pause"),
@@ -1091,23 +998,23 @@ class MonitorScreen(BaseScreen):
     # ---- showing
 
     def _show(self) -> None:
-        view, status, look = self.view, self.run_status, glyphs()
+        view, status = self.view, self.run_status
         if view is None or status is None:
             return
         watch = view.watch
         worked = clock(worked_s(watch, active=view.active))
-        state = status_content(status, look)
+        state = status_content(status)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
             right=f"{state.plain}  {worked}",
         )
-        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch, look)))
-        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch, look)))
+        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch)))
+        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch)))
         progress = self.query_one("#progress")
         progress.border_title = Content.assemble("Progress ", state)
         width = max(progress.content_size.width, 40)
-        lines = progress_content(watch, width, look, active=view.active)
-        other = other_content(watch, look, active=view.other_active)
+        lines = progress_content(watch, width, active=view.active)
+        other = other_content(watch, active=view.other_active)
         shown = [lines, other] if watch.other is not None else [lines]
         self.query_one("#progress-text", Static).update(Content("\n").join(shown))
         self._show_latest(watch)
@@ -1115,19 +1022,19 @@ class MonitorScreen(BaseScreen):
         self.refresh_bindings()
 
     def _show_latest(self, watch: RunWatch) -> None:
-        rows, look = self.query_one("#latest-list", OptionList), glyphs()
+        rows = self.query_one("#latest-list", OptionList)
         newest = tuple(call.id for call in watch.done)
         fresh = sum(1 for key in newest if key not in self._shown)
         waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
         key = "f " if self.view is not None and self.view.active else ""
-        title = f"Latest verdicts {look.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
+        title = f"Latest verdicts {GLYPHS.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
         self.query_one("#latest").border_title = Content(title)
         if newest == self._shown or (self._shown and not self.follow):
             return
         width = max(rows.content_size.width, 40)
         self._shown, self._cases = newest, tuple(call.case_id for call in watch.done)
         rows.clear_options()
-        rows.add_options([Option(call_line(call, width, look)) for call in watch.done])
+        rows.add_options([Option(call_line(call, width)) for call in watch.done])
         if newest:
             with self.prevent(OptionList.OptionHighlighted):
                 rows.highlighted = 0
@@ -1156,16 +1063,14 @@ class MonitorScreen(BaseScreen):
         if watch.trouble.kinds != self._kinds:
             self._kinds, at = watch.trouble.kinds, rows.highlighted
             rows.clear_options()
-            rows.add_options([Option(kind_line(watch, *kind, glyphs())) for kind in self._kinds])
+            rows.add_options([Option(kind_line(watch, *kind)) for kind in self._kinds])
             rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None
 
     @on(OptionList.OptionSelected, "#error-kinds")
     def _open_kind(self, event: OptionList.OptionSelected) -> None:
         if self.view is not None:
-            (kind, count), look = self._kinds[event.option_index], glyphs()
-            self.app.push_screen(
-                Notice(kind_title(kind, count, look), kind_text(self.view.watch, kind, look))
-            )
+            (kind, count) = self._kinds[event.option_index]
+            self.app.push_screen(Notice(kind_title(kind, count), kind_text(self.view.watch, kind)))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._redraw)

@@ -39,13 +39,15 @@ from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
+from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.widgets import (
+    GLYPHS,
     FittedScreen,
     Suggestion,
     TopBar,
     Values,
     clickable,
-    glyphs,
+    number,
     suggestions,
     word_start,
 )
@@ -323,6 +325,18 @@ def _own_fault(error: Exception) -> RecjudgeError:
     )
 
 
+class Working:
+    """A node with background jobs, which end with it."""
+
+    @cached_property
+    def background(self) -> Background:
+        node = cast("DOMNode", self)
+        return Background(node, host_of(node).db_path, host_of(node).show_error)
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+
 # ---- base screen -------------------------------------------------------------------------------------------------
 
 
@@ -348,19 +362,22 @@ FORM: list[BindingType] = [
 ]
 
 
-class BaseScreen(FittedScreen[None]):
-    """A screen with a top line (`TopBar`) and a `background` for its queries."""
+class BaseScreen(Working, FittedScreen[None]):
+    """A screen with a top line (`TopBar`), mostly of one project."""
 
     HUGE: ClassVar[int] = 160  # columns from which a screen has the class -huge beside -wide
     _left_at: Size | None = None
+    _was_live = False
 
     @property
     def host(self) -> Host:
         return host_of(self)
 
-    @cached_property
-    def background(self) -> Background:
-        return Background(self, self.host.db_path, self.host.show_error)
+    @property
+    def project(self) -> int | None:
+        """The `project_id` of a screen that has one."""
+        project: int | None = getattr(self, "project_id", None)
+        return project
 
     def on_compose(self) -> None:
         self._set_huge()
@@ -381,13 +398,17 @@ class BaseScreen(FittedScreen[None]):
             # Textual lays out a hidden screen before it knows its new width
             self.call_after_refresh(self.post_message, events.Resize(self.app.size, self.app.size))
 
-    def on_unmount(self) -> None:
-        self.background.stop()
-
     def runs_changed(self, active: list[ActiveRun]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
         for bar in self.query(TopBar):  # while the app closes there is no screen
             bar.show(active=len(active))
+        live = any(run.project_id == self.project for run in active)
+        before, self._was_live = self._was_live, live
+        if live or before:
+            self.runs_moved(live=live)
+
+    def runs_moved(self, *, live: bool) -> None:
+        """Called while a run of this project is active, and once more, not `live`, when its last one has ended."""
 
     def project_title(self, project_id: int) -> str:
         """The project's name. If it was just deleted, the screen closes with a message."""
@@ -400,11 +421,10 @@ class BaseScreen(FittedScreen[None]):
 
     @on(TopBar.CrumbClick)
     def _leave_to(self, message: TopBar.CrumbClick) -> None:
-        project: int | None = getattr(self, "project_id", None)
         if message.place == 0:
             to_projects(self.app)
-        elif message.place == 1 and project is not None:
-            to_home(self.app, project)
+        elif message.place == 1 and self.project is not None:
+            to_home(self.app, self.project)
         else:
             self.action_leave()
 
@@ -414,6 +434,11 @@ class BaseScreen(FittedScreen[None]):
     def action_step_back(self) -> None:
         """Close the innermost open part of the screen; go back if nothing is open."""
         self.host.leave_screen()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, FilterLine):
+            return action in ("step_back", "app.command_palette")
+        return super().check_action(action, parameters)
 
     def open_screen(self, name: str, identity: int, **more: object) -> None:
         self.app.push_screen(make_screen(name, identity, **more))
@@ -567,7 +592,7 @@ class Chips(Static):
         self.post_message(self.Dropped(place))
 
 
-class FilterBar(Vertical):
+class FilterBar(Working, Vertical):
     """`chips_of` parses a filter and returns its chips; a UsageError it raises is shown until the filter is corrected.
 
     With `values` the line completes `keys` of the filter grammar and values from the database. `values` reads these in a
@@ -616,14 +641,6 @@ class FilterBar(Vertical):
         yield line
         yield line.listed
         yield Static(classes="filter-error")
-
-    @cached_property
-    def background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    def on_unmount(self) -> None:
-        self.background.stop()
 
     def open(self) -> None:
         self.add_class("-open")
@@ -714,9 +731,10 @@ IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 
 
 class ImportScreen(BaseScreen):
-    """A screen that can import: its binding of `i` calls `ask_import`, and `imported` is called when there is new
-    data.
-    """
+    """A screen that can import; `imported` is called when there is new data."""
+
+    def action_import(self) -> None:
+        self.ask_import("" if self.project is None else self.project_title(self.project))
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project."""
@@ -853,6 +871,83 @@ def write_text(path: Path, text: str, what: str = "The text") -> WrittenFile:
     return WrittenFile(path, what)
 
 
+# ---- list screen -------------------------------------------------------------------------------------------------
+
+
+FILTER = Binding("slash", "filter", "filter", key_display="/", id="list.filter")
+
+
+class ListScreen(ExportScreen, ImportScreen):
+    """One list in a frame, which a line of words filters. A subclass makes `rows` and says what is `searched` in one."""
+
+    AUTO_FOCUS = "RowList"
+    DEFAULT_CSS = """
+    ListScreen #listed { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
+    ListScreen #listed:focus-within { border: round $accent; }
+    ListScreen #nothing { display: none; padding: 1 2; }
+    ListScreen.-empty RowList { display: none; }
+    ListScreen.-empty #nothing { display: block; }
+    """
+    LISTED: ClassVar[str]
+    NOTHING: ClassVar[str] = ""
+    rows: RowList[Any]
+    every: Sequence[Any] = ()
+    wanted = ""
+
+    def listed(self) -> ComposeResult:
+        with Vertical(id="listed"):
+            yield self.rows
+            yield Static(id="nothing")
+
+    def words(self, hint: str) -> FilterBar:
+        return FilterBar(lambda text: tuple(text.split()), hint)
+
+    def nothing(self) -> str:
+        """What is said while there are no rows at all."""
+        return self.NOTHING
+
+    def searched(self, row: Any) -> str:
+        """The text of a row in which the words of the filter must be."""
+        raise NotImplementedError
+
+    def fill(self, every: Sequence[Any], anchor: int | None = None) -> None:
+        """List these rows, as far as the filter lets them through."""
+        self.every, words = every, self.wanted.casefold().split()
+        shown = [row for row in every if all(word in self.searched(row).casefold() for word in words)]
+        self.rows.fill(shown, anchor)
+        self.set_class(not shown, "-empty")
+        nothing = "Nothing has these words. / changes the filter." if every else self.nothing()
+        self.query_one("#nothing", Static).update(Content(nothing))
+        self.entitle(len(shown), len(every))
+        self.refresh_bindings()
+
+    def entitle(self, shown: int, every: int) -> None:
+        of_all = "" if shown == every else f" of {number(every)}"
+        self.query_one("#listed").border_title = Content(f"{self.LISTED} ({number(shown)}{of_all})")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "filter" and not self.every:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_filter(self) -> None:
+        self.query_one(FilterBar).open()
+
+    @on(FilterBar.Applied)
+    def _filter(self, message: FilterBar.Applied) -> None:
+        if message.text != self.wanted:
+            self.wanted = message.text
+            self.filtered()
+
+    def filtered(self) -> None:
+        """Another filter was applied."""
+        self.fill(self.every)
+
+    @on(FilterBar.Closed)
+    def _back_to_rows(self) -> None:
+        self.rows.focus()
+
+
 # ---- occasion screen ---------------------------------------------------------------------------------------------
 
 
@@ -914,17 +1009,12 @@ class OccasionScreen(ExportScreen, ImportScreen):
         return filter_values(db, self.project_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
-        if action == "filter":
+        if action == "filter" and not isinstance(self.focused, FilterLine):
             return self._any_occasions or bool(self.occasion_text)
         return super().check_action(action, parameters)
 
     def action_runs(self) -> None:
         self.open_screen("runs", self.project_id)
-
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
         self.occasions_changed()
@@ -1002,7 +1092,6 @@ class TabbedScreen(OccasionScreen):
     ]
     tabs: ClassVar[Mapping[str, str]] = {}
     tab = ""
-    _was_live = False
 
     def show_tabs(self) -> None:
         """The tabs in one line; where it is too short, those around the current one."""
@@ -1015,7 +1104,7 @@ class TabbedScreen(OccasionScreen):
             )
             for name, title in list(zip(names, titles, strict=True))[first:last]
         ]
-        more = [Content.styled(glyphs().cut, "dim")]
+        more = [Content.styled(GLYPHS.cut, "dim")]
         line = [*(more if first else []), *shown, *(more if last < len(names) else [])]
         self.query_one("#tabs", Static).update(Content("  ").join(line))
 
@@ -1032,12 +1121,9 @@ class TabbedScreen(OccasionScreen):
     def action_step_back(self) -> None:
         self.action_leave()
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
-        super().runs_changed(active)
-        live = any(run.project_id == self.project_id for run in active)
-        if self._was_live and not live:
+    def runs_moved(self, *, live: bool) -> None:
+        if not live:
             self.occasions_changed()
-        self._was_live = live
 
 
 def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.timer import Timer
-from textual.widgets import Input
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.text import one_line
@@ -222,9 +221,6 @@ class CasesScreen(ExportScreen, ImportScreen):
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
         self.rows.follow_runs(active)
-
-    def action_import(self) -> None:
-        self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
         self.rows.relist(follow=True)
@@ -463,13 +459,10 @@ class CasesScreen(ExportScreen, ImportScreen):
             self.app.push_screen(SentScreen(self.project_id, verdict_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input):
-            return action in ("step_back", "app.command_palette")
         if action == "unfold":
             return self.has_class("-reading")
-        if action in _ABOUT_VERDICTS:
-            return self.is_mounted and bool(self.rows.ids)
-        return super().check_action(action, parameters)
+        possible = action not in _ABOUT_VERDICTS or (self.is_mounted and bool(self.rows.ids))
+        return super().check_action(action, parameters) if possible else False
 
     def action_open(self, name: str) -> None:
         self.open_screen(name, self.project_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -38,14 +38,12 @@ from recjudge_tui.store.verdicts import (
     verdicts_on,
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
-from recjudge_tui.tui.screens import Background, FilterBar, host_of
+from recjudge_tui.tui.screens import FilterBar, Working, host_of
 from recjudge_tui.tui.widgets import (
-    UNICODE,
-    Glyphs,
+    GLYPHS,
     Values,
     bar,
     fraction,
-    glyphs,
     middle,
     number,
     score,
@@ -93,61 +91,61 @@ def _against_people(row: VerdictRow) -> str:
     return "" if not apart else "against people" if apart == people else f"against {apart} of {people} people"
 
 
-def systems_text(row: VerdictRow, width: int, symbols: Glyphs, prefix: str = "") -> str:
+def systems_text(row: VerdictRow, width: int, prefix: str = "") -> str:
     """`als ◂ cooc`: the sign points to the system that was chosen; a single system by its name. Names lose the prefix."""
     names = [one_line(name.removeprefix(prefix), 60) for name in row.systems]
     if len(names) < 2:
-        return middle(names[0] if names else "", width, symbols)
-    sign = symbols.empty
+        return middle(names[0] if names else "", width)
+    sign = GLYPHS.empty
     if row.flipped:
-        sign = symbols.swapped
+        sign = GLYPHS.swapped
     elif row.value is not None and not row.failed:
-        sign = symbols.first if row.value > 0 else symbols.crumb if row.value < 0 else "="
+        sign = GLYPHS.first if row.value > 0 else GLYPHS.crumb if row.value < 0 else "="
     room = width - cell_len(sign) - 2
     left = max(room - cell_len(names[1]), room // 2)
-    first = middle(names[0], left, symbols)
-    return f"{first} {sign} {middle(names[1], room - cell_len(first), symbols)}"
+    first = middle(names[0], left)
+    return f"{first} {sign} {middle(names[1], room - cell_len(first))}"
 
 
-def label_text(row: VerdictRow, symbols: Glyphs) -> str:
+def label_text(row: VerdictRow) -> str:
     """`A .41`; of an overridden verdict both values: `Poor→Good`."""
     text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
-    label = symbols.failed if row.failed else one_line(text, 30) or score(row.value, symbols)
+    label = GLYPHS.failed if row.failed else one_line(text, 30) or score(row.value)
     if row.triage.decision == "override":
-        return f"{label}{symbols.to}{one_line(short_label(row.triage.label), 20)}"
+        return f"{label}{GLYPHS.to}{one_line(short_label(row.triage.label), 20)}"
     return (
         f"{label} {fraction(row.confidence, '').lstrip('0') or '0'}" if row.confidence is not None else label
     )
 
 
-def people_text(row: VerdictRow, symbols: Glyphs) -> str:
+def people_text(row: VerdictRow) -> str:
     """`A A` or `Good×2 Poor`: what each person said, the most frequent answer first."""
     given = []
     for label_count in row.people:
-        label = one_line(short_label(label_count.label), 12) or score(label_count.value, symbols)
+        label = one_line(short_label(label_count.label), 12) or score(label_count.value)
         short = len(label) == 1 and label_count.n < 4
-        times = f"{symbols.times}{label_count.n}" if label_count.n > 1 else ""
+        times = f"{GLYPHS.times}{label_count.n}" if label_count.n > 1 else ""
         given.append(" ".join([label] * label_count.n) if short else label + times)
     return " ".join(given)
 
 
-def mark(row: VerdictRow, symbols: Glyphs) -> tuple[str, str]:
+def mark(row: VerdictRow) -> tuple[str, str]:
     """The decision, or whether one is open, and its kind."""
     decided = {
-        "accept": (symbols.reviewed, "reviewed"),
-        "dismiss": (symbols.failed, "dim"),
-        "override": (symbols.overridden, "reviewed"),
+        "accept": (GLYPHS.reviewed, "reviewed"),
+        "dismiss": (GLYPHS.failed, "dim"),
+        "override": (GLYPHS.overridden, "reviewed"),
     }
     if row.triage.decision:
         return decided[row.triage.decision]
-    return (symbols.marked, "failed" if row.failed else "marked") if why(row) else (" ", "")
+    return (GLYPHS.marked, "failed" if row.failed else "marked") if why(row) else (" ", "")
 
 
 @lru_cache(maxsize=16)
 def _width_apart(names: frozenset[str]) -> int:
     """The width from which names, shortened in the middle, are all different; that of the widest if there is none."""
     for width in range(3, _WIDEST_SYSTEMS):
-        if len({middle(name, width, UNICODE) for name in names}) == len(names):
+        if len({middle(name, width) for name in names}) == len(names):
             return width
     return _WIDEST_SYSTEMS
 
@@ -170,7 +168,7 @@ class Listing(NamedTuple):
     unknown: str = ""
 
 
-class VerdictList(RowList[VerdictRow]):
+class VerdictList(Working, RowList[VerdictRow]):
     """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
     how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
     this order. `total` counts all verdicts of the project; it is None until the first list is read."""
@@ -185,20 +183,18 @@ class VerdictList(RowList[VerdictRow]):
         self, project_id: int, only: tuple[int, ...] | None = None, given: tuple[int, ...] = ()
     ) -> None:
         columns: tuple[Column[VerdictRow], ...] = (
-            Column("mark", lambda row, _: mark(row, glyphs()), 1),
+            Column("mark", lambda row, _: mark(row), 1),
             Column("user", lambda row, _: (row.user_id, ""), 14, 5, rank=3, middle=True),
             Column("occasion", self._occasion, 24, 11, rank=6),
             Column("item", lambda row, _: (row.item, ""), 26, 8, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 10),
             Column("rater", self._rater, 18, 6, rank=1, middle=True),
             Column("aspect", self._aspect, 16, 6, rank=5),
-            Column(
-                "judge", lambda row, _: (label_text(row, glyphs()), "failed" if row.failed else ""), 18, 6
-            ),
-            Column("people", lambda row, _: (people_text(row, glyphs()), ""), 14, 6, rank=2),
-            Column("why", lambda row, _: (why(row), mark(row, glyphs())[1] if why(row) else ""), 60, 14),
+            Column("judge", lambda row, _: (label_text(row), "failed" if row.failed else ""), 18, 6),
+            Column("people", lambda row, _: (people_text(row), ""), 14, 6, rank=2),
+            Column("why", lambda row, _: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
         )
-        super().__init__(columns, self._rows_of, lambda row: row.verdict_id, id="verdicts")
+        super().__init__(columns, lambda row: row.verdict_id, self._rows_of, id="verdicts")
         self.project_id, self.only, self._given = project_id, only, given
         self.sort = "id"
         self.chosen = VerdictFilter()
@@ -215,14 +211,6 @@ class VerdictList(RowList[VerdictRow]):
         self._to_last = self._live = False
         # the number of decisions that the queue left out when it was built
         self._decided_before: int | None = None
-
-    @cached_property
-    def background(self) -> Background:
-        host = host_of(self)
-        return Background(self, host.db_path, host.show_error)
-
-    def on_unmount(self) -> None:
-        self.background.stop()
 
     # ---- its cells
 
@@ -241,14 +229,14 @@ class VerdictList(RowList[VerdictRow]):
 
     def heading(self, column: Column[VerdictRow]) -> str:
         if column.name == "systems" and self._prefix:
-            return f"{one_line(self._prefix, 30)}{glyphs().cut}"
+            return f"{one_line(self._prefix, 30)}{GLYPHS.cut}"
         return "" if column.name == "mark" else column.name
 
     def _occasion(self, row: VerdictRow, _: int) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
 
     def _systems(self, row: VerdictRow, width: int) -> tuple[str, str]:
-        return systems_text(row, width, glyphs(), self._prefix), ""
+        return systems_text(row, width, self._prefix), ""
 
     def _rater(self, row: VerdictRow, _: int) -> tuple[str, str]:
         return (row.rater if self._several_raters else ""), "dim"
@@ -339,7 +327,7 @@ class VerdictList(RowList[VerdictRow]):
 
     def queue_reason(self) -> str:
         """Why the verdict under the cursor is in the queue; empty in other orders."""
-        return Queue(self.ids, self._starts).reason(self.cursor) if self._starts and self.ids else ""
+        return Queue(array("q", ()), self._starts).reason(self.cursor) if self.ids else ""
 
     def reason_for_none(self) -> str:
         """The reason why nothing is listed, and the key that helps."""
@@ -395,13 +383,13 @@ class VerdictList(RowList[VerdictRow]):
         total = len(self.ids) + (self._decided_before if self.in_queue else 0)
         progress = ""
         if triaged and total:
-            progress = f"{number(triaged)}/{number(total)} triaged {bar(triaged / total, 8, glyphs())}"
+            progress = f"{number(triaged)}/{number(total)} triaged {bar(triaged / total, 8)}"
         self.border_subtitle = Content(progress)
 
     def _title(self) -> None:
         count = "counting" if self._listing else f"{number(len(self.ids))} of {number(self.total or 0)}"
         order = ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
-        self.border_title = Content(f"{count} {glyphs().rule} sort: {order}")
+        self.border_title = Content(f"{count} {GLYPHS.rule} sort: {order}")
 
 
 def list_verdicts(
@@ -506,18 +494,17 @@ class CaseStrip(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        symbols = glyphs()
         arrows = Content.assemble(
-            (f"{symbols.first} ", "$accent"), (self._place, "bold"), (f" {symbols.crumb}", "$accent")
+            (f"{GLYPHS.first} ", "$accent"), (self._place, "bold"), (f" {GLYPHS.crumb}", "$accent")
         )
         if self._row is None:
             return arrows
-        last = f"  {symbols.reviewed} {self._decision}" if self._decision else ""
+        last = f"  {GLYPHS.reviewed} {self._decision}" if self._decision else ""
         room = max(self.content_size.width - arrows.cell_length - 2 - cell_len(last), 1)
         systems = " vs ".join(one_line(name, 60) for name in self._row.systems)
         parts = [one_line(self._row.user_id, 60), systems, one_line(self._row.rater, 60)]
-        text = f" {symbols.dot} ".join(part for part in parts if part)
-        about = set_cell_size(middle(text, room, symbols), room)
+        text = f" {GLYPHS.dot} ".join(part for part in parts if part)
+        about = set_cell_size(middle(text, room), room)
         return Content.assemble(arrows, "  ", about, (last, "$success"))
 
     def on_click(self, event: events.Click) -> None:

@@ -37,52 +37,31 @@ from recjudge_tui.domain.text import one_line
 class Glyphs(NamedTuple):
     """The symbols for states. A state always has a glyph and a word, never a colour alone."""
 
-    reviewed: str
-    marked: str
-    failed: str
-    running: str
-    done: str
-    paused: str
-    stopped: str
-    empty: str
-    crumb: str
-    dot: str
-    none: str
-    rule: str
-    bar: str
-    eighths: str
-    cut: str
-    first: str
-    swapped: str
-    times: str
-    overridden: str
-    to: str
-    steps: str
+    reviewed: str = "✓"
+    marked: str = "▲"
+    failed: str = "✗"
+    running: str = "▶"
+    done: str = "✓"
+    paused: str = "‖"
+    stopped: str = "■"
+    empty: str = "·"
+    crumb: str = "▸"
+    dot: str = "·"
+    none: str = "–"
+    rule: str = "─"
+    bar: str = "█"
+    eighths: str = " ▏▎▍▌▋▊▉"
+    cut: str = "…"
+    first: str = "◂"
+    swapped: str = "⇄"
+    times: str = "×"
+    overridden: str = "✎"
+    to: str = "→"
+    steps: str = "▁▂▃▄▅▆▇█"
 
 
-UNICODE = Glyphs(
-    "✓",
-    "▲",
-    "✗",
-    "▶",
-    "✓",
-    "‖",
-    "■",
-    "·",
-    "▸",
-    "·",
-    "–",
-    "─",
-    "█",
-    " ▏▎▍▌▋▊▉",
-    "…",
-    "◂",
-    "⇄",
-    "×",
-    "✎",
-    "→",
-    "▁▂▃▄▅▆▇█",
-)
+# of all screens; in an ASCII terminal a filter replaces them as they are painted
+GLYPHS = Glyphs()
 
 
 def ascii_wanted() -> bool:
@@ -93,33 +72,23 @@ def ascii_wanted() -> bool:
     return locale.getpreferredencoding(False).lower().replace("-", "") not in ("utf8", "utf8mb4")
 
 
-def glyphs() -> Glyphs:
-    """The symbols of all screens; in an ASCII terminal a filter replaces them as they are painted."""
-    return UNICODE
+# status of a run -> its glyph, and its kind in a list (see RowList.KINDS)
+RUN_LOOKS = {
+    "running": (GLYPHS.running, "up"),
+    "pausing": (GLYPHS.paused, "marked"),
+    "paused": (GLYPHS.paused, "marked"),
+    "stopping": (GLYPHS.stopped, "marked"),
+    "stopped": (GLYPHS.stopped, "marked"),
+    "interrupted": (GLYPHS.marked, "marked"),
+    "failed": (GLYPHS.failed, "failed"),
+    "done": (GLYPHS.done, ""),
+    "planned": (GLYPHS.empty, ""),
+}
 
 
-class StateStyle(NamedTuple):
-    """`style` is a Rich colour, empty for none."""
-
-    glyph: str
-    word: str
-    style: str
-
-    def text(self) -> str:
-        return f"{self.glyph} {self.word}"
-
-
-def stored_state(state: str, symbols: Glyphs) -> StateStyle | None:
-    """The look of a state of a run that no process works on; None for an unknown state."""
-    return {
-        # no process works on it, otherwise it would be among the active ones
-        "running": StateStyle(symbols.paused, "interrupted", "yellow"),
-        "done": StateStyle(symbols.done, "done", ""),
-        "paused": StateStyle(symbols.paused, "paused", "yellow"),
-        "stopped": StateStyle(symbols.stopped, "stopped", "yellow"),
-        "failed": StateStyle(symbols.failed, "failed", "red"),
-        "planned": StateStyle(symbols.empty, "planned", ""),
-    }.get(state)
+def at_rest(state: str) -> str:
+    """The status of a run on which no process works."""
+    return "interrupted" if state == "running" else state
 
 
 def number(value: int) -> str:
@@ -132,9 +101,9 @@ def fraction(value: float | None, none: str) -> str:
     return none if value is None else f"{value:.2f}"
 
 
-def score(value: float | None, symbols: Glyphs) -> str:
+def score(value: float | None) -> str:
     """`4`, `3.67`: as many decimals as needed, two at most."""
-    return symbols.none if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+    return GLYPHS.none if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def case_number(case_id: int) -> str:
@@ -158,11 +127,11 @@ def ago(moment: str | None, now: datetime | None = None) -> str:
     return "just now"
 
 
-def bar(share: float, width: int, symbols: Glyphs) -> str:
+def bar(share: float, width: int) -> str:
     """A bar of at most `width` cells for a share from 0 to 1."""
     share = min(max(share, 0.0), 1.0)
     eighths = round(share * width * 8)
-    return (symbols.bar * (eighths // 8) + (symbols.eighths[eighths % 8] if eighths % 8 else "")).rstrip()
+    return (GLYPHS.bar * (eighths // 8) + (GLYPHS.eighths[eighths % 8] if eighths % 8 else "")).rstrip()
 
 
 def short_label(label: str) -> str:
@@ -170,11 +139,11 @@ def short_label(label: str) -> str:
     return label.removesuffix(" Match")
 
 
-def fit(text: str, width: int, symbols: Glyphs) -> str:
+def fit(text: str, width: int) -> str:
     """The text in exactly `width` cells, ending in a cut sign if it is longer."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
-    return set_cell_size(text, width - 1) + symbols.cut if width > 0 else ""
+    return set_cell_size(text, width - 1) + GLYPHS.cut if width > 0 else ""
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -182,17 +151,17 @@ def wrapped(text: str, width: int) -> list[str]:
     return [line.plain for line in Content(text).wrap(width)] if text else []
 
 
-def middle(text: str, width: int, symbols: Glyphs) -> str:
+def middle(text: str, width: int) -> str:
     """The text in at most `width` cells, shortened in the middle, so that names that begin alike stay apart."""
     if cell_len(text) <= width:
         return text
     if width < 5:
-        return fit(text, max(width, 0), symbols).rstrip()
+        return fit(text, max(width, 0)).rstrip()
     tail = (width - 1) // 2
     end = text[-tail:]
     while cell_len(end) > tail:
         end = end[1:]
-    return set_cell_size(text, width - 1 - tail).rstrip() + symbols.cut + end
+    return set_cell_size(text, width - 1 - tail).rstrip() + GLYPHS.cut + end
 
 
 # ---- fitted screen -----------------------------------------------------------------------------------------------
@@ -232,18 +201,19 @@ def tick(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def spark(values: Sequence[float], width: int, look: Glyphs, top: float | None = None) -> str:
+def spark(values: Sequence[float], width: int, top: float | None = None) -> str:
     """The newest `width` values as heights from zero to `top` (None: the highest); empty without values."""
     shown = values[-width:] if width > 0 else ()
     top = max(shown, default=0.0) if top is None else top
     if top <= 0:
-        return look.steps[0] * len(shown)
+        return GLYPHS.steps[0] * len(shown)
     return "".join(
-        look.steps[max(min(int(value / top * len(look.steps)), len(look.steps) - 1), 0)] for value in shown
+        GLYPHS.steps[max(min(int(value / top * len(GLYPHS.steps)), len(GLYPHS.steps) - 1), 0)]
+        for value in shown
     )
 
 
-def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -> Content:
+def stacked(parts: Sequence[tuple[float, str, str]], width: int) -> Content:
     """One bar of `width` cells from (share, character, style), in order; shares add up to at most 1.
 
     Cells are assigned by cumulative rounding, so the bar never gets too long; a share above zero gets a cell if there
@@ -256,7 +226,7 @@ def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -
         cells.append(end - ends)
         ends = end
     drawn = [(char * count, style) for count, (_, char, style) in zip(cells, parts, strict=True)]
-    return Content.assemble(*drawn, (look.dot * (width - ends), "dim"))
+    return Content.assemble(*drawn, (GLYPHS.dot * (width - ends), "dim"))
 
 
 def place_of(value: float, bounds: tuple[float, float], width: int) -> int:
@@ -354,7 +324,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def to_next_part(self) -> None:
         """Scroll to the next line that begins like a title, from the last one to the top."""
-        rule = f"{glyphs().rule} "
+        rule = f"{GLYPHS.rule} "
         top = int(self.scroll_offset.y)
         titles = [y for y, line in enumerate(self._painted()) if line.text.startswith(rule)]
         end = min(top, self.max_scroll_y - 1)
@@ -609,11 +579,11 @@ class DialogHint(Static):
 # ---- title rule --------------------------------------------------------------------------------------------------
 
 
-def title_rule(title: str, width: int, symbols: Glyphs) -> Content:
+def title_rule(title: str, width: int) -> Content:
     """`─ Title ────`, `width` cells wide."""
     rest = max(width - cell_len(title) - 3, 0)
     return Content.assemble(
-        (f"{symbols.rule} ", "dim"), (title, "bold $accent"), (f" {symbols.rule * rest}"[: rest + 1], "dim")
+        (f"{GLYPHS.rule} ", "dim"), (title, "bold $accent"), (f" {GLYPHS.rule * rest}"[: rest + 1], "dim")
     )
 
 
@@ -652,14 +622,13 @@ class TopBar(Widget):
 
     def on_click(self, event: events.Click) -> None:
         place, column = event.get_content_offset(self), 0
-        between = cell_len(f" {glyphs().crumb} ")
+        between = cell_len(f" {GLYPHS.crumb} ")
         for at, crumb in enumerate(self._shown_crumbs()[:-1]):
             if place is not None and column <= place.x < column + cell_len(crumb):
                 self.post_message(self.CrumbClick(at))
             column += cell_len(crumb) + between
 
     def render(self) -> Content:
-        symbols = glyphs()
         width = self.content_size.width
         crumbs = self._shown_crumbs()
         left = Content.assemble(
@@ -667,12 +636,12 @@ class TopBar(Widget):
                 part
                 for place, crumb in enumerate(crumbs)
                 for part in (
-                    (f" {symbols.crumb} " if place else "", "dim"),
+                    (f" {GLYPHS.crumb} " if place else "", "dim"),
                     (crumb, "bold" if place else "bold $accent"),
                 )
             ]
         )
-        runs = f"  {self._active} {symbols.running}" if self._active else ""
+        runs = f"  {self._active} {GLYPHS.running}" if self._active else ""
         room = width - left.cell_length - len(runs) - 2
         right = one_line(self._right, room) if room > 8 else ""
         gap = max(width - left.cell_length - Content(right).cell_length - len(runs), 1)

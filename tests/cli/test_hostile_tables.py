@@ -32,7 +32,7 @@ HERE = ("-p", PROJECT)
 APART = {"config keys", "config show", "reproduce", "runs work-group"}
 # their rows name nothing of the project, or they have none here
 NAMELESS = {"judge test", "why", "flags", "robustness ablation", "robustness injected"}
-REFUSED = {"batch status": 2, "robustness adversarial": 1}
+REFUSED = {"batch status": 2, "prompt tune": 2, "robustness adversarial": 1}
 
 # the words after the command
 TABLES: dict[str, tuple[str, ...]] = {
@@ -46,6 +46,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "verdicts log": HERE,
     "prompt list": (),
     "prompt try": ("pairwise-media", "--case", "1", "--judge", "rules"),
+    "prompt tune": ("pairwise-media", *HERE, "--judge", "rules"),
     "judge list": ("--all",),
     "judge test": ("rules",),
     "run": ("saer", *HERE, "--judge", "rules", "--name", "r", "--dry-run"),

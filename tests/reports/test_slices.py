@@ -102,10 +102,13 @@ def test_only_users_who_meet_an_expression_count(project: Project) -> None:
     assert shown.settings["where"] == "plan = 'free'"
     with pytest.raises(UsageError, match="no user has an attribute “plam”") as unknown:
         counted("plam = 'free'")
-    assert "age, events, plan" in str(unknown.value.cause)
+    assert "age, events, part, plan, user" in str(unknown.value.cause)
     with pytest.raises(UsageError, match="none of 60 users meets") as nobody:
         counted("plan = 'gold'")
     assert nobody.value.cause == "plan is free, pro."
+    with_attributes(project, {"u00": {"events": "many"}})
+    with pytest.raises(UsageError, match="own word too"):
+        counted("events > 3")
 
 
 def test_the_groups_are_compared_as_scipy_does_with_the_smaller_groups_freedom() -> None:

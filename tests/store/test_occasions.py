@@ -16,7 +16,6 @@ from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.tui.case import case_content
-from recjudge_tui.tui.widgets import UNICODE
 from tests.support.runs import RULES, intact, load, plan, planned
 
 ITEMS = [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(20))]
@@ -191,7 +190,7 @@ def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:
         "SELECT c.id, v.id, c.context FROM cases c JOIN verdicts v ON v.case_id = c.id WHERE c.kind = 'list'"
     ):
         page = " ".join(case_page(films, case, 100).split())
-        panel = case_content(case_detail(films, verdict), 100, UNICODE).plain
+        panel = case_content(case_detail(films, verdict), 100).plain
         said[context] = set(re.findall(r"\d of \d events have no time", page + panel))
         assert (not said[context]) == ("have no time" not in panel)
     assert said == {"": set(), "home": {"2 of 4 events have no time"}, "cart": {"2 of 6 events have no time"}}

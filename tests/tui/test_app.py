@@ -26,7 +26,7 @@ from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
 OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, Form,
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, keys.KeyHelp, Form,
     dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
     verdict_list.VerdictList,
 ]  # fmt: skip
@@ -105,7 +105,7 @@ async def test_a_callback_of_a_closed_screen_is_ignored(project_db: Path) -> Non
         await pilot.app.push_screen(screen)
         await pilot.app.pop_screen()
         with pytest.raises(NoMatches) as gone:
-            screen._show_rows()  # type: ignore[attr-defined]
+            screen._show_one()  # type: ignore[attr-defined]
         assert is_too_late(gone.value)
         with pytest.raises(NoMatches) as missing:
             pilot.app.screen.query_one("#no-such-widget")

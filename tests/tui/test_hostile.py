@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,12 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.case import case_content, case_title
-from recjudge_tui.tui.projects import ProjectsScreen, project_cells
+from recjudge_tui.tui.projects import ProjectsScreen
 from recjudge_tui.tui.row_list import fitted
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import VerdictList
-from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN, harmless
 from tests.support.app.projects import make_arena, make_explanations, make_project
@@ -95,34 +92,17 @@ def test_a_row_has_its_width_regardless_of_its_content(
 def test_a_case_is_plain_text(text: str) -> None:
     case = _case(text)
     for width in (20, 36, 100):
-        content = case_content(case, width, UNICODE)
+        content = case_content(case, width)
         assert not FORBIDDEN - {"\t"} & set(content.plain)
         assert all(line.plain == line.plain for line in content.wrap(width))
-    assert not FORBIDDEN & set(case_title(case, UNICODE))
+    assert not FORBIDDEN & set(case_title(case))
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    content = case_content(_case("x" * 1_000_000), 80, UNICODE)
+    content = case_content(_case("x" * 1_000_000), 80)
     assert len(content.plain) < 80_000
     assert "988,000 more characters" in content.plain
-    assert "more characters" not in case_content(_case("x" * 20_000), 80, UNICODE, longest=10**7).plain
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_project_row_is_plain_text(text: str) -> None:
-    db = sqlite3.connect(":memory:")
-    db.row_factory = sqlite3.Row
-    figures = db.execute(
-        "SELECT 1 AS id, 1 AS cases, 2 AS verdicts, 0 AS flagged, ? AS last_run, ? AS state",
-        (text.replace("\x00", "").encode("utf-8", "ignore").decode(), "done"),
-    ).fetchone()
-    db.close()
-    for active in (None, ActiveRun(1, 1, 0, 0)):
-        for cells in (
-            project_cells(text, figures, active, UNICODE),
-            project_cells(text, None, active, UNICODE),
-        ):
-            assert not FORBIDDEN & set("".join(cell.plain for cell in cells))
+    assert "more characters" not in case_content(_case("x" * 20_000), 80, longest=10**7).plain
 
 
 def _case(text: str) -> CaseDetail:

@@ -323,7 +323,7 @@ async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         app = pilot.app
         assert isinstance(app, RecjudgeApp)
-        await press(pilot)
+        await press(pilot, "p")
         cause = "The server at http://127.0.0.1:1 refused the connection."
         app.show_error(RecjudgeError("the judge cannot be asked", cause, "Start it and press R."))
         await settle(pilot)

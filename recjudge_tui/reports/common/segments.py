@@ -17,7 +17,6 @@ from recjudge_tui.domain.occasions import (
 )
 from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.domain.where import EVENTS, Where
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Note, Table, definition
@@ -28,8 +27,8 @@ from recjudge_tui.store.data import (
     check_systems,
     context_counts,
     user_attribute_names,
-    user_attributes,
     user_values,
+    users_where,
     visible_event_counts,
 )
 
@@ -39,7 +38,6 @@ OF_USER = "user:"
 MOST_GROUPS = 10
 _LEVELS = 3
 _MOST_ANSWERS = 4
-_MOST_VALUES = 6
 _OTHER = "other"
 _CHANCE = (
     f"groups: each interval is the {level_text()} interval of its own group; adjusted p values, and statements about"
@@ -72,7 +70,9 @@ def segmented(
     if by is not None and over is not None:
         reason = "a report is made by groups or by periods, not both"
         raise UsageError(reason, next_step="Leave out one of them.")
-    chosen = CaseSelection(occasions, systems=systems, users=users_where(project, where) if where else None)
+    chosen = CaseSelection(
+        occasions, systems=systems, users=users_where(project.db, project.id, where) if where else None
+    )
     check_contexts(project.db, project.id, occasions)
     check_systems(project.db, project.id, systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
@@ -100,33 +100,6 @@ def segmented(
             table, f"only {quantity(len(chosen.users), 'user')} where {one_line(where, 60)}", where=where
         )
     return about_occasions(about_systems(table, systems), occasions)
-
-
-def users_where(project: Project, text: str) -> frozenset[str]:
-    """The users who meet an expression. Raises UsageError for one that cannot be read or names an unknown attribute, and
-    where nobody meets it."""
-    where = Where(text)
-    events, attributes = visible_event_counts(project.db, project.id), user_attributes(project.db, project.id)
-    known = {EVENTS, *(name for of in attributes.values() for name in of)}
-    if unknown := [name for name in where.names if name not in known]:
-        available = ", ".join(one_line(name, 40) for name in sorted(known))
-        raise UsageError(f"no user has an attribute “{one_line(unknown[0], 60)}”", f"Available: {available}.")
-    users = events.keys() | attributes.keys()
-    of: dict[str, dict[str, str | int]] = {
-        user: {EVENTS: events.get(user, 0), **attributes.get(user, {})} for user in users
-    }
-    found = frozenset(user for user, values in of.items() if where.holds(values))
-    if not found:
-        there = {
-            name: sorted({str(values[name]) for values in of.values() if name in values})
-            for name in where.names
-        }
-        said = [
-            f"{name} is {', '.join(v[:_MOST_VALUES])}{', ...' if len(v) > _MOST_VALUES else ''}"
-            for name, v in there.items()
-        ]
-        raise UsageError(f"none of {quantity(len(users), 'user')} meets {text}", f"{'; '.join(said)}.")
-    return found
 
 
 def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) -> Table:

@@ -108,7 +108,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     assert json.loads(row["settings"]) == {
         "protocol": "pairwise", "as_published": False, "reasoning": "first",
         "systems": ["pop", "als"], "baseline": "", "contexts": [], "served_from": "",
-        "served_to": "", "top_k": 3, "history": 2,
+        "served_to": "", "where": "", "top_k": 3, "history": 2,
         "history_days": 9, "as_of": "2024-05-04", "no_history": True, "limit": None, "sample": 2, "seed": 11,
         "stratify": "activity", "until": "", "margin": None, "swap": False,
         "concurrency": 3, "timeout_s": 5.0, "max_tokens": 300, "sending": {}, "use_cache": False, "again": False,

@@ -75,7 +75,7 @@ REPORTS = (
 OTHERS = {
     "batch status", "cases filters list", "cases list", "cases show", "config keys", "config show", "doctor",
     "annotate status", "export", "imports list", "judge list", "judge test", "methods", "outcome add", "outcome show",
-    "project list", "project show", "prompt list", "prompt try", "reproduce",
+    "project list", "project show", "prompt list", "prompt try", "prompt tune", "reproduce",
     "robustness adversarial", "robustness injected",
     "run", "runs failures", "runs list", "runs settings", "runs show", "runs work-group", "verdicts list", "verdicts log",
     "why",

@@ -26,7 +26,7 @@ async def prompts(
         pilot.app.push_screen(screen)
         await settle(pilot)
         if on:
-            screen.query_one(PromptList).go_to(next(row["id"] for row in screen.rows if row["name"] == on))
+            screen.query_one(PromptList).go_to(next(row["id"] for row in screen.every if row["name"] == on))
             await settle(pilot)
         yield pilot, screen
 

@@ -6,7 +6,6 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
 from recjudge_tui.tui.answer_sheet import shown_content
-from recjudge_tui.tui.widgets import glyphs
 
 WIDTH = 74
 TITLES = (
@@ -22,7 +21,7 @@ def _case(length: int, events: int = 12) -> list[str]:
     history = tuple(ShownEvent(type="rating", item=item, value=4.0) for item in ITEMS[:events])
     slates = (SlateView(items=ITEMS[:length]), SlateView(items=ITEMS[length : 2 * length]))
     material = Material(kind="pair", user=UserView(user_id="u", history=history), slates=slates)
-    return shown_content(material, WIDTH, glyphs()).plain.split("\n")
+    return shown_content(material, WIDTH).plain.split("\n")
 
 
 def test_titles_of_any_script_keep_the_second_column() -> None:

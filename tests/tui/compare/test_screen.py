@@ -24,7 +24,6 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import Opinions
 from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, diff_words, not_compared, toward
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
@@ -190,7 +189,7 @@ async def test_hostile_names_are_shown_as_plain_text(project_db: Path) -> None:
             assert max(cell_len(line) for line in shown(pilot).splitlines()) <= 100
     for line in HOSTILE:
         change = PromptChange(line, line, ("--- a", "+++ b", f"+{line}", f"-{line}"), line)
-        assert not BAD & set(diff_words(change, (line,), UNICODE).plain)
+        assert not BAD & set(diff_words(change, (line,)).plain)
 
 
 def test_the_direction_is_that_of_people_and_what_is_left_out_is_counted() -> None:

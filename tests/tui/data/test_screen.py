@@ -7,7 +7,7 @@ from pathlib import Path
 from recjudge_tui.store.projects import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.data import DataScreen, WindowTable, details
+from recjudge_tui.tui.data import DataScreen, details
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
@@ -69,7 +69,7 @@ async def test_a_walk_over_the_kinds(project_db: Path) -> None:
             await pilot.resize_terminal(*size)
             await settle(pilot)
             assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
-        assert pilot.app.screen.query_one(WindowTable).count == 6
+        assert pilot.app.screen.rows.ids == range(6)
 
 
 def test_a_window_at_the_end_of_many_rows(project_db: Path) -> None:

@@ -11,7 +11,6 @@ from recjudge_tui.store.answers import FlipCount
 from recjudge_tui.store.projects import DataCounts, Labeller
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
 from recjudge_tui.tui.home import GAP, Destination, laid_out, width_of
-from recjudge_tui.tui.widgets import UNICODE, glyphs
 
 _ROW = VerdictRow(
     7, 3, "qwen2.5:14b", "judge", "pairwise", "overall", "A", 0.41, False, False, 0, "", "", False, True, (1, 2),
@@ -41,7 +40,7 @@ _FULL = Home(
 @pytest.mark.parametrize("width", [200, 160, 120, 78, 40])
 @pytest.mark.parametrize("home", [Home(), Home(runs=()), _FULL])
 def test_columns_hold_their_lines_and_none_stays_empty(home: Home, width: int) -> None:
-    layout = laid_out(home, _FIRST if home is _FULL else None, (), (width, 60), glyphs())
+    layout = laid_out(home, _FIRST if home is _FULL else None, (), (width, 60))
     assert all(layout.columns)
     assert sum(layout.widths) + GAP * (len(layout.widths) - 1) == width
     for lines, room in zip(layout.columns, layout.widths, strict=True):
@@ -50,7 +49,7 @@ def test_columns_hold_their_lines_and_none_stays_empty(home: Home, width: int) -
 
 @pytest.mark.parametrize("width", [200, 120, 78])
 def test_what_it_says(width: int) -> None:
-    layout = laid_out(_FULL, _FIRST, (), (width, 22), UNICODE)
+    layout = laid_out(_FULL, _FIRST, (), (width, 22))
     lines = [
         "".join(cell.text for cell in line) for column in (layout.top, *layout.columns) for line in column
     ]

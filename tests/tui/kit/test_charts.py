@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.tui.widgets import UNICODE, interval, spark, stacked
+from recjudge_tui.tui.widgets import interval, spark, stacked
 
 
 def test_sparkline_shows_the_newest_values_by_height() -> None:
-    assert spark([9, 0, 4, 8], 3, UNICODE) == "▁▅█"
+    assert spark([9, 0, 4, 8], 3) == "▁▅█"
 
 
 def test_a_stacked_bar_fills_exactly_its_width() -> None:
-    bar = stacked([(0.5, "=", ""), (0.25, "#", "")], 8, UNICODE)
+    bar = stacked([(0.5, "=", ""), (0.25, "#", "")], 8)
     assert bar.plain == "====##··"
 
 

@@ -28,13 +28,13 @@ async def test_all_versions_are_listed_with_what_used_them(project_db: Path, pro
             ["pairwise-media", "2", "pairwise", "yours"],
             ["pairwise-media", "1", "pairwise", "shipped"],
         ]
-        runs = {row["name"]: row["runs"] for row in screen.rows if row["runs"]}
+        runs = {row["name"]: row["runs"] for row in screen.every if row["runs"]}
         assert list(runs.values()) == [1]
         assert (
             next(line.split()[5] for line in lines if next(iter(runs)) in line and "shipped" in line) == "1"
         )
         assert "Prompts (15)" in shown(pilot)
-        assert len(screen.rows) == 15
+        assert len(screen.every) == 15
 
 
 async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None:
@@ -61,7 +61,7 @@ async def test_wide_the_prompt_stands_beside_the_list(project_db: Path, project:
         first = title(screen)
         await press(pilot, "j")
         assert title(screen) != first
-        assert str(screen.rows[1]["name"]) in title(screen)
+        assert str(screen.every[1]["name"]) in title(screen)
         assert "protocol" in shown(pilot)
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
@@ -82,7 +82,7 @@ async def test_the_list_is_filtered(project_db: Path, project: int) -> None:
         await press(pilot, "slash")
         await type_text(pilot, "nothing like it")
         await press(pilot, "enter")
-        assert "No prompt matches" in shown(pilot)
+        assert "Nothing has these words" in shown(pilot)
         for key in ("c", "d", "D", "E", "t"):
             await press(pilot, key)
             assert isinstance(front(pilot), PromptsScreen)

@@ -8,7 +8,6 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.settings import data_dir
 from recjudge_tui.tui.prompts import diff_content, rendered_content, toml_content, trial_content
-from recjudge_tui.tui.widgets import UNICODE
 from tests.support.app.hostile import FORBIDDEN
 from tests.support.hostile import HOSTILE
 
@@ -35,12 +34,10 @@ def test_hostile_text_is_text(text: str) -> None:
     shown = [
         toml_content(f"x = '''{text}'''", 40),
         toml_content(text, 40),
-        rendered_content(
-            [Message(role="system", content=text), Message(role="user", content=text)], 40, UNICODE
-        ),
+        rendered_content([Message(role="system", content=text), Message(role="user", content=text)], 40),
         diff_content([f"+{text}", text], 40),
-        trial_content(_trial(text), one_line(text, 60), UNICODE),
-        trial_content(_trial(text)._replace(parsed=None, error_kind=text, error=text), "", UNICODE),
+        trial_content(_trial(text), one_line(text, 60)),
+        trial_content(_trial(text)._replace(parsed=None, error_kind=text, error=text), ""),
     ]
     for content in shown:
         assert not FORBIDDEN & set(content.plain)
@@ -51,7 +48,7 @@ def test_hostile_text_is_text(text: str) -> None:
 def test_a_long_text_is_cut_and_says_so() -> None:
     for content in (
         toml_content("x" * 1_000_000, 80),
-        rendered_content([Message(role="user", content="y " * 500_000)], 80, UNICODE),
+        rendered_content([Message(role="user", content="y " * 500_000)], 80),
     ):
         assert len(content.plain) < 100_000
         assert "more characters" in content.plain

@@ -3,7 +3,6 @@ from __future__ import annotations
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.tui.case import lists, lists_title
-from recjudge_tui.tui.widgets import UNICODE
 
 
 def case(a: str, b: str, events: int = 0) -> CaseDetail:
@@ -22,7 +21,7 @@ def case(a: str, b: str, events: int = 0) -> CaseDetail:
 
 
 def drawn(a: str, b: str, width: int = 30, events: int = 0) -> list[str]:
-    return [line.plain for line in lists(case(a, b, events), width, UNICODE)][1:]
+    return [line.plain for line in lists(case(a, b, events), width)][1:]
 
 
 def test_nothing_shared_keeps_the_ranks_side_by_side() -> None:

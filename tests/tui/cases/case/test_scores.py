@@ -9,7 +9,6 @@ from rich.cells import cell_len
 
 from recjudge_tui.store.case_detail import CaseDetail, Opinion
 from recjudge_tui.tui.case import raters
-from recjudge_tui.tui.widgets import UNICODE
 
 
 def _case() -> CaseDetail:
@@ -36,7 +35,7 @@ def _case() -> CaseDetail:
 
 def test_scores_stand_beside_the_users_own_at_any_width() -> None:
     for width in (34, 52, 100):
-        lines = [line.plain for line in raters(_case(), width, UNICODE)]
+        lines = [line.plain for line in raters(_case(), width)]
         assert all(cell_len(line) <= width for line in lines)
         text = " ".join(" ".join(lines).split())
         assert "▸ accuracy ▲ spread 3" in text or width == 34

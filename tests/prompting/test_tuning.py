@@ -1,0 +1,171 @@
+"""A prompt taught by one half of the users and tried on the other: better only where it is; no user teaches and tests."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.where import TEACH, TEST, part_of
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import get_prompt
+from tests.support.runs import make_project, ran
+from tests.support.verdicts import Project, give
+
+USERS = 60
+GOOD, POOR = "Good Match", "Poor Match"
+TAUGHT = "A person who judged this case said"
+Says = Callable[[str, str], str]
+Truth = dict[tuple[str | Any, ...], str]
+
+
+@contextmanager
+def judging(says: Says, truth: Truth) -> Iterator[str]:
+    """The address of a server that answers what `says` makes of a prompt's text and the true label of its list."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            system, user = (message["content"] for message in asked["messages"][:2])
+            # the first items of the list that is judged
+            titles = re.search(r"\n1\. (Film number \d+).*\n2\. (Film number \d+)", user)
+            assert titles
+            label = says(system, truth[titles.groups()])
+            content = json.dumps({"reasoning": "as asked", "category": label, "flagged_items": []})
+            body = json.dumps({
+                "model": "m", "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 9},
+            }).encode()  # fmt: skip
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is logged."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def db(db: Database) -> Database:
+    """Lists that anna calls good, but those of every second user."""
+    make_project(db, users=USERS, systems=("als",))
+    assert ran("run", "pointwise", "-p", "films", "--judge", "rules", "--plan-only", "--db", db.path)[0] == 0
+    cases = db.column("SELECT id FROM cases WHERE kind = 'list' ORDER BY id")
+    give(Project(db, 1), "anna", {case: 0.0 if at % 2 == 0 else 2.0 for at, case in enumerate(cases)})
+    return db
+
+
+def truth_of(db: Database) -> Truth:
+    """The titles of the first two items of each list, and anna's label of it."""
+    rows = db.rows(
+        """SELECT i.title, j.title, v.value FROM verdicts v JOIN cases c ON c.id = v.case_id
+           JOIN slates l ON l.user_id = c.user_id
+           JOIN slate_items s ON s.slate_id = l.id AND s.rank = 1 JOIN items i ON i.item_id = s.item_id
+           JOIN slate_items t ON t.slate_id = l.id AND t.rank = 2 JOIN items j ON j.item_id = t.item_id"""
+    )
+    return {(first, second): GOOD if value else POOR for first, second, value in rows}
+
+
+def tune(db: Database, says: Says, *more: object) -> tuple[int, str, str]:
+    with judging(says, truth_of(db)) as url:
+        return ran(
+            "prompt", "tune", "pointwise-media", "-p", "films", "--judge", "openai:m", "--base-url", url, "--db", db.path,
+            "--format", "json", *more, env={"OPENAI_API_KEY": "k"},
+        )  # fmt: skip
+
+
+def after_teaching(good: Says) -> Says:
+    """Always good before it is taught, then as `good` says."""
+    return lambda system, label: good(system, label) if TAUGHT in system else GOOD
+
+
+def other(label: str) -> str:
+    return POOR if label == GOOD else GOOD
+
+
+@pytest.mark.parametrize(
+    ("says", "word"),
+    [
+        (lambda _, label: label, "better"),
+        (lambda _, label: other(label), "worse"),
+        (lambda _, label: GOOD, "not shown to be better"),
+    ],
+)
+def test_it_says_what_the_users_who_test_show(db: Database, says: Says, word: str) -> None:
+    code, out, err = tune(db, after_teaching(says))
+    assert code == 0, err
+    table = json.loads(out)
+    before, *candidates = table["rows"]
+    assert [row["word"] for row in candidates] == [word] * 2
+    assert [row["examples"] for row in candidates] == [2, 4]
+    assert before["word"] == ""
+    if word == "better":
+        assert candidates[0]["value"] == 1.0
+        assert candidates[0]["p_holm"] < 0.05
+    _, version, kept = get_prompt(db, "my-pointwise-media")
+    assert (version, table["settings"]["stored"]) == (1, "my-pointwise-media@1")
+    assert f": {word} on " in kept.description
+    assert "who taught nothing" in kept.description
+
+
+def test_no_user_teaches_and_tests_and_no_answer_is_asked_for_twice(db: Database) -> None:
+    assert tune(db, after_teaching(lambda _, label: label))[0] == 0
+    users = db.rows(
+        """SELECT pr.name, c.user_id FROM calls k JOIN runs ru ON ru.id = k.run_id AND ru.rater_id <> 1
+           JOIN prompts pr ON pr.id = ru.prompt_id JOIN cases c ON c.id = k.case_id
+           WHERE json_extract(ru.judge, '$.spec') = 'openai:m'"""
+    )
+    tested = {user for name, user in users if name.endswith("-candidate")}
+    assert {part_of(user) for user in tested} == {TEST}
+    _, _, candidate = get_prompt(db, "my-pointwise-media-candidate@2")
+    taught = [
+        int(example.title.removeprefix("case ")) for example in candidate.examples if "case" in example.title
+    ]
+    owners = db.pairs("SELECT id, user_id FROM cases")
+    assert len(taught) == 4
+    assert {part_of(owners[case]) for case in taught} == {TEACH}
+    # what the judge got wrong: it called them all good
+    assert not {
+        case
+        for case in taught
+        if db.value("SELECT value FROM verdicts WHERE case_id = ? AND rater_id <> 1", (case,))
+    }
+    calls = db.value("SELECT count(*) FROM calls")
+    code, _, err = tune(db, after_teaching(lambda _, label: label))
+    assert (code, db.value("SELECT count(*) FROM calls")) == (0, calls)
+    assert "exists (done)" in err
+
+
+def test_what_cannot_teach_is_said(db: Database) -> None:
+    code, _, err = tune(db, lambda _, label: label)
+    assert code == 2
+    assert "agrees with anna on all cases that teach" in err
+    for words, said in (
+        (("--from", "overrides"), "no reader has overridden"),
+        (("--truth", "nobody"), "nobody"),
+        (("--truth", "few"), "Each half of the users needs 10"),
+    ):
+        give(Project(db, 1), "few", {1: 2.0}) if "few" in words else None
+        code, _, err = tune(db, lambda _, label: GOOD, *words)
+        assert code in (1, 2)
+        assert said in err
+    with judging(lambda _, label: label, {}) as url:
+        code, _, err = ran("prompt", "tune", "arena-media", "-p", "films", "--judge", "openai:m", "--base-url", url,
+                           "--db", db.path)  # fmt: skip
+    assert (code, "asks 6 questions" in err or "asks 7 questions" in err) == (2, True)
