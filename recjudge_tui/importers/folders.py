@@ -21,6 +21,7 @@ from recjudge_tui.importers.registry import (
     uncertain,
 )
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import refusal
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import import_facts
 from recjudge_tui.store.projects import find_project
@@ -136,7 +137,7 @@ class FilesByKind:
         try:
             inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
         except OSError as error:
-            raise InputError(f"{folder} cannot be read", f"{error.strerror or error}.") from error
+            raise refusal("unreadable", path=folder, why=error.strerror or error, step="") from error
         for path in inside:
             if not path.is_file() or self._joined_beside(path, inside):
                 continue
@@ -176,8 +177,8 @@ class FilesByKind:
         step = "Name the files themselves, with --as and, if necessary, --layout or --mapping."
         if folders := [path.name for path in inside if path.is_dir()]:
             step = f"Name one of the folders in it ({', '.join(folders[:5])}), or the files themselves."
-        title = f"no file in {folder} is recognised as {kind or 'anything'}"
-        raise InputError(title, "\n  ".join(questions), step)
+        asked = "\n  ".join(questions)
+        raise refusal("nothing-known", path=folder, kind=kind or "anything", questions=asked, step=step)
 
     def _joined_beside(self, path: Path, paths: Iterable[Path]) -> bool:
         """Whether a file beside this one in the command joins it with others: its rows would count twice."""

@@ -17,8 +17,7 @@ from urllib.parse import unquote_to_bytes
 from recjudge_tui.domain.material import ImageView
 from recjudge_tui.domain.records import Item
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
-from recjudge_tui.importers.values import Notes, shown
+from recjudge_tui.importers.values import Notes, refusal
 from recjudge_tui.store.data import StoredImage, add_image
 from recjudge_tui.store.database import Database
 
@@ -155,10 +154,11 @@ class ItemImages:
             try:
                 image = prepared(read_local(reference, self.folder))
             except ImageFault as fault:
-                raise InputError(
-                    f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
-                    f"{str(fault)[:1].upper()}{str(fault)[1:]}.",
-                    "Correct it or leave the cell empty.",
+                raise refusal(
+                    "image",
+                    place=f"{self.notes.file}:{self.notes.unit}{line}",
+                    name=reference,
+                    why=f"{str(fault)[:1].upper()}{str(fault)[1:]}",
                 ) from None
             add_image(self.db, image)
             digest = image.view.digest

@@ -13,11 +13,10 @@ from itertools import zip_longest
 from typing import Any
 
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
 from recjudge_tui.importers.layout import Field, Part, Request, open_table, records_in, taken, value_at
 from recjudge_tui.importers.reader import plain_cells
-from recjudge_tui.importers.values import Row, RowFault, shown, storable
+from recjudge_tui.importers.values import Row, RowFault, refusal, shown, storable
 
 # names of questions that are not aspects
 _PLAIN_NAMES = frozenset(
@@ -73,11 +72,7 @@ def _fields(request: Request) -> Mapping[str, Field]:
         return {}
     parts = request.mapping.kinds.get("labels", ())
     if len(parts) != 1 or parts[0].answers or parts[0].case_pattern:
-        raise InputError(
-            f"the mapping {request.mapping.name} does not describe the fields of the labels",
-            "For a labelling tool it needs one table [labels], without tables for raters or aspects.",
-            "See “recjudge docs importing-labels”.",
-        )
+        raise refusal("mapping-tool", name=request.mapping.name)
     return parts[0].fields
 
 

@@ -47,6 +47,7 @@ from recjudge_tui.importers.values import (
     Times,
     first_few,
     plain_number,
+    refusal,
     refuse,
     shown,
     whole,
@@ -451,13 +452,8 @@ class LabelRows(NamedTuple):
         named = None if token not in systems else 1.0 if token == systems[0] else -1.0
         if self.sides or (first == "a" and named in (None, code.value)):
             return code.value * (_SIGN[first] if self.sides == "shown" else 1.0)
-        may = f"may be the system {systems[code.value < 0]} or the list shown {'first' if code.value > 0 else 'second'}"
-        raise InputError(
-            f"{self.notes.file}:{line}: {shown(token)} {may}",
-            f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
-            "Say in a mapping what they mean: sides = “systems” (A is system_a in every order) or sides = “shown” (A is the"
-            " list shown first). See “recjudge docs importing-labels”.",
-        )
+        said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
+        raise refusal("sides", place=f"{self.notes.file}:{line}", shown=1 if code.value > 0 else 2, **said)
 
     def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:
         """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole

@@ -43,7 +43,7 @@ from recjudge_tui.importers.reader import (
     read_table,
     stem,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, shown, storable
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, refusal, shown, storable
 
 LAYOUTS = Path(__file__).with_name("layouts")
 
@@ -307,14 +307,13 @@ _SETTINGS = tuple(name for name in Declaration.model_fields if name not in ("dig
 
 def load_declaration(path: Path) -> Declaration:
     """Read and check a layout file. Raises InputError, which names the place of a fault."""
-    step = "See “recjudge docs mapping”."
     try:
         raw = small_file(path)
         content = parse_toml(raw.decode())
     except OSError as error:
-        raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
+        raise refusal("unreadable", path=path, why=error.strerror or error, step="") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a TOML file", f"{error}.", step) from error
+        raise refusal("toml", path=path, why=error) from error
     shipped, where = path.parent == LAYOUTS, ""
     name = path.stem if shipped else path.name
     about: dict[str, Any] = {"name": name, "digest": hashlib.sha256(raw).hexdigest(), "shipped": shipped}
@@ -335,9 +334,9 @@ def load_declaration(path: Path) -> Declaration:
         if first["type"] == "extra_forbidden":
             columns = [column for kind, columns in KNOWN.items() if kind == where for column in columns]
             why = f"is not a column of {where}: {', '.join(columns)}"
-        raise InputError(f"{path}: “{'.'.join(place)}” {why}", next_step=step) from None
+        raise refusal("mapping-fault", path=path, place=".".join(place), why=why) from None
     except ValueError as error:
-        raise InputError(f"{path}: “{where}” {error}", next_step=step) from None
+        raise refusal("mapping-fault", path=path, place=where, why=error) from None
     return settings.model_copy(update={"kinds": kinds})
 
 
@@ -683,11 +682,7 @@ def _joined(request: Request, part: Part) -> Table:
     path = request.path
     other = next((near for near in request.beside if bare_name(near) == name), path.with_name(name))
     if not other.is_file():
-        raise InputError(
-            f"{path} needs {name}",
-            "Its rows do not say which user an explanation was shown to.",
-            "Put both into one folder, or give both to the command.",
-        )
+        raise refusal("beside", path=path, name=name)
     own, beside = Notes(path), Notes(other)
     right = read_table(path, part.columns(), part, own)
     left = read_table(other, part.columns(), part, beside)
@@ -696,7 +691,7 @@ def _joined(request: Request, part: Part) -> Table:
         for number, (a, b) in enumerate(zip_longest(left.rows, right.rows), start=1):
             for notes in (own, beside):
                 if notes.skipped:
-                    raise InputError(f"{notes.file} has rows that cannot be read", f"{notes.first[0]}.")
+                    raise refusal("rows-beside", path=notes.file, first=notes.first[0])
             cause = ""
             if a is None or b is None:
                 short, long = (other, path) if a is None else (path, other)
@@ -704,8 +699,7 @@ def _joined(request: Request, part: Part) -> Table:
             elif differing := [c for c in on if a[1].get(c, "").strip() != b[1].get(c, "").strip()]:
                 cause = f"{path.name}:{b[0]} has another {differing[0]} than the same row of {other.name}."
             if cause or a is None or b is None:
-                title = f"{other.name} and {path.name} are not aligned"
-                raise InputError(title, cause, "Use both as they were released.")
+                raise refusal("not-aligned", other=other.name, name=path.name, why=cause)
             yield b[0], {**a[1], **b[1]}
 
     return Table((*left.columns, *right.columns), (*left.original, *right.original), rows())
@@ -748,11 +742,7 @@ def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
             about = {key: text.strip() for key, text in about.items() if text.strip()}
             answers.append((about, Field(column=(column,), values=part.renamed)))
     if not answers:
-        raise InputError(
-            f"no column matches “cases” in the mapping {name}",
-            f"It is: {part.case_pattern}. The columns are: {one_line(', '.join(columns), 300)}.",
-            "Correct the pattern, or name the column of each case in a table [labels.cases].",
-        )
+        raise refusal("mapping-cases", name=name, pattern=part.case_pattern, names=columns)
     return part.model_copy(update={"answers": tuple(answers)})
 
 
@@ -778,8 +768,8 @@ def missing_columns(
     elif kind == "lists" and "item_id" in missing and (reason := gap(table.columns)):
         wanted = f"{wanted} {reason}"
         step = "Add the missing columns (their cells may be empty), or rename the columns so that they count up from 1."
-    title = f"{request.path} has no column{'s' * (len(missing) > 1)} {', '.join(missing)}"
-    return InputError(title, wanted, step)
+    columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+    return refusal("no-column", path=request.path, missing=columns, why=wanted, step=step)
 
 
 def beginning(rows: Iterator[tuple[int, dict[str, Any]]], how: str) -> str:

@@ -52,6 +52,7 @@ from recjudge_tui.importers.values import (
     Times,
     first_few,
     optional_number,
+    refusal,
     shown,
 )
 from recjudge_tui.store.cases import label_columns
@@ -424,10 +425,8 @@ class _File:
         if first is None:
             return iter(())
         if missing := missing_of(self.kind, first[1], request.system, request.event_type):
-            raise InputError(
-                f"{request.path} does not have {', '.join(missing)}",
-                f"{self.kind} need: {', '.join(COLUMNS[self.kind].required)}. Found: {one_line(', '.join(first[1]), 300)}.",
-                "Rename the columns, or describe the file in a mapping (recjudge docs mapping).",
+            raise refusal(
+                "lacks", request=request, missing=missing, needed=COLUMNS[self.kind].required, names=first[1]
             )
         return chain([first], rows)
 
@@ -690,11 +689,7 @@ class _File:
             return
         if label.rule == COUNTED:
             origin = f" (import {clash.import_id})" if clash.import_id else ""
-            raise InputError(
-                f"{self.notes.file}:{line}: the counts of this row are already stored",
-                f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
-                "Undo that import to replace it (recjudge imports undo ID), or rename the file if these are other battles.",
-            )
+            raise refusal("counted-before", place=f"{self.notes.file}:{line}", origin=origin)
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
         self.repeats += repeated
         if clash.same and repeated:
@@ -770,12 +765,8 @@ class _File:
         if scale != label.scale:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
-            raise InputError(
-                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale"
-                f" {label.scale.described()}",
-                f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
-                "Give these labels an aspect of their own, turn their values into that scale, or undo that import.",
-            )
+            place = f"{self.notes.file}:{line}"
+            raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
             known[key] = label.scale
@@ -818,13 +809,13 @@ class _File:
     def _nothing(self) -> InputError:
         notes, count = self.notes, max(self.notes.skipped, self.records)
         if not count:
-            return InputError(f"{notes.file} has no rows of data", next_step="Check how it was created.")
+            return refusal("no-rows", path=notes.file)
         quiet = self.request._replace(notes=Notes(notes.file))
         mapped = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
-        return InputError(
-            f"nothing in {notes.file} could be imported as {self.kind}",
-            f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{mapped}",
-            _advice(self._lost()) or "Check these rows and the kind given with --as.",
+        step = _advice(self._lost()) or "Check these rows and the kind given with --as."
+        first = "; ".join(notes.first[:3])
+        return refusal(
+            "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=mapped, step=step
         )
 
     def _lost(self) -> dict[str, int]:
@@ -840,10 +831,15 @@ class _File:
         answers = count + self.stored + self.unchanged
         if 2 * count > answers:
             kinds = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
-            raise InputError(
-                f"most answers in {self.notes.file} would be lost",
-                f"{count:,} of {answers:,} cannot be used ({kinds}): {'; '.join(self.notes.first[:3])}.",
-                _advice(lost),
+            first = "; ".join(self.notes.first[:3])
+            raise refusal(
+                "most-lost",
+                notes=self.notes,
+                lost=count,
+                of=answers,
+                kinds=kinds,
+                first=first,
+                step=_advice(lost),
             )
 
     def _finished(self, how: str) -> FileSummary:

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.reader import Sample, bare_name, lines_match, sample_of, text_lines
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refuse, shown
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse, shown
 
 BEHAVIORS = "behaviors.tsv"
 _FORM = "%m/%d/%Y %I:%M:%S %p"
@@ -96,8 +95,7 @@ def _lists(request: Request) -> Iterator[Row]:
     name = bare_name(request.path).removesuffix(".txt")
     system = request.system or re.sub("predictions?", "", name, flags=re.IGNORECASE).strip("._- ")
     if not system:
-        title = f"{request.path} does not name the system of its predictions"
-        raise InputError(title, next_step="Name the system with --system.")
+        raise refusal("no-system", path=request.path)
     behaviors = _behaviors_for(request)
     impressions = _impressions(behaviors)
     passed: dict[str, _Impression] = {}
@@ -105,33 +103,22 @@ def _lists(request: Request) -> Iterator[Row]:
         if not text.strip():
             continue
         if not _PREDICTION.fullmatch(text):
-            raise InputError(
-                f"{request.path}:{line}: not a prediction: {shown(text)}",
-                "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
-                "Create the file again.",
-            )
+            raise refusal("prediction", path=request.path, line=line, text=text)
         name, written = text.split(None, 1)
         ranks = [int(rank) for rank in written.strip()[1:-1].split(",")]
         impression = passed.pop(name, None)
         # little memory is needed if both files have the same order, as they usually do
         while impression is None:
             if (following := next(impressions, None)) is None:
-                raise InputError(
-                    f"{request.path}:{line}: no impression {shown(name)} for this prediction in {behaviors}",
-                    "The impression does not exist, or an earlier line has a prediction for it.",
-                    f"Give the {BEHAVIORS} that these predictions were made for.",
-                )
+                raise refusal("no-impression", path=request.path, line=line, name=name, behaviors=behaviors)
             if following.name == name:
                 impression = following
             else:
                 passed[following.name] = following
         items = [item for item, _ in impression.items]
-        if fault := _rank_fault(ranks, len(items)):
-            raise InputError(
-                f"{request.path}:{line}: {fault}",
-                f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates:"
-                f" the line must rank them all, with each number from 1 to {len(items)} once.",
-                f"Create the file again from this {BEHAVIORS}.",
+        if fault := _rank_fault(ranks, count := len(items)):
+            raise refusal(
+                "ranks", path=request.path, line=line, fault=fault, at=impression, of=behaviors, count=count
             )
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
@@ -166,14 +153,9 @@ def _behaviors_for(request: Request) -> Path:
         beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
         paths = [path for path in beside if path.is_file()][:1]
     if not paths:
-        raise InputError(
-            f"{request.path} needs its {BEHAVIORS}",
-            "Predictions are ranks of the candidates in that file.",
-            f"Give both to the command, or put {BEHAVIORS} into the same folder.",
-        )
+        raise refusal("behaviors", path=request.path)
     if len(paths) > 1:
-        title = f"{request.path} may belong to any of {', '.join(map(str, paths))}"
-        raise InputError(title, next_step=f"Give it with one {BEHAVIORS} only.")
+        raise refusal("several-behaviors", path=request.path, paths=paths)
     return paths[0]
 
 

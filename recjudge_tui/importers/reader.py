@@ -31,7 +31,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, shown, storable
+from recjudge_tui.importers.values import Notes, Row, refusal, shown, storable
 
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
@@ -74,8 +74,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         start, ending = raw.peek(6)[:6], path.suffix.lower()
         kind, magic = _CLAIMED.get(ending, ("", b""))
         if not start.startswith(magic):
-            step = f"Download it again, or remove {ending} from its name if it is plain text."
-            raise InputError(f"{path} is not {kind}, though its name ends in {ending}", next_step=step)
+            raise refusal("claims", path=path, kind=kind, ending=ending)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
             member = stack.enter_context(archive.open(_zip_member(path, archive)))
@@ -118,22 +117,18 @@ def _is_ours(name: str) -> bool:
 def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
     names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
     if any(name.startswith("xl/") for name in names):
-        raise InputError(f"{path} is an Excel workbook", next_step=_EXCEL_STEP)
+        raise refusal("workbook", path=path)
     name = _only(path, "zip", names)
     if archive.getinfo(name).flag_bits & 1:
-        raise InputError(f"{path} is encrypted", next_step="Unpack it with its password first.")
+        raise refusal("encrypted", path=path)
     return name
 
 
 def _only(path: Path, kind: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
-    some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
-    raise InputError(
-        f"{path} is a {kind} archive of {len(names)} files; it may only contain one",
-        f"It holds {some}." if names else "",
-        "Unpack it, and import the files or their folder.",
-    )
+    some = f"It holds {', '.join(names[:5])}{', …' if len(names) > 5 else ''}." if names else ""
+    raise refusal("archive", path=path, kind=kind, count=len(names), holds=some)
 
 
 class _Unxz:
@@ -181,11 +176,7 @@ def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
     most = min(_MOST_UNPACKED, max(_UNPACKED_FREELY, _MOST_RATIO * packed))
     if unpacked > most:
-        raise InputError(
-            f"{path} is compressed too strongly for a table",
-            f"It unpacks to more than {most / 1e9:g} GB.",
-            "If it is one, write it unpacked, as CSV, and import that.",
-        )
+        raise refusal("bomb", path=path, most=most / 1e9)
 
 
 _ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
@@ -211,12 +202,13 @@ def _explained(path: Path) -> Iterator[None]:
             if isinstance(error, kind):
                 if path.suffix.lower() in _EXCEL_ENDINGS:
                     what, step = "Excel workbook", _EXCEL_STEP
-                why = f"{str(error).rstrip('.')}."
-                raise InputError(f"{path} is a damaged {what}", why, step) from error
+                raise refusal(
+                    "damaged", path=path, what=what, why=str(error).rstrip("."), step=step
+                ) from error
         piped = getattr(error, "errno", 0) == errno.EINVAL
         step = "Save its output to a file, or pipe it to “recjudge import -”." * piped
-        raise InputError(
-            f"{path} cannot be read", f"{getattr(error, 'strerror', '') or error}.", step
+        raise refusal(
+            "unreadable", path=path, why=getattr(error, "strerror", "") or error, step=step
         ) from error
 
 
@@ -261,7 +253,6 @@ _NOT_TEXT = (
     (XZ, "an xz file in another archive", "Unpack it."),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it, or compress it with gzip."),
 )
-_UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file: encoding = “utf-16”."
 # what Excel writes before the header so that it knows the delimiter, such as `sep=;`
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=[,;|\t]\"?[\s,;|]*", re.IGNORECASE)
 
@@ -320,7 +311,7 @@ def contents_of(
             # the next line may have begun in an earlier block
             length = len(block) - block.rfind(b"\n") if feeds else length + len(block)
             if length > 4 * MAX_FIELD and not _is_json(path):
-                raise _long_line(path, lines + feeds + 1)
+                raise refusal("long-line", path=path, line=lines + feeds + 1, most=MAX_FIELD)
             if not spaced and (quoted := quoted or b'"' in block):
                 joined = last + block
                 spaced = b' "' in joined or b'" ' in joined
@@ -335,14 +326,8 @@ def _is_json(path: Path) -> bool:
 def _nul(path: Path, block: bytes, before: int) -> InputError:
     at = block.index(b"\0")
     line = before + block.count(b"\n", 0, at) + 1
-    if block[at : at + 1000].count(0) == 1000:
-        what, cause = (
-            "a thousand zero bytes or more in a row",
-            "The file was damaged, or not downloaded whole.",
-        )
-        return InputError(f"{path}:{line}: {what}", cause, "Download it again.")
-    cause = "Text never contains one; the file is damaged or is not a table."
-    return InputError(f"{path}:{line}: a NUL character", cause, "Remove it (tr -d '\\000') and import again.")
+    name = "zeros" if block[at : at + 1000].count(0) == 1000 else "nul"
+    return refusal(name, path=path, line=line)
 
 
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
@@ -356,7 +341,7 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
             if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
                 start += handle.read(_BLOCK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise InputError(f"{path} is empty", next_step="Check how it was created.")
+        raise refusal("empty", path=path)
     _check_text(path, start, encoding)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
@@ -365,11 +350,7 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     if rest and _SEPARATOR_LINE.fullmatch(first):
         text = f"\n{rest[0]}"
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
-        raise InputError(
-            f"{path} is a web page or XML, not a table",
-            "A download that needs a login often produces this.",
-            "Open it in a browser to check, and download the table again.",
-        )
+        raise refusal("web-page", path=path)
     return Sample(path, text)
 
 
@@ -388,18 +369,18 @@ def _is_begun_json(start: bytes) -> bool:
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
     for magic, what, step in _NOT_TEXT:
         if start.startswith(magic):
-            raise InputError(f"{path} is {what}, not a table in text", next_step=step)
+            raise refusal("not-text", path=path, what=what, step=step)
     if encoding not in (UTF8, UTF8_OR_LATIN1):
         return
     zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if zeros == len(start):
-        raise InputError(f"{path} contains only zero bytes", next_step="Download it again.")
+        raise refusal("all-zero", path=path)
     if not marked and b"\0" * 1000 in start:
         raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
     if marked or zeros > len(start) // 3:
-        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
+        raise refusal("utf-16", path=path)
     if zeros > len(start) // 1000 + 1:
-        raise InputError(f"{path} is binary, not a table in text", next_step="Export it as CSV (UTF-8).")
+        raise refusal("binary", path=path)
 
 
 def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
@@ -413,11 +394,8 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
                 except UnicodeDecodeError as first:
                     line, byte = number, first.object[first.start]
                     break
-    return InputError(
-        f"{path}:{line}: not {'UTF-8' if encoding == UTF8 else encoding} (byte 0x{byte:02x})",
-        "Every file is read as UTF-8 unless a mapping file names another encoding.",
-        'Save it as UTF-8 (iconv -f LATIN1 -t UTF-8), or write “encoding = "latin-1"” in a mapping file.',
-    )
+    name = "UTF-8" if encoding == UTF8 else encoding
+    return refusal("encoding", path=path, line=line, encoding=name, byte=byte)
 
 
 @contextmanager
@@ -425,9 +403,7 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
     """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
     with _explained(path), opened(path) as handle:
         if is_parquet(path):
-            raise InputError(
-                f"{path} is a Parquet file, not text", next_step="Export it as the layout has it."
-            )
+            raise refusal("parquet-text", path=path)
         either = encoding == UTF8_OR_LATIN1
         text = io.TextIOWrapper(
             handle,
@@ -440,9 +416,7 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
         except UnicodeDecodeError as error:
             raise _encoding_error(path, encoding, error) from error
         except UnicodeError as error:
-            raise InputError(
-                f"{path} is not {encoding}", f"{error}.", "Name its encoding in a mapping file."
-            ) from error
+            raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
         finally:
             with suppress(ValueError):
                 text.detach()
@@ -485,10 +459,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
                         sample_of(path)
                     size += len(block)
                     if size > _MOST_PIPED:
-                        limit = f"{_MOST_PIPED / 1e9:g} GB"
-                        raise InputError(
-                            f"{path} is longer than {limit}", next_step="Save it to a file and import that."
-                        )
+                        raise refusal("long-input", path=path, most=_MOST_PIPED / 1e9)
             yield path
         except RecjudgeError as error:
             for part in ("title", "cause", "next_step"):
@@ -578,16 +549,9 @@ class _JsonStream:
         self.at += 1
 
     def broken(self, cause: str) -> NoReturn:
-        where = (
-            f":{self.unit}{self.number}: broken JSON"
-            if self.number
-            else f": broken JSON after {self.last or 'the beginning'}"
-        )
-        raise InputError(
-            f"{self.path}{where}",
-            cause,
-            "Export the file again, or check it with: jq empty FILE.",
-        )
+        where = f":{self.unit}{self.number}" if self.number else ""
+        after = "" if self.number else f" after {self.last or 'the beginning'}"
+        raise refusal("json", path=self.path, where=where, after=after, why=cause)
 
 
 def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
@@ -597,7 +561,7 @@ def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
         if stream.char() != "{":
-            raise InputError(f"{path} is not a JSON object", "It does not begin with {.")
+            raise refusal("json-object", path=path)
         stream.at += 1
         while stream.char() not in ("}", ""):
             key = stream.key()
@@ -742,7 +706,7 @@ def _parquet_beginning(path: Path) -> str:
             break
         text += line
     if not text:
-        raise InputError(f"{path} has no rows", next_step="Check how it was created.")
+        raise refusal("empty", path=path)
     return text
 
 
@@ -780,7 +744,7 @@ def parquet_records(
                 if column.nbytes > MAX_FIELD and any(
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
-                    raise InputError(f"{path} holds a value of more than {MAX_FIELD:,} bytes")
+                    raise refusal("long-value", path=path, most=MAX_FIELD)
                 if pa.types.is_nested(column.type):
                     values = [
                         json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
@@ -821,19 +785,13 @@ def _parquet(path: Path) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise InputError(
-            f"{path} is a Parquet file, and the package pyarrow is not installed",
-            next_step="Install it with: pip install 'recjudge[parquet]'; or export the table as CSV.",
-        ) from error
+        raise refusal("pyarrow", path=path) from error
     try:
         with pq.ParquetFile(path, buffer_size=_SAMPLE_BYTES) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{path} is a damaged Parquet file",
-            f"{str(error).splitlines()[0].rstrip('.')}.",
-            "Write it again.",
-        ) from error
+        why = str(error).splitlines()[0].rstrip(".")
+        raise refusal("damaged", path=path, what="Parquet file", why=why, step="Write it again.") from error
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------
@@ -843,10 +801,6 @@ _DELIMITERS = (",", "\t", ";", "|")
 _SWALLOWED_LINES = 20
 _SEPARATORS = re.compile(r"[\W_]+")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_QUOTES_STEP = (
-    'Write quotation marks inside a field twice (""), or write “quote = ""” in a mapping file if they are plain characters;'
-    " nothing was imported."
-)
 
 
 def squashed(name: str) -> str:
@@ -994,7 +948,7 @@ def read_table(
         "",
     )
     if not first:
-        raise InputError(f"{path} is empty")
+        raise refusal("empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
     return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
@@ -1043,11 +997,7 @@ def _csv_table(
     plain = delimiter == "\t" and quote == '"' and not _quotes_enclose(path, dialect.encoding)
     header, names = None, list(dialect.header)
     if names and (width := len(next(_csv_reader([first], delimiter, quote), []))) != len(names):
-        raise InputError(
-            f"{path}: the first row has {width} fields, but the header {len(names)}",
-            f"The header in the mapping is: {', '.join(names)}.",
-            "Name every column of the file, in its order.",
-        )
+        raise refusal("header-width", path=path, width=width, count=len(names), names=names)
     with ExitStack() as stack:
         text: Iterable[str] = stack.enter_context(_text(path, dialect.encoding))
         mark = "" if plain else quote
@@ -1058,21 +1008,15 @@ def _csv_table(
             try:
                 header = next(fields for fields in reader if not _is_above_header(fields))
             except csv.Error as error:
-                raise InputError(
-                    f"{path}:{reader.line_num}: the header cannot be read",
-                    f"It is: {one_line(first, 200)}. The reader says: {error}.",
-                    _QUOTES_STEP,
+                raise refusal(
+                    "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
                 ) from error
             names = [_unquoted(name) if plain else name for name in header]
         suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
         original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
         if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
-            raise InputError(
-                f"{path}:{reader.line_num}: column “{twice[0]}” occurs more than once",
-                f"The header is: {', '.join(columns)}.",
-                "Rename one of them.",
-            )
+            raise refusal("column-twice", path=path, line=reader.line_num, name=twice[0], names=columns)
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
 
@@ -1153,17 +1097,11 @@ def _csv_rows(
 
 def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
     if "field limit" in error and last <= first:
-        raise _long_line(path, first)
+        raise refusal("long-line", path=path, line=first, most=MAX_FIELD)
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
-        title = f"{path}:{first}: a quotation mark in this row is not closed"
-        raise InputError(title, f"The field continues to line {last}.", _QUOTES_STEP)
+        raise refusal("quotes", path=path, line=first, last=last)
     where = f"lines {first} to {last}" if last > first else "the row"
     notes.skip(first, "unbalanced quotes", f"unbalanced quotation marks; {where} left out")
-
-
-def _long_line(path: Path, line: int) -> InputError:
-    title = f"{path}:{line}: a line of more than {MAX_FIELD:,} characters"
-    return InputError(title, next_step="Check that it is a table with one row per line.")
 
 
 def _matched(
@@ -1198,11 +1136,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
-        raise InputError(
-            f"{path} has no line with a JSON object",
-            next(iter(notes.first), ""),
-            "Write one complete object on each line (jq -c . does), or one array of objects.",
-        )
+        raise refusal("no-object", path=path, first=next(iter(notes.first), ""))
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
     if "user_id" in columns and not raw:
@@ -1214,12 +1148,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
 
 
 def _not_an_id(path: Path, value: object) -> InputError:
-    return InputError(
-        f"{path} holds an object where the id of the user is expected",
-        f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-        'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
-        " imported.",
-    )
+    return refusal("object-as-id", path=path, value=one_line(json.dumps(value, ensure_ascii=False), 100))
 
 
 def _json_rows(
@@ -1299,11 +1228,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
         zip(table.original, table.columns, strict=False)
     )
     if missing := [column for column in wanted if column not in names]:
-        raise InputError(
-            f"{path} has no column {one_line(missing[0], 80)} to choose rows by",
-            f"Found: {one_line(', '.join(table.original), 300)}.",
-            "Change --where, or import this file without it.",
-        )
+        raise refusal("where-column", path=path, name=one_line(missing[0], 80), names=table.original)
 
     def fitting() -> Iterator[tuple[int, dict[str, Any]]]:
         read = kept = 0
@@ -1338,11 +1263,6 @@ def watched(paths: Sequence[Path]) -> Callable[[], None]:
     def refuse_changed() -> None:
         for path in paths:
             if before[path] != version(path):
-                raise InputError(
-                    f"{path} changed while it was being read",
-                    "Another program seems to be writing it, so it may be incomplete.",
-                    "Import it again when it is complete; a file that is written under another name and renamed at the"
-                    " end is never read too early.",
-                )
+                raise refusal("changed", path=path)
 
     return refuse_changed

@@ -63,7 +63,7 @@ from recjudge_tui.importers.reader import (
     sample_of,
     squashed,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, number, shown, timestamp
+from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, timestamp
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 from recjudge_tui.store.exports import LABEL_COLUMNS
 
@@ -142,21 +142,13 @@ def declared_layout(declared: Declaration) -> Layout:
 
 def _not_its_own(declared: Declaration, request: Request, sample: Sample) -> InputError:
     if not declared.shipped:
-        return InputError(
-            f"the mapping {declared.name} has no table [{request.kind}]"
-            f"{' that fits the file' * (request.kind in declared.kinds)}",
-            f"It describes: {', '.join(declared.kinds)}.",
-            "See “recjudge docs mapping”.",
-        )
+        fits = " that fits the file" * (request.kind in declared.kinds)
+        return refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
     if others := [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]:
-        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
-        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
+        return refusal("other-kind", path=request.path, kinds=others, kind=request.kind, layout=declared.name)
     whens = [when.has for part in declared.kinds.get(request.kind, ()) for when in part.when if when.has]
-    return InputError(
-        f"{request.path}:1: not {request.kind} of {declared.name}",
-        f"They have: {'; or '.join(map(', '.join, whens)) or declared.about}. The file begins: {shown(sample.first_line)}.",
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (recjudge docs mapping).",
-    )
+    has = "; or ".join(map(", ".join, whens)) or declared.about
+    return refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
 
 
 def _refuse_without_fields(declared: Declaration, request: Request, part: Part) -> None:
@@ -166,10 +158,9 @@ def _refuse_without_fields(declared: Declaration, request: Request, part: Part) 
     if missing := missing_of(request.kind, given, request.system, request.event_type):
         quiet = request._replace(notes=Notes(request.notes.file))
         rows = beginning(declared_rows(quiet, part, declared.name, must=True), "as the mapping reads them")
-        raise InputError(
-            f"the mapping {declared.name} has no field “{missing[0]}” for {request.kind}",
-            f"Needed: {', '.join(COLUMNS[request.kind].required)}.{rows}",
-            "See “recjudge docs mapping”.",
+        needed = COLUMNS[request.kind].required
+        raise refusal(
+            "mapping-field", mapping=declared, field=missing[0], request=request, needed=needed, rows=rows
         )
 
 
@@ -221,8 +212,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     known = named_layouts(name)
     if name is not None:
         if kind not in known[0].kinds:
-            title = f"layout {name} does not contain {kind}"
-            raise InputError(title, f"It holds: {', '.join(known[0].kinds)}.")
+            raise refusal("no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
         return known[0]
     refuse_columns(sample)
     if special := special_layout(known, sample, kind):
@@ -231,23 +221,16 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     if missing_of(kind, {name.lower() for name in header}, system):
         others = ((other, special_layout(known, sample, other)) for other in IMPORT_KINDS)
         if fits := {other: layout for other, layout in others if layout is not None}:
-            first = next(iter(fits))
-            raise InputError(
-                f"{sample.path} contains {' and '.join(fits)}, not {kind}",
-                f"It has the layout {fits[first].name}: {fits[first].about}.",
-                f"Import it with --as {first}.",
-            )
+            one = next(iter(fits.values()))
+            layout = f"{one.name}: {one.about}"
+            raise refusal("other-kind", path=sample.path, kinds=list(fits), kind=kind, layout=layout)
     return PLAIN
 
 
 def refuse_columns(sample: Sample) -> None:
     """Raise InputError for a JSON object that holds a table column by column, or under an index."""
     if column_wise(sample, _NAMES, _IDS):
-        raise InputError(
-            f"{sample.path} holds its rows column by column, or under an index",
-            f"It begins: {one_line(sample.text, 120)}",
-            "Write an object for each row (pandas: orient='records').",
-        )
+        raise refusal("by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
 def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
@@ -259,11 +242,7 @@ def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
         return declared_layout(mapping) if mapping.kinds else PLAIN
     if mapping.layout in _TOOLS and kind == "labels":
         return named_layouts(mapping.layout)[0]
-    raise InputError(
-        f"layout “{mapping.layout}” in the mapping {mapping.name} does not support {kind}",
-        f"A mapping describes a table, or the labels of: {', '.join(_TOOLS)}.",
-        "See “recjudge docs importing-labels”.",
-    )
+    raise refusal("mapping-layout", layout=mapping.layout, name=mapping.name, kind=kind, tools=_TOOLS)
 
 
 # ---- plain tables: a header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes -------
@@ -601,11 +580,8 @@ def _hint(first: str) -> str:
 
 def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputError:
     """The error for a file that may contain one of several kinds of data, or no known kind."""
-    title = f"cannot tell what {sample.path} contains"
-    begins = f"Its first line is: {one_line(sample.first_line, 200)}"
-    if choices:
-        steps = "\n  ".join(("Say what it is:", *commands(sample.path, project, choices)))
-        return InputError(title, begins, steps)
-    cause = f"It has no known layout and lacks the columns of a plain table. {begins}"
-    step = "Name the kind with --as, or describe it with --mapping (recjudge docs mapping)."
-    return InputError(title, cause, f"{_hint(sample.first_line)}{step}")
+    first = one_line(sample.first_line, 200)
+    if not choices:
+        return refusal("unknown", path=sample.path, first=first, hint=_hint(sample.first_line))
+    steps = "".join(f"\n  {line}" for line in commands(sample.path, project, choices))
+    return refusal("what-is-it", path=sample.path, first=first, commands=steps)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import InputError
+from recjudge_tui.files import parse_toml
 
 SHOWN = 20
 # ---- findings ----------------------------------------------------------------------------------------------------
@@ -87,6 +91,24 @@ def first_few(names: Iterable[str], most: int) -> str:
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return f"{', '.join(every[:most])}{more}"
+
+
+class _Form(string.Formatter):
+    def format_field(self, value: Any, spec: str) -> Any:
+        if spec in ("l", "and"):
+            return one_line((", " if spec == "l" else " and ").join(map(str, value)), 300)
+        if spec == "s":
+            return value.described()
+        return shown(value) if spec == "q" else super().format_field(value, spec)
+
+
+_WORDS = parse_toml(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_format = _Form().vformat
+
+
+def refusal(name: str, /, **facts: object) -> InputError:
+    """The error of this name in words.toml."""
+    return InputError(*(_format(part, (), facts) for part in _WORDS["errors"][name]))
 
 
 def storable(text: str) -> bool:

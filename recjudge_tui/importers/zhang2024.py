@@ -11,10 +11,10 @@ from collections import Counter
 from pathlib import Path
 
 from recjudge_tui.domain.records import ImportKind
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import Declaration, When, load_declaration, shipped_file
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import refusal
 from recjudge_tui.store.database import Database
 
 # explanations before labels, so that each case has its text
@@ -29,16 +29,12 @@ def import_zhang2024(db: Database, project: str, folder: Path) -> list[ImportSum
     declared = _with_html()
     joined, parts = declared.parts
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder", next_step="Give the folder of the data with --data.")
+        raise refusal("no-folder", path=folder)
     shown, *scores = paths = [folder / name for name in parts]
     if (folder / joined).is_file():
         shown, scores = folder / joined, []
     elif missing := [path.name for path in paths if not path.is_file()]:
-        raise InputError(
-            f"{folder} does not contain the data of zhang2024",
-            f"It has neither {joined} nor {' and '.join(missing)}.",
-            "Download the files from the folder “data” of the paper's repository, Xiaoyu-SZ/LLMasEvaluator.",
-        )
+        raise refusal("no-zhang2024", path=folder, joined=joined, missing=" and ".join(missing))
     return [
         import_files(db, project, [shown, *scores] if kind == "labels" else [shown], kind, mapping=declared)
         for kind in _KINDS
