@@ -83,6 +83,9 @@ class Expected(NamedTuple):
     sides: tuple[str, str] = ("", "")
 
 
+_Remarks = list[tuple[str, dict[str, float]]]
+
+
 class Codebook(NamedTuple):
     """What the user said: what answers mean, the two ends of a scale, that the rest may be dropped. `ours`: the file is
     our own export, whose numbers are ours."""
@@ -94,11 +97,11 @@ class Codebook(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """answer -> its meaning. `strays`: answer -> its rows, which are left out. `remarks` say how it was read."""
+    """answer -> its meaning. `strays`: answer -> its rows, which are left out. `remarks`: how it was read (words.toml)."""
 
     codes: Mapping[str, Code]
     strays: Mapping[str, int]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[tuple[str, dict[str, float]], ...] = ()
 
 
 class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with the file's name
@@ -265,7 +268,7 @@ class _Column(NamedTuple):
                 sides[text] = int(match[1])
         if either:
             raise self._either(either)
-        remarks: list[str] = []
+        remarks: _Remarks = []
         codes |= self._numbered_sides(sides)
         codes |= self._numbers(open_, codes, remarks)
         unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
@@ -310,7 +313,7 @@ class _Column(NamedTuple):
         return {text: Code(1.0 if number == first else -1.0) for text, number in sides.items()}
 
     def _numbers(
-        self, open_: Mapping[str, float], words: Mapping[str, Code], remarks: list[str]
+        self, open_: Mapping[str, float], words: Mapping[str, Code], remarks: _Remarks
     ) -> dict[str, Code]:
         """The codes of answers that are numbers where labels are expected. Raises Unclear where they can be read in two
         ways."""
@@ -337,11 +340,7 @@ class _Column(NamedTuple):
             return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
         graded = _whole(likely) and min(likely) < 0 < max(likely) and max(map(abs, likely)) == 3
         if expected.form == "pair" and graded and likely == found:
-            remarks.append(
-                "numbers from -3 to 3 are read as strengths of preference: above 0 the first system"
-                " (system_a) is better, as with 1"
-                " and -1; if it is the other way round, undo this import and give --scale -3..3, from A to B"
-            )
+            remarks.append(("strengths", {}))
             return {text: _strong(number) for text, number in open_.items()}
         fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
         unfit = {text: counts[text] for text in open_ if text not in fitting}
@@ -431,7 +430,7 @@ def _strong(number: float) -> Code:
     return Code(value, strength={3.0: "much", 1.0: "slightly"}.get(abs(number), ""))
 
 
-def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[str]) -> dict[str, Code]:
+def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:
     """Numbers on a scale from the first system (its first end) to the second: the middle is a tie."""
     low, high = min(ends), max(ends)
     middle, sign = (low + high) / 2, 1.0 if ends[0] > ends[1] else -1.0
@@ -442,9 +441,7 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[
             value = 0.0 if number == middle else math.copysign(sign, (number - middle) * sign)
             degree = "much" if far > 0.8 else "slightly" if far < 0.5 else ""
             codes[text] = Code(value, strength="" if not value or (far == 1 and high - low <= 2) else degree)
-    remarks.append(
-        f"a scale from {ends[0]:g} (the first system is better) to {ends[1]:g} (the second), {middle:g} is a tie"
-    )
+    remarks.append(("along", {"first": ends[0], "last": ends[1], "middle": middle}))
     return codes
 
 

@@ -170,7 +170,4 @@ class ItemImages:
     def remark(self) -> None:
         """Add a remark on images that are only named by an address."""
         if self.addresses:
-            self.notes.remark(
-                f"{quantity(self.addresses, 'image')} named by an http(s) address: nothing is fetched, and the address is"
-                f" kept as attribute “{ADDRESS}”; to show these images, save them as files and give their paths"
-            )
+            self.notes.remark("addresses", images=quantity(self.addresses, "image"))

@@ -57,10 +57,9 @@ def answer_rows(request: Request, part: Part) -> Iterator[Row]:
                         row[name] = taken(field, row, request)
                     row = {name: row[name] for name in COLUMNS["labels"].all if name in row}
                     if not storable("".join(row.values())):
-                        raise RowFault("broken text", "a lone surrogate or a NUL character; answer left out")
+                        raise RowFault("broken text")
                     if not any(row.get(name, "").strip() for name in ("user_id", TASK, CASE)):
-                        text = "the task has no field user_id; left out (a mapping can name another field)"
-                        raise RowFault("no user_id", text)
+                        raise RowFault("no user_id")
                     yield line, row
             except RowFault as fault:
                 about = ", ".join(filter(None, (shown(record.get("id", line)), question and shown(question))))
@@ -92,12 +91,11 @@ def _choices(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     texts = [str(part).strip() for part in values if isinstance(part, str | bool) and str(part).strip()]
     if len(texts) < len(values):
-        raise RowFault("not a verdict", "an answer that is neither a choice nor a number; left out")
+        raise RowFault("not a verdict")
     if not texts:
-        raise RowFault("no answer", "an empty answer; left out")
+        raise RowFault("no answer")
     if len(texts) > 1 and not all(map(_ASPECT_IN_VALUE.fullmatch, texts)):
-        several = f"several choices in one answer: {shown(', '.join(texts))}; left out"
-        raise RowFault("several choices", several)
+        raise RowFault("several choices", texts=", ".join(texts))
     return texts
 
 

@@ -123,7 +123,7 @@ class _Said(NamedTuple):
 
     label: Label
     note: str = ""
-    warning: str = ""
+    odd_state: str = ""
 
 
 class LabelRows(NamedTuple):
@@ -197,12 +197,12 @@ class LabelRows(NamedTuple):
                 notes.skip_row(line, fault, "left out")
 
     def _remark(self, reading: Reading, seen: Counter[str], expected: Expected) -> None:
-        for text in reading.remarks:
-            self.notes.remark(text)
+        for name, facts in reading.remarks:
+            self.notes.remark(name, **facts)
         if reading.strays:
             left, total = sum(reading.strays.values()), quantity(sum(seen.values()), "answer")
             strays = shown_counts(reading.strays)
-            self.notes.remark(f"{left:,} of {total} of {expected.what} left out: {strays}")
+            self.notes.remark("strays", left=left, total=total, what=expected.what, strays=strays)
         names = {value: name for value, name in expected.names.items() if expected.form != "scores"}
         read = [
             f"“{one_line(text, 30)}” as {'failed' if code.value is None else names.get(code.value, '')}"
@@ -251,20 +251,17 @@ class LabelRows(NamedTuple):
 
     def _name_battles(self, row: dict[str, str], line: int, notes: Notes) -> None:
         """Give a row of counts a rater, a name for its battles in place of the user, and the systems of a pair."""
-        notes.remark(
-            "a table of counts: users are unknown, so each battle counts as a case and a user of its own; if the same users"
-            " judged several battles, intervals are too narrow"
-        )
+        notes.remark("counts")
         if "ties" not in row:
-            notes.remark("no column for the ties: every battle was won or lost")
+            notes.remark("no-ties")
         if row.get("rater", "").strip() in MISSING:
             row["rater"] = self.name.rpartition(".")[0] or self.name
-            notes.remark(f"no rater: it gets the file's name, {shown(row['rater'])}")
+            notes.remark("no-rater", rater=row["rater"])
         row["system_a"] = row.get("system_a", "") or row.get("system", "")
         row["system"], row["user_id"] = "", f"{self.name}:{line}"
         row.pop("value", None)
         alone = {row["system_a"].strip(), row.get("system_b", "").strip()} & MISSING
-        refuse(alone, "no pair of systems", "the row names no two systems")
+        refuse(alone, "no pair of systems")
 
     # ---- what they ask ----
 
@@ -275,10 +272,8 @@ class LabelRows(NamedTuple):
         text, aspect = row.get("value", ""), _aspect(row)
         if is_task:
             name = row.get("protocol", "").lower()
-            refuse(
-                name not in PROTOCOLS, "unknown protocol", f"protocol {shown(name)} of the task is unknown"
-            )
-            refuse(text in MISSING, "no value", f"no answer on {aspect} of the task")
+            refuse(name not in PROTOCOLS, "unknown protocol", name=name, known=PROTOCOLS)
+            refuse(text in MISSING, "no value:of a task", aspect=aspect)
             facts = PROTOCOLS[name]
             # the numbers of list labels are not accepted: the keys of the app and the stored values differ
             key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
@@ -290,7 +285,7 @@ class LabelRows(NamedTuple):
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
-        refuse(text in MISSING, "no value", f"no value for {aspect} by {row['rater']}")
+        refuse(text in MISSING, "no value", aspect=aspect, rater=row["rater"])
         key = ("labels", facts.name, "", None)
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
@@ -311,14 +306,16 @@ class LabelRows(NamedTuple):
             own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
             return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
         if of_aspect and scale is not None:
-            text = f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
-            raise RowFault("a scale that does not fit", f"{text} scale {scale.described()}")
+            labels = facts.labels.values()
+            raise RowFault(
+                "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale
+            )
         return facts, None, None
 
     def _protocol(self, row: Mapping[str, str], aspect: str, scale: Scale | None, *, no_item: bool) -> str:
         a, b, named = row.get("system_a", ""), row.get("system_b", ""), row.get("protocol", "").lower()
-        refuse(bool(a) != bool(b), "half a pair", "only one of system_a and system_b is filled")
-        refuse(a and a == b, "half a pair", f"system_a and system_b are both {shown(a)}")
+        refuse(bool(a) != bool(b), "half a pair")
+        refuse(a and a == b, "half a pair:same", system=a)
         unit: CaseKind = "pair" if a else "list" if row.get("system") and no_item else "explanation"
         fitting = with_unit(unit)
         if named in ("", fitting[0]) and a and adversarial_pair(a, b):
@@ -326,22 +323,19 @@ class LabelRows(NamedTuple):
         if not named:
             scored = next((name for name in fitting if PROTOCOLS[name].scores), "")
             return scored if scored and (scale or (scored, aspect) in self.scales.stored) else fitting[0]
-        unknown = f"protocol {shown(named)} is not one of {', '.join(PROTOCOLS)}"
-        refuse(named not in PROTOCOLS, "unknown protocol", unknown)
-        made = "the lists must be named foreign:SYSTEM and own:SYSTEM"
-        refuse(named == ADVERSARIAL and not adversarial_pair(a, b), "no adversarial pair", made)
-        odd = f"protocol {named} does not fit the systems of this row"
-        refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair", odd)
+        refuse(named not in PROTOCOLS, "unknown protocol", name=named, known=PROTOCOLS)
+        refuse(named == ADVERSARIAL and not adversarial_pair(a, b), "no adversarial pair")
+        refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
         return named
 
     def _game_ask(self, row: dict[str, str], *, no_item: bool) -> _Ask:
         if not row.get("system_a") and row.get("second"):
             row["system_a"], row["system_b"] = row[_FIRST], row["second"]
         a, b = row.get("system_a", ""), row.get("system_b", "")
-        refuse(not (a and b), "half a pair", "an order is given, but not two systems")
+        refuse(not (a and b), "half a pair:order")
         texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
         texts = tuple("" if text in MISSING else text for text in texts)
-        refuse(not any(texts) and not _states_failure(row), "no value", "no answer in any order")
+        refuse(not any(texts) and not _states_failure(row), "no value:of games")
 
         def token(text: str) -> str:
             letter = side_of(fold(text))
@@ -359,8 +353,8 @@ class LabelRows(NamedTuple):
         get, note = row.get, row.get("note", "")
         if said.note:
             note = "; ".join(filter(None, (note, said.note)))
-        if said.warning:
-            self.notes.warn(line, "unknown state", said.warning)
+        if said.odd_state:
+            self.notes.warn(line, "unknown state", state=said.odd_state)
         served, flags, case = get("served_at"), get("flags"), get(CASE)
         return Label._make(
             (
@@ -395,9 +389,8 @@ class LabelRows(NamedTuple):
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
             name = facts.labels[value]
         note = f"answer: {row.get('value', '')}" if code.strength else ""
-        odd = state not in _OK and state not in FAILED
-        warning = f"state {shown(state)} is not one of ok, failed; read as ok" if odd else ""
-        return _Said(self._start(ask)._replace(value=value, label=name), note, warning)
+        odd = "" if state in _OK or state in FAILED else state
+        return _Said(self._start(ask)._replace(value=value, label=name), note, odd)
 
     def _start(self, ask: _Ask) -> Label:
         """The label without its answer, its systems in the order of their names. Raises RowFault."""
@@ -421,7 +414,7 @@ class LabelRows(NamedTuple):
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
-            raise RowFault("answer that does not fit", f"{shown(token)} is not an answer of {what}")
+            raise RowFault("answer that does not fit", answer=token, what=what)
         if code.value is not None and math.isnan(code.value):
             return Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
         return code
@@ -461,11 +454,9 @@ class LabelRows(NamedTuple):
         wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
         decided, stated = wins + ties + losses, row.get("battles", "").strip()
         odd = stated not in MISSING and whole(stated, "battles") not in (decided, decided + failed)
-        text = f"{wins} wins, {ties} ties and {losses} losses are not {shown(stated)} battles"
-        refuse(odd, "counts do not add up", text)
-        refuse(decided + failed == 0, "no battles", "all counts are 0")
-        many = f"more than {_MOST_BATTLES:,} battles in a row"
-        refuse(decided + failed > _MOST_BATTLES, "too many battles", many)
+        refuse(odd, "counts do not add up", wins=wins, ties=ties, losses=losses, stated=stated)
+        refuse(decided + failed == 0, "no battles")
+        refuse(decided + failed > _MOST_BATTLES, "too many battles", most=_MOST_BATTLES)
         cells = {name: row.get(name, "").strip() for name in _DECISIVE}
         facts = protocol_facts(self._protocol(cells, _aspect(cells), None, no_item=not row.get("item_id")))
         label = self._label(line, row, _Said(self._start(_Ask("answer", cells, facts))))
@@ -517,7 +508,7 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
     if name in MISSING:
         return {}
     if case is None:
-        raise RowFault("unknown case", f"the project has no case {shown(name)}")
+        raise RowFault("unknown case", name=name)
     a, b = (row.get(column, "").strip() for column in ("system_a", "system_b"))
     if a and (a, b) == (case["system_b"], case["system_a"]):
         case = {**case, "system_a": a, "system_b": b}
@@ -525,7 +516,7 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
         given = row.get(column, "").strip()
         if given and given != value and column != "served_at":
             what = f"{column} {shown(value)}, not {shown(given)}" if value else f"no {column}"
-            raise RowFault("another case", f"case {name} has {what}")
+            raise RowFault("another case", name=name, what=what)
     return case
 
 
@@ -539,13 +530,8 @@ def _refuse_twin(
 
     about = cells("rater", "aspect", "protocol", "context", "served_at")
     there, counts = seen.get((*about, *cells("system_b", "system_a")), (0, ()))
-    text = f"these seem to be the battles of line {there} from the other side; left out (if they are others, name the"
     twins = there and counts == cells("losses", "ties", "wins")
-    refuse(
-        twins,
-        "same battles from the other side",
-        f"{text} question or session of each row in a column context)",
-    )
+    refuse(twins, "same battles from the other side", line=there)
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
 
 
@@ -554,7 +540,7 @@ def _count(row: Mapping[str, str], name: str) -> int:
     if text in MISSING and name in ("ties", "failed"):
         return 0
     count = whole(text, name)
-    refuse(count < 0, "not a count", f"{name} {shown(text)} is below 0")
+    refuse(count < 0, "not a count", name=name, text=text)
     return count
 
 
@@ -563,7 +549,7 @@ def _first(text: str, a: str, b: str) -> Side:
     if text in (a, b):
         return "a" if text == a else "b"
     word = fold(text)
-    refuse(word not in _ORDERS, "unknown order", f"{shown(text)} is neither {shown(a)} nor {shown(b)}")
+    refuse(word not in _ORDERS, "unknown order", text=text, a=a, b=b)
     return _ORDERS[word]
 
 
@@ -603,9 +589,7 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
 def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
     named = row.get("rater_kind", "").strip().lower()
     kind = next((kind for kind in RATER_KINDS if kind == named), None)
-    unknown = kind is None and named not in MISSING
-    text = f"rater_kind {shown(named)} is not one of {', '.join(RATER_KINDS)}"
-    refuse(unknown, "unknown rater kind", text)
+    refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
     return kind
 
 
@@ -618,7 +602,7 @@ def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
         parts = chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries)
         return tuple(_flag(part) for part in parts if not isinstance(part, str) or part.strip())
     except (ValueError, AttributeError, RecursionError):
-        notes.warn(line, "bad flags", f"flags {shown(text)} cannot be read; the label is kept without them")
+        notes.warn(line, "bad flags", text=text)
         return ()
 
 

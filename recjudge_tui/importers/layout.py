@@ -552,13 +552,12 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
         notes.remark(remark)
     system = part.fields.get("system")
     if system is not None and system.file is not None and not request.system:
-        named = shown(taken(system, {}, request))
-        notes.remark(f"the file does not name the system: it gets the file's name, {named}")
+        notes.remark("file-as-system", system=taken(system, {}, request))
     counts: dict[str, Counter[str]] = {column: Counter() for column in part.count}
     read = _rows_of(part, request, counts)
     for line, raw in table.rows:
         if raw.get("again"):
-            notes.skip(line, "entry twice", f"{shown(raw['key'])} occurs twice; the first is kept")
+            notes.skip(line, "entry twice", key=raw["key"])
             continue
         for record in records_in(line, raw, part, notes):
             try:
@@ -568,7 +567,7 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
                 continue
             for row in rows:
                 if table.json and not storable("".join(row.values())):
-                    notes.skip(line, "broken text", "a lone surrogate or a NUL character; row left out")
+                    notes.skip(line, "broken text")
                 else:
                     yield line, row
     numbers = (
@@ -577,7 +576,7 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
         if any(found)
     )
     if text := "; ".join(numbers):
-        notes.remark(f"rows by {text}. --where COLUMN=VALUE imports only some of them")
+        notes.remark("counted-rows", text=text)
 
 
 def _rows_of(
@@ -617,8 +616,7 @@ def _rows_of(
         if part.unique:
             key = tuple(row[name] if name in row else _text_at(record, name) for name in part.unique)
             if key in seen and request.kind == "events":
-                text = f"{shown(' '.join(key))} is judged twice; the first is kept, this is left out"
-                raise RowFault("judged twice", text)
+                raise RowFault("judged twice", key=" ".join(key))
             if key in seen:
                 return []
             seen.add(key)
@@ -638,7 +636,7 @@ def records_in(line: int, raw: dict[str, Any], part: Part, notes: Notes) -> Iter
             notes.skip(line, place, f"one of its {place}; left out")
     for record in _elements(raw, part.each) if part.each else (raw,):
         if record is None:
-            notes.skip(line, "nothing in it", f"the record has nothing at “{part.each}”; left out")
+            notes.skip(line, "nothing in it", place=part.each)
             continue
         if any(_text_at(record, column) in values for column, values in part.skip.items()):
             continue

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
-BY_SCORE_IN_FILE = "ranked by score, highest first; ties in the order of the rows"
-BY_DISTANCE = (
-    "ranked by distance, lowest first; ties by item id in descending order; the score of an item is its distance with the"
-    " opposite sign"
-)
-IN_CELLS = "each row holds a list, ranked in its order"
-IN_ORDER = "no rank and no score: ranked in the order of the rows"
-LOWEST_FIRST = (
-    "in the file every list begins with its lowest score, which is now its last item. If a lower score is better, undo"
-    ' this import and name the column “distance” (in a mapping: distance = "score")'
-)
 _NO_SCORE = float("nan")
 _OWNER = ("user_id", "system")
 # a spreadsheet cuts what is longer
@@ -74,18 +62,18 @@ def slates_of(
     lists, remark = _Lists(ids, times), ids.notes.remark
     score = next((name for name in ("score", "distance") if name in cells), "")
     if "items" in cells:
-        remark(BY_SCORE if cells["items"].lstrip()[:1] == "{" else IN_CELLS)
+        remark("by-score" if cells["items"].lstrip()[:1] == "{" else "in-cells")
         lists.add_whole(rows, _in_cell)
     elif wide:
         lists.add_whole(rows, lambda row: [(row.get(column, ""), "") for column in wide])
     elif "rank" in cells:
         lists.add_rows(rows, "rank", score)
     elif score:
-        remark(BY_DISTANCE if score == "distance" else BY_SCORE_IN_FILE if file_order else BY_SCORE)
+        remark("by-distance" if score == "distance" else "by-score-in-file" if file_order else "by-score")
         lists.add_rows(rows, "score", score)
         lists.rank_by_score(file_order=file_order)
     else:
-        remark(IN_ORDER)
+        remark("in-order")
         lists.add_rows(rows, "order", "")
     yield from lists.slates()
 
@@ -146,7 +134,7 @@ class _Lists:
         try:
             score = number(text, "score")
         except RowFault as fault:
-            self.notes.warn(line, "bad score", f"{fault.text}; the item is kept without a score")
+            self.notes.warn(line, "bad score", fault=fault)
             return _NO_SCORE
         self.scored = True
         return score
@@ -170,7 +158,7 @@ class _Lists:
                         else whole(place, "rank")
                     )
                     if rank < 0:
-                        raise RowFault("negative rank", f"rank {rank} is below 0")
+                        raise RowFault("negative rank", rank=rank)
                     score = self.optional_score(row.get(column, ""), line) if column else score
                 elif by == "score":
                     score = number(row.get(column, ""), column)
@@ -220,7 +208,7 @@ class _Lists:
             place[falling] = np.arange(len(names))
             second = place[items]
             if _rising(score, where, np.lexsort((np.arange(len(line)), where))):
-                self.notes.remark(LOWEST_FIRST)
+                self.notes.remark("lowest-first")
         order = np.lexsort((np.arange(len(line)), second, -score, where))
         starts = np.searchsorted(where[order], where[order], side="left")
         # a view: the ranks are set in place
@@ -237,10 +225,7 @@ class _Lists:
         order = np.lexsort((lines, ranks, where))
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
-            notes.remark(
-                f"the score rises with the rank in all {rising:,} lists with different scores: a lower one is better, so"
-                " each is stored with the opposite sign"
-            )
+            notes.remark("rising", rising=rising)
         ends = np.searchsorted(where[order], np.arange(len(self.owners)), side="right").tolist()
         columns = [column[order] for column in (ranks, items, lines, scores)]
         start = lists = contradicting = 0
@@ -249,12 +234,12 @@ class _Lists:
             length, start = end - start, end
             own_scores = [None if not self.scored or score != score else score for score in own]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
-                kept = self._kept(places, own_items, own_lines, names, f"in the list of {_named(owner)}")
+                kept = self._kept(places, own_items, own_lines, names, _named(owner))
                 own_items, own_lines, own_scores = (
                     [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
                 )
             if not own_items:
-                notes.warn(first, "empty list", f"the list of {_named(owner)} is empty; left out")
+                notes.warn(first, "empty list", owner=_named(owner), why="is empty")
                 continue
             lists += 1
             if self.scored:
@@ -263,13 +248,10 @@ class _Lists:
             ranked = tuple(map(RankedItem, map(names.__getitem__, own_items), own_scores))
             yield LocatedSlate(own_lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), tuple(own_lines))
         if contradicting:
-            notes.remark(
-                f"ranks and scores contradict each other in {contradicting:,} of {lists:,} lists (a higher "
-                f"score is below a lower one): the ranks are kept"
-            )
+            notes.remark("contradicting", count=contradicting, lists=lists)
 
     def _kept(
-        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], where: str
+        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], owner: str
     ) -> list[int]:
         """The elements of one list that stay, without duplicated ranks and items."""
         kept: list[int] = []
@@ -277,16 +259,13 @@ class _Lists:
         last = 0
         for i, (rank, item, line) in enumerate(zip(ranks, items, lines, strict=True)):
             if i and rank == ranks[last]:
-                text = f"rank {rank} occurs twice {where}; line {lines[last]} is kept"
-                self.notes.skip(line, "duplicated rank", text)
+                self.notes.skip(line, "duplicated rank", rank=rank, owner=owner, line=lines[last])
                 continue
             if rank > (ranks[last] if i else 0) + 1:
-                text = f"a gap in the ranks before {rank} {where}; later items move up"
-                self.notes.warn(line, "gap in the ranks", text)
+                self.notes.warn(line, "gap in the ranks", rank=rank, owner=owner)
             last = i
             if item in seen:
-                text = f"item {shown(names[item])} occurs twice {where}; rank {seen[item]} is kept"
-                self.notes.skip(line, "duplicated item", text)
+                self.notes.skip(line, "duplicated item", item=names[item], owner=owner, rank=seen[item])
                 continue
             seen[item] = rank
             kept.append(i)
@@ -303,7 +282,7 @@ class _Lists:
         if step == 1:
             return ranks
         beginning = ", ".join(map(str, different[:3].tolist()))
-        self.notes.remark(f"the ranks go in steps of {step:,} ({beginning}, …): the items keep this order")
+        self.notes.remark("steps", step=step, beginning=beginning)
         start = int(different[0]) % step
         return (ranks - start) // step + (start > 0)
 
@@ -348,13 +327,12 @@ def _is_list(text: str) -> bool:
 def _in_cell(row: Mapping[str, str]) -> _Places:
     """The items of a row's list with their scores. Raises RowFault."""
     bare = row.get("items", "").strip()
-    refuse(bare and bare in MISSING, "not a list", f"{shown(bare)} is not a list")
+    refuse(bare and bare in MISSING, "not a list", text=bare)
     places, scores = places_of(bare), row.get("scores", "") or row.get("score", "")
     if scores.strip() in MISSING:
         return places
     given = [item for item, _ in _elements(scores)]
-    uneven = len(given) != len(places)
-    refuse(uneven, "items without a score", f"{len(places)} items and {len(given)} scores")
+    refuse(len(given) != len(places), "items without a score", places=len(places), scores=len(given))
     return [(item, score) for (item, _), score in zip(places, given, strict=True)]
 
 
@@ -366,23 +344,17 @@ def places_of(text: str) -> list[tuple[str, str]]:
     its scores. Empty elements are dropped. Raises RowFault for objects of something else, and for a list that was cut.
     """
     places = [place for place in _elements(text) if place[0]]
-    shortened = any(item in ("...", "…") for item, _ in places)
-    said = f"{shown(text)} was shortened when it was written: it has “...” for its middle"
-    refuse(shortened, "shortened list", said)
+    refuse(any(item in ("...", "…") for item, _ in places), "shortened list", text=text)
     return places
 
 
 def _elements(text: str) -> list[tuple[str, str]]:
     bare, full = text.strip(), len(text) >= _LONGEST_CELL
     opened = bare[:1] in ("[", "(", "{")
-    why = "a spreadsheet's limit of 32,767 characters cut it" if full else "it is not closed"
-    open_ = opened and bare[-1:] not in ("]", ")", "}")
-    refuse(open_, "cut list", f"the list {shown(text)} is cut: {why}")
-    exactly = not opened and len(text) == _LONGEST_CELL
-    limit = "has a spreadsheet's limit of 32,767 characters, so it may be cut"
-    refuse(exactly, "cut list", f"the list {shown(text)} {limit}")
-    call = f"{shown(text)} is a program's name for an array, not a list"
-    refuse(_CALL.match(bare), "not a list", call)
+    cut = "cut list:cell" if full else "cut list"
+    refuse(opened and bare[-1:] not in ("]", ")", "}"), cut, text=text)
+    refuse(not opened and len(text) == _LONGEST_CELL, "cut list:limit", text=text)
+    refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
         mark = next((mark for mark in ("|", ";", ",") if mark in bare), None)
         return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
@@ -393,7 +365,7 @@ def _elements(text: str) -> list[tuple[str, str]]:
         elements = decoded(bare.replace("(", "[").replace(")", "]").replace("'", '"'))
     if bare[:1] == "{":
         fits = isinstance(elements, dict) and all(isinstance(score, str) for score in elements.values())
-        refuse(not fits, "not a list", f"{shown(text)} is neither a list nor items with their scores")
+        refuse(not fits, "not a list:scores", text=text)
         # by falling score, ties by falling item id
         by_id = sorted(elements.items(), key=lambda item: item[0].encode("utf-8", "replace"), reverse=True)
         ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
@@ -402,8 +374,7 @@ def _elements(text: str) -> list[tuple[str, str]]:
         return [place_of(element) for element in _by_rank(elements)]
     if _SCORED_LIST.fullmatch(bare):
         return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
-    odd = f"{shown(text)} is neither a list of ids nor one of items with their scores"
-    refuse("{" in bare, "not a list", odd)
+    refuse("{" in bare, "not a list:items", text=text)
     return [(a or b or c, "") for a, b, c in _ELEMENT.findall(bare) if a or b or c]
 
 

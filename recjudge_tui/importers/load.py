@@ -357,7 +357,7 @@ class _File:
         if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
             system = stem(path)
             self.request = self.request._replace(system=system)
-            self.notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
+            self.notes.remark("no-system", system=system)
         how = options._replace(system=self.request.system).how(
             f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
         )
@@ -373,8 +373,7 @@ class _File:
         import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
         older = import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
         if older is not None:
-            text = f"import {older} read another version of this file, and its events are still there; consider undoing it"
-            self.notes.warn(1, "another version imported before", text)
+            self.notes.warn(1, "another version imported before", older=older)
         self.target = Target(db, project_id, import_id, import_id if since is None else since)
         self._store(held_out=held_out)
         self.times.remark(self.notes)
@@ -402,10 +401,7 @@ class _File:
         elif self.kind == "events":
             self._batches(self._events_of(self._rows(), held_out=held_out), self._events)
             if unknown := [shown(name) for name in sorted(self.types) if kind_of(name) is None]:
-                self.notes.remark(
-                    f"unknown type of event: {first_few(unknown, 10)}; judges see these events under their own names,"
-                    " and they do not count as owning the item"
-                )
+                self.notes.remark("types", names=first_few(unknown, 10))
         else:
             store = self._explanations if self.kind == "explanations" else self._described
             self._batches(self._described_rows(), store)
@@ -501,8 +497,8 @@ class _File:
 
     def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
         for line, explanation in batch:
-            self._note_unknown(line, "items", explanation.item_id, "the explanation is kept")
-            self._note_unknown(line, "users", explanation.user_id, "the explanation is kept")
+            self._note_unknown(line, "items", explanation.item_id, "explanation")
+            self._note_unknown(line, "users", explanation.user_id, "explanation")
             outcome, source = add_explanation(self.target, explanation)
             self._count_content(line, outcome, source, explanation)
 
@@ -510,7 +506,7 @@ class _File:
         """Note an id that the project does not describe, if it describes any."""
         known = self.known.ids_of(kind)
         if known and name and name not in known:
-            self.notes.warn(line, f"unknown {kind[:-1]}", f"{kind[:-1]} {shown(name)} is unknown; {what}")
+            self.notes.warn(line, f"unknown {kind[:-1]}", name=name, what=f"the {what} is kept")
 
     # ---- events ----
 
@@ -528,7 +524,7 @@ class _File:
                 item = ids.read(line, "item_id", get("item_id", ""))
                 text, context = get("text", ""), get("context", "")
                 if not item and not text.strip():
-                    raise RowFault("no item_id", "neither item_id nor text; row left out")
+                    raise RowFault("no item_id")
                 when, served = get("timestamp", ""), get("served_at", "")
                 if (raw := get("value", "")) not in values:
                     if len(values) > _MOST_VALUES:
@@ -548,9 +544,9 @@ class _File:
                 notes.skip_row(line, fault)
                 continue
             if item and item not in items:
-                self._note_unknown(line, "items", item, "the event is kept")
+                self._note_unknown(line, "items", item, "event")
             if user not in users:
-                self._note_unknown(line, "users", user, "the event is kept")
+                self._note_unknown(line, "users", user, "event")
             yield event
 
     def _type(self, kind: str, *, held_out: bool) -> str:
@@ -558,10 +554,7 @@ class _File:
         if kind.startswith(HELD_OUT):
             return kind
         if held_out:
-            self.notes.remark(
-                "the name says that this is the test part of a split: its events are held out and no judge "
-                "sees them (with --type TYPE they are history)"
-            )
+            self.notes.remark("test-split")
             return HELD_OUT + kind
         self.types.add(kind)
         return kind
@@ -578,10 +571,9 @@ class _File:
         for line, slate, lines in batch:
             lines, slate = self._known_items_only(line, slate, lines)
             if not slate.items:
-                text = f"the list of {_owner(slate)} contains no known item; left out"
-                self.notes.warn(line, "empty list", text)
+                self.notes.warn(line, "empty list", owner=_owner(slate), why="contains no known item")
                 continue
-            self._note_unknown(line, "users", slate.user_id, "the list is kept")
+            self._note_unknown(line, "users", slate.user_id, "list")
             kept.append((lines[0], slate))
         outcomes = add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
@@ -594,8 +586,7 @@ class _File:
         items = self.known.ids_of("items")
         if not items and not self.known.no_items_noted:
             self.known.no_items_noted = True
-            text = "the project has no items yet, so lists are kept by item id; import items before judging"
-            self.notes.warn(line, "no items yet", text)
+            self.notes.warn(line, "no items yet")
         if not items or all(item.item_id in items for item in slate.items):
             return lines, slate
         kept = []
@@ -603,8 +594,8 @@ class _File:
             if item.item_id in items:
                 kept.append((place, item))
             else:
-                text = f"item {shown(item.item_id)} is unknown; removed from the list, later items move up"
-                self.notes.skip(place, "unknown item", text)
+                removed = "removed from the list, later items move up"
+                self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
     def _count_content(
@@ -628,12 +619,10 @@ class _File:
 
     def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
         where = "above" if source == self.target.import_id else f"in import {source}"
-        text = f"{what} occurs {where} with other content; the first is kept"
-        self.notes.skip(line, "disagrees with earlier content", text, rows)
+        self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
 
     def _note_replacement(self, line: int, what: str, source: int | None) -> None:
-        text = f"{what} differs from import {source}; the new one replaces it"
-        self.notes.warn(line, "replaces an earlier import", text)
+        self.notes.warn(line, "replaces an earlier import", what=what, source=source)
 
     # ---- labels ----
 
@@ -670,11 +659,7 @@ class _File:
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
-                text = (
-                    f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
-                    f"served_at do not say which one was judged; the label is kept without a list"
-                )
-                self.notes.warn(line, "unclear occasion", text)
+                self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
         for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
             self._count_label(line, label, clash)
@@ -693,8 +678,7 @@ class _File:
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
         self.repeats += repeated
         if clash.same and repeated:
-            text = f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
-            self.notes.skip(line, _REPEATED, text)
+            self.notes.skip(line, _REPEATED, label=label)
         elif clash.same:
             self.unchanged += 1
         else:
@@ -706,21 +690,17 @@ class _File:
                 above = clash.import_id == self.target.import_id
                 origin = "above in this file" if above else f"in import {clash.import_id}"
             answer = f"answered {shown(clash.label)}" if clash.label else "failed"
-            text = (
-                f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that answer is kept"
-            )
-            self.notes.skip(line, _ANSWERED if of_task else _ANOTHER_VERDICT, text)
+            kind = _ANSWERED if of_task else _ANOTHER_VERDICT
+            self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
     def _task_answer(self, line: int, label: Label) -> None:
         """Store the answer to an exported task for the person assigned to it, and close the task."""
         task = task_by_token(self.db, self.known.project_id, label.task)
         if task is None or task.protocol != label.protocol:
-            text = f"task {shown(label.task)} is not a {label.protocol} task of this project; left out"
-            self.notes.skip(line, "unknown task", text)
+            self.notes.skip(line, "unknown task", label=label)
             return
         if label.rater not in ("", task.rater):
-            assigned = f"stored as the answer of {shown(task.rater)}, to whom the task is assigned"
-            self.notes.warn(line, "answered by another name", f"answered by {shown(label.rater)}; {assigned}")
+            self.notes.warn(line, "answered by another name", label=label, rater=task.rater)
         self.tasks += 1
         named = of_case = label._replace(rater=task.rater)
         if task.first == "b" and label.value is not None:
@@ -771,38 +751,24 @@ class _File:
             self.known.scaled.add((target.import_id, *key))
             known[key] = label.scale
             add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
-            self.notes.remark(f"scale of {label.aspect} ({label.protocol}): {label.scale.described()}")
+            self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:
-        remark, of_all = self.notes.remark, f"of {self.records:,}"
+        remark, of, kept = self.notes.remark, self.records, self.unchanged
         if self.repeats:
-            remark(
-                f"{self.repeats:,} {of_all} votes are on a case that the same rater answered above: these rows do"
-                f" not tell the cases apart; {_TELL_APART}"
-            )
+            remark("repeats", count=self.repeats, of=of)
         if self.answered:
-            ways = (
+            ways = [
                 f"undo import {source} first (recjudge imports undo {source})"
                 if source is not None
                 else "change them in the app (recjudge annotate open)"
                 for source in self.answered
-            )
-            remark(
-                f"{self.answered.total():,} {of_all} answers differ from those that their tasks already have,"
-                f" which are kept; to replace these, {' and '.join(ways)}"
-            )
-        if self.unchanged and self.tasks:
-            remark(f"{self.unchanged:,} {of_all} answers are stored already")
-        elif self.unchanged:
-            remark(
-                f"{self.unchanged:,} {of_all} votes are in an earlier import with the same answer and are not"
-                f" counted twice. If they are another session, {_TELL_APART}"
-            )
+            ]
+            remark("answered", count=self.answered.total(), of=of, ways=ways)
+        if kept:
+            remark("stored-before" if self.tasks else "counted-once", count=kept, of=of)
         if self.judges:
-            remark(
-                f"named like language models, so not counted as people: {first_few(map(shown, self.judges), 5)};"
-                " a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
-            )
+            remark("judges", names=first_few(map(shown, self.judges), 5))
 
     # ---- the end ----
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.reader import Sample, bare_name, lines_match, sample_of, text_lines
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse, shown
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse
 
 BEHAVIORS = "behaviors.tsv"
 _FORM = "%m/%d/%Y %I:%M:%S %p"
@@ -55,8 +55,7 @@ def _impressions(path: Path, notes: Notes | None = None) -> Iterator[_Impression
             try:
                 fields[2] = formatted(fields[2], _FORM)
             except RowFault:
-                fields[2] = f"time {shown(fields[2])} is not written as 11/15/2019 8:55:22 AM"
-                raise RowFault("bad time", fields[2]) from None
+                raise RowFault("bad time", text=fields[2]) from None
             yield _Impression(line, *fields)
         except RowFault as fault:
             if notes is not None:
@@ -77,14 +76,9 @@ def _events(request: Request, *, training: bool = False) -> Iterator[Row]:
                 yield line, {"user_id": user, "type": "click", "item_id": item}
         if not training and user not in changed and hash(impression.history) != history:
             changed.add(user)
-            text = (
-                f"the history of user {shown(user)} differs between impressions; the first one is used, because the time of"
-                " the other clicks is unknown"
-            )
-            request.notes.warn(line, "changing history", text)
+            request.notes.warn(line, "changing history", name=user)
         if not training and not any(label for _, label in impression.items):
-            text = f"impression {shown(impression.name)} has no record of clicks; its history is kept"
-            request.notes.warn(line, "clicks not given", text)
+            request.notes.warn(line, "clicks not given", name=impression.name)
         about = {"type": "click"} if training else {"type": "heldout_click", "context": impression.name}
         for item, label in impression.items:
             if label == "1":
@@ -129,8 +123,7 @@ def _lists(request: Request) -> Iterator[Row]:
             # as in the dataset's own evaluation, the score is 1/rank
             yield line, {**owner, **occasion, "item_id": item, "rank": str(place), "score": repr(1 / rank)}
     if waiting := len(passed) + sum(1 for _ in impressions):
-        text = f"{waiting:,} impressions of {behaviors} have no prediction and therefore no list"
-        request.notes.warn(1, "impressions without a prediction", text)
+        request.notes.warn(1, "impressions without a prediction", count=waiting, path=behaviors)
 
 
 def _rank_fault(ranks: list[int], candidates: int) -> str:

@@ -600,7 +600,7 @@ def json_records(
                 if isinstance(record, dict):
                     yield stream.number, {**record, **extra} if extra else record
                 else:
-                    notes.skip(stream.number, "broken JSON", "not a JSON object; left out")
+                    notes.skip(stream.number, "broken JSON", text=record)
         return
     for number, line in enumerate(text_lines(path, encoding), start=1):
         bare = line.strip().removeprefix("\ufeff")
@@ -610,8 +610,7 @@ def json_records(
         if isinstance(record, dict):
             yield number, record
         else:
-            what = "complete JSON object" if record is None else "JSON object"
-            notes.skip(number, "broken JSON", f"not a {what}: {shown(bare)}; left out")
+            notes.skip(number, "broken JSON:cut" if record is None else "broken JSON", text=bare)
 
 
 def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) -> None:
@@ -762,7 +761,7 @@ def parquet_records(
             for cells in zip(*columns, strict=True):
                 number += 1
                 if number in broken and notes is not None:
-                    notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+                    notes.skip(number, "broken text")
                 else:
                     yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
 
@@ -1077,14 +1076,12 @@ def _csv_rows(
                         if len(fields) != width:
                             if last == 0 and _SEPARATOR_LINE.fullmatch(",".join(fields)):
                                 continue
-                            text = f"{len(fields)} fields, but the header has {width}; row left out"
-                            notes.skip(last + 1, "wrong number of fields", text)
+                            notes.skip(last + 1, "wrong number of fields", count=len(fields), width=width)
                             continue
                     if not fields[0] and not any(fields):
                         continue
                     if header is not None and fields == header:
-                        text = "the header again, as in files that were joined; row left out"
-                        notes.skip(last + 1, "repeated header", text)
+                        notes.skip(last + 1, "repeated header")
                         continue
                     if plain:
                         fields = [_unquoted(field) if field[:1] == '"' else field for field in fields]
@@ -1101,7 +1098,7 @@ def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> 
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
         raise refusal("quotes", path=path, line=first, last=last)
     where = f"lines {first} to {last}" if last > first else "the row"
-    notes.skip(first, "unbalanced quotes", f"unbalanced quotation marks; {where} left out")
+    notes.skip(first, "unbalanced quotes", where=where)
 
 
 def _matched(
@@ -1112,9 +1109,7 @@ def _matched(
         if match := pattern.fullmatch(bare):
             yield number, dict(zip(columns, (text or "" for text in match.groupdict().values()), strict=True))
         elif bare.strip():
-            notes.skip(
-                number, "a line of another form", f"the line has another form: {shown(bare)}; left out"
-            )
+            notes.skip(number, "a line of another form", text=bare)
 
 
 def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -1165,7 +1160,7 @@ def _json_rows(
             for name, value in zip(names, record.values())  # noqa: B905 - of equal length
         }
         if not storable("".join(cells.values())):
-            notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+            notes.skip(number, "broken text")
             continue
         yield number, cells
 
@@ -1239,9 +1234,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
             ):
                 kept += 1
                 yield line, row
-        notes.remark(
-            f"{kept:,} of {read:,} rows have {one_line(where_text(wanted), 200)}; the others are not read"
-        )
+        notes.remark("where", kept=kept, read=read, conditions=one_line(where_text(wanted), 200))
 
     return table._replace(rows=fitting())
 

@@ -254,14 +254,14 @@ def plain_rows(request: Request) -> Iterator[Row]:
     dialect: Dialect = request.mapping or Dialect()
     if not dialect.header and (usual := _headerless_columns(sample_of(request.path, dialect.encoding), kind)):
         dialect = dialect.model_copy(update={"header": usual})
-        notes.remark("no header: the columns are taken in the usual order")
+        notes.remark("no-header")
     table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
     table = _of_lists(chosen_rows(table, request.where, request.path, notes), kind)
     notes.columns = uses(kind, table.original, table.columns)
     given = set(table.columns)
     rated = kind == "events" and "type" not in given and not request.event_type and "value" in given
     if rated:
-        notes.remark("no column for the type: the events are ratings")
+        notes.remark("no-type")
     if missing := missing_of(kind, given | {"type"} if rated else given, request.system, request.event_type):
         raise missing_columns(request, table, missing)
     if rated:

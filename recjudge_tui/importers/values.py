@@ -7,7 +7,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,26 @@ Row = tuple[int, dict[str, str]]
 
 
 class RowFault(Exception):  # noqa: N818 - a finding about one row, which is left out and counted
-    """A row that cannot be used. `kind` is a short fixed phrase for counting, `text` the full message."""
+    """A row that cannot be used. `kind` is a short fixed phrase for counting; without a text, that of words.toml with these
+    facts tells more, if necessary by what follows a “:” in the kind."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-        self.text = text
+    def __init__(self, kind: str, text: str = "", /, **facts: object) -> None:
+        super().__init__(kind, text)
+        self.kind, self.said = kind.partition(":")[0], (kind, text, facts)
+
+    @property
+    def text(self) -> str:
+        kind, text, facts = self.said
+        return text or _words("rows", kind, facts)
+
+    def __str__(self) -> str:
+        return self.text
 
 
-def refuse(wrong: object, kind: str, text: str) -> None:
+def refuse(wrong: object, kind: str, text: str = "", /, **facts: object) -> None:
     """Raise RowFault if something is wrong with the row."""
     if wrong:
-        raise RowFault(kind, text)
+        raise RowFault(kind, text, **facts)
 
 
 class Notes:
@@ -54,22 +62,25 @@ class Notes:
         self.columns = ""
         self.remarks: list[str] = []
 
-    def warn(self, line: int, kind: str, text: str) -> None:
-        """Note a problem in a row that is kept."""
-        self.kinds[kind] += 1
+    def warn(self, line: int, kind: str, text: str = "", /, **facts: object) -> None:
+        """Note a problem in a row that is kept, by its kind and text as of `RowFault`."""
+        self.kinds[kind if text else kind.partition(":")[0]] += 1
         if len(self.first) < SHOWN:
+            text = text or _words("rows", kind, facts)
             self.first.append(f"{self.file}:{self.unit}{line}: {one_line(text, 300)}")
 
-    def skip(self, line: int, kind: str, text: str, rows: int = 1) -> None:
+    def skip(self, line: int, kind: str, text: str = "", /, rows: int = 1, **facts: object) -> None:
         """Count a row, or a group of rows, as left out."""
         self.skipped += rows
-        self.warn(line, kind, text)
+        self.warn(line, kind, text, **facts)
 
     def skip_row(self, line: int, fault: RowFault, what: str = "row left out") -> None:
-        self.skip(line, fault.kind, fault.text if "left out" in fault.text else f"{fault.text}; {what}")
+        text = fault.text if len(self.first) < SHOWN else "left out"
+        self.skip(line, fault.kind, text if "left out" in text else f"{text}; {what}")
 
-    def remark(self, text: str) -> None:
-        """Say once how the file was read."""
+    def remark(self, text: str, /, **facts: object) -> None:
+        """Say once how the file was read: a text, or that of this name in words.toml."""
+        text = _words("remarks", text, facts) if text in _WORDS["remarks"] else text
         if text not in self.remarks:
             self.remarks.append(text)
 
@@ -104,6 +115,10 @@ class _Form(string.Formatter):
 
 _WORDS = parse_toml(Path(__file__).with_name("words.toml").read_text("utf-8"))
 _format = _Form().vformat
+
+
+def _words(table: str, name: str, facts: Mapping[str, object]) -> str:
+    return _format(_WORDS[table][name], (), facts)
 
 
 def refusal(name: str, /, **facts: object) -> InputError:
@@ -160,7 +175,7 @@ class Ids:
         if bare in (_NO_CONTEXT if name == "context" else MISSING):
             return ""
         if bare != raw:
-            self.notes.warn(line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed")
+            self.notes.warn(line, "spaces around an id", name=name, text=bare)
             return bare
         if len(before) > _MOST_KEPT:
             before.clear()
@@ -170,18 +185,14 @@ class Ids:
         return bare
 
     def _whole(self, name: str, bare: str) -> str:
-        known, whole, what = self.known(name), bare[:-2], f"{name}s such as {shown(bare)}"
+        known, whole = self.known(name), bare[:-2]
         fits = whole in known and bare not in known
-        text = f"{what} are read as the known ids such as {shown(whole)}" if fits else ""
         # a table of items or users has one column of ids
-        if not known and len(self.read_before) > 1:
-            text = (
-                f"{what} end in “.0”, as pandas writes whole numbers; if they are {shown(whole)} elsewhere, import the"
-                f" {name[:4]}s first, and then this file"
-            )
-        if text and name not in self.remarked:
+        remark = "whole-ids" if fits else "" if known or len(self.read_before) == 1 else "ids-first"
+        if remark and name not in self.remarked:
             self.remarked.add(name)
-            self.notes.remark(text)
+            what = f"{name}s such as {shown(bare)}"
+            self.notes.remark(remark, what=what, whole=whole, kind=name[:4])
         return whole if fits else bare
 
     def filled(self, line: int, name: str, raw: str) -> str:
@@ -211,7 +222,7 @@ def number(value: str, column: str) -> float:
     comma = (
         ' (write 0.95 and 1000, or “decimal = ","” in a mapping file)' if _WITH_COMMA.fullmatch(text) else ""
     )
-    raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number{comma}") from None
+    raise RowFault("not a finite number", column=column, text=value, advice=comma) from None
 
 
 def optional_number(value: str, column: str) -> float | None:
@@ -225,7 +236,7 @@ def whole(value: str, column: str) -> int:
         return int(value)
     parsed = number(value, column)
     if parsed != int(parsed) or abs(parsed) > 2**53:
-        raise RowFault("not a whole number", f"{column} {shown(value)} is not a whole number")
+        raise RowFault("not a whole number", column=column, text=value)
     return int(parsed)
 
 
@@ -285,9 +296,7 @@ class Times:
                 time = _iso(text)
             read = time.astimezone(timezone.utc).isoformat()
         except (ValueError, OverflowError):
-            raise RowFault(
-                "bad timestamp", f"{column} {shown(value)} is not a time ({_advice(text)})"
-            ) from None
+            raise RowFault("bad timestamp", column=column, text=value, advice=_advice(text)) from None
         if not self.units:
             self._last = value, read
         return read
@@ -300,7 +309,7 @@ class Times:
                 f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
                 for unit, count in units.items()
             ]
-            notes.remark(f"times that are numbers are read as {' and '.join(parts)}")
+            notes.remark("times", units=" and ".join(parts))
 
 
 def timestamp(value: str, column: str = "timestamp") -> str:
@@ -318,7 +327,7 @@ def formatted(value: str, form: str) -> str:
             (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc).isoformat()
         )
     except (ValueError, OverflowError):
-        raise RowFault("bad timestamp", f"timestamp {shown(value)} is not written as {form}") from None
+        raise RowFault("bad timestamp:form", text=value, form=form) from None
 
 
 def _advice(text: str) -> str:
