@@ -11,54 +11,29 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.files import parse_toml
 
 # below both, answers that do not fit are strays, which are left out
 STRAY_SHARE, STRAY_ROWS = 0.01, 20
 # a row's answer that is the name of its first or second system, or that a name and a side of the pair contradict
 NAMED_A, NAMED_B, EITHER = "\0a", "\0b", "\0?"
-FAILED = frozenset((
-    "failed", "failure", "error", "unparsable", "unparseable", "invalid", "parse error", "timeout", "refused", "refusal",
-))  # fmt: skip
-
 Form = Literal["pair", "labels", "scores", "shown"]
+Side = Literal["a", "b"]
 # what a side was named by: the pair itself, its place in the order shown, or a letter, which may mean either
 Means = Literal["side", "place", "letter"]
 
-# ---- the one table of words for the answers about a pair, also those of other tools ---------------------------------
-
-_TIES = (
-    "tie", "ties", "tied", "draw", "drawn", "equal", "equally good", "equally bad", "same", "the same", "about the same",
-    "roughly the same", "similar", "both", "both good", "both bad", "bothbad", "both are good", "both are bad", "neither",
-    "neutral", "no difference", "no preference", "tie (bothbad)", "tie (both bad)", "tie both bad", "tie bothbad", "c", "=",
-    "indifferent", "t", "tie (bothgood)",
-)  # fmt: skip
-_FIRST: dict[Means, tuple[str, ...]] = {
-    "side": ("model a", "system a", "modela", "systema", "win", "wins", "won", "winner", "chosen"),
-    "place": ("first", "1st", "shown first", "set 1", "list 1", "set1", "list1", "left"),
-    "letter": ("a", "a wins", "a win", "a won"),
-}
-_SECOND: dict[Means, tuple[str, ...]] = {
-    "side": ("model b", "system b", "modelb", "systemb", "lose", "loses", "lost", "loss", "loser", "rejected"),
-    "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
-    "letter": ("b", "b wins", "b win", "b won"),
-}  # fmt: skip
-_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
+_WORDS = parse_toml(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+FAILED, VALID = frozenset(_WORDS["failed"]), frozenset(_WORDS["valid"])
+_MUCH, _SLIGHTLY, _NOISE = (frozenset(_WORDS[name]) for name in ("much", "slightly", "noise"))
+_NOUNS = "|".join(_WORDS["nouns"])
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
-_MUCH = frozenset(
-    "much significantly strongly far clearly definitely considerably greatly very substantially lot way".split()
-)
-_SLIGHTLY = frozenset(
-    "slightly marginally somewhat bit little barely slight probably weakly moderately mildly".split()
-)
-_NOISE = frozenset(
-    "is are was the a_bit better preferred prefer prefers preference favor favors favour favours i wins win by".split()
-)
 
 
 class Code(NamedTuple):
@@ -150,12 +125,14 @@ def shown_counts(counts: Mapping[str, int], most: int = 12) -> str:
 # ---- words -------------------------------------------------------------------------------------------------------
 
 
-PAIR_WORDS: Mapping[str, Code] = {word: Code(0.0) for word in _TIES} | {
+PAIR_WORDS: Mapping[str, Code] = {word: Code(0.0) for word in _WORDS["ties"]} | {
     name: Code(value, means)
-    for value, words in ((1.0, _FIRST), (-1.0, _SECOND))
+    for value, words in ((1.0, _WORDS["first"]), (-1.0, _WORDS["second"]))
     for means, names in words.items()
     for name in names
 }
+# word -> the system that was shown first
+ORDERS: Mapping[str, Side] = {word: side for side, words in _WORDS["orders"].items() for word in words}
 
 
 def _word(text: str, expected: Expected) -> Code | None:
@@ -445,34 +422,6 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Rema
     return codes
 
 
-# numbers -> the ways to read answers about a pair that are among them, each with its meaning
-_OF_PAIRS: tuple[tuple[set[float], tuple[tuple[str, str], ...]], ...] = (
-    (
-        {0.0, 1.0},
-        (
-            ("1=A,0=B", "1: the first system won, 0: it lost"),
-            ("0=A,1=B", "the number of the winner, counted from 0"),
-            ("1=A,0=Tie", "our own numbers"),
-        ),
-    ),
-    ({1.0, 2.0}, (("1=A,2=B", "the number of the winner, counted from 1"),)),
-    (
-        {1.0, 2.0, 3.0},
-        (
-            ("1=A,2=Tie,3=B", "in the order A, tie, B"),
-            ("1=A,2=B,3=Tie", "the number of the winner, then the tie"),
-        ),
-    ),
-    (
-        {0.0, 1.0, 2.0},
-        (
-            ("0=Tie,1=A,2=B", "0 is a tie, else the number of the winner"),
-            ("0=A,1=B,2=Tie", "the number of the winner, counted from 0, then the tie"),
-        ),
-    ),
-)
-
-
 def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]]:
     """The ways to read all of these numbers, each with its meaning."""
     whole, (first, last) = _whole(found), _usual_ends(found)
@@ -495,9 +444,10 @@ def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]
             yield values((0, 1), (names[0], names[-1])), "no and yes"
         yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
     else:
-        for numbers, ways in _OF_PAIRS:
-            if found <= numbers:
-                yield from ((f"--values {codes}", meaning) for codes, meaning in ways)
+        for ways in _WORDS["readings"]:
+            if found <= set(ways["numbers"]):
+                codes = ((name, meaning) for name, meaning in ways.items() if name != "numbers")
+                yield from ((f"--values {code}", meaning) for code, meaning in codes)
         if max(found) > 1 or min(found) < -1 or not whole:
             meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
             yield f"--scale {first:g}..{last:g}", meaning

@@ -39,21 +39,21 @@ _WITH_ATTRIBUTES: tuple[ImportKind, ...] = ("items", "users", "explanations")
 _DATA = parse_toml(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 
 
-def _names(spec: list[str]) -> tuple[str, ...]:
+def expanded(spec: list[str]) -> tuple[str, ...]:
     """The names, with those of a word for `$word`."""
-    parts = (_names(_DATA["words"][name[1:]]) if name.startswith("$") else (name,) for name in spec)
+    parts = (expanded(_DATA["words"][name[1:]]) if name.startswith("$") else (name,) for name in spec)
     return tuple(chain.from_iterable(parts))
 
 
 # a word -> its squashed names, such as those of the user's column
-WORDS: Mapping[str, tuple[str, ...]] = {word: _names(spec) for word, spec in _DATA["words"].items()}
+WORDS: Mapping[str, tuple[str, ...]] = {word: expanded(spec) for word, spec in _DATA["words"].items()}
 COLUMNS: Mapping[ImportKind, Columns] = {
     kind: Columns(*(tuple(_DATA[kind][part]) for part in Columns._fields)) for kind in IMPORT_KINDS
 }
 KNOWN: Mapping[ImportKind, tuple[str, ...]] = {kind: columns.all for kind, columns in COLUMNS.items()}
 # kind -> its columns, each with its squashed aliases, most likely first
 ALIASES: Mapping[ImportKind, Mapping[str, tuple[str, ...]]] = {
-    kind: {name: _names(spec) for name, spec in _DATA[kind].get("aliases", {}).items()}
+    kind: {name: expanded(spec) for name, spec in _DATA[kind].get("aliases", {}).items()}
     for kind in IMPORT_KINDS
 }
 ISBN, ITEM, USER, RANK, SCORE = (WORDS[word] for word in ("isbn", "item", "user", "rank", "score"))

@@ -26,11 +26,14 @@ from recjudge_tui.importers.codes import (
     FAILED,
     NAMED_A,
     NAMED_B,
+    ORDERS,
+    VALID,
     Code,
     Codebook,
     Expected,
     Form,
     Reading,
+    Side,
     Unclear,
     fold,
     settle,
@@ -56,15 +59,7 @@ from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 
-_OK = frozenset(("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid"))
-Side = Literal["a", "b"]
 _SIGN: Mapping[Side, float] = {"a": 1.0, "b": -1.0}
-_ORDERS: dict[str, Side] = {
-    **dict.fromkeys(
-        ("", "a", "ab", "a-b", "a first", "original", "system a", "model a", "model 1", "first", "1"), "a"
-    ),
-    **dict.fromkeys(("b", "ba", "b-a", "b first", "swapped", "system b", "model b", "model 2", "second", "2"), "b"),
-}  # fmt: skip
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
 # the columns that decide what a row says; of the others it matters at most whether they are filled
 _DECISIVE = (
@@ -389,7 +384,7 @@ class LabelRows(NamedTuple):
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
             name = facts.labels[value]
         note = f"answer: {row.get('value', '')}" if code.strength else ""
-        odd = "" if state in _OK or state in FAILED else state
+        odd = "" if state in VALID or state in FAILED else state
         return _Said(self._start(ask)._replace(value=value, label=name), note, odd)
 
     def _start(self, ask: _Ask) -> Label:
@@ -549,8 +544,8 @@ def _first(text: str, a: str, b: str) -> Side:
     if text in (a, b):
         return "a" if text == a else "b"
     word = fold(text)
-    refuse(word not in _ORDERS, "unknown order", text=text, a=a, b=b)
-    return _ORDERS[word]
+    refuse(word not in ORDERS, "unknown order", text=text, a=a, b=b)
+    return ORDERS[word]
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:

@@ -16,16 +16,16 @@ from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.files import parse_toml
 from recjudge_tui.importers.columns import (
     ALIASES,
     CASE,
     COLUMNS,
-    ISBN,
     ITEM,
     KNOWN,
-    TASK,
     USER,
     WORDS,
+    expanded,
     holds_counts,
     list_columns,
     missing_of,
@@ -69,13 +69,7 @@ from recjudge_tui.store.exports import LABEL_COLUMNS
 
 # the labelling tools whose exports a mapping can describe
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
-# tried in this order, the most specific first; shipped ones that are not named come after them
-_ORDER = (
-    "recbole", "recsys-arena", "yelp", "amazon-reviews", "esci", "zhang2024", "zhang2024-judge", *_TOOLS, "inspect-ai",
-    "promptfoo", "langfuse", "phoenix", "langsmith", "lm-eval", "trec-run", "trec-qrels", "letor", "ranx-run", "ranx-qrels",
-    "elliot", "cornac", "movielens-100k", "movielens-1m", "movielens-latest", "mind-train", "mind", "mind-news",
-    "lists-by-user",
-)  # fmt: skip
+_KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 _IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
 _NAMES = {
     squashed(name)
@@ -166,9 +160,10 @@ def _refuse_without_fields(declared: Declaration, request: Request, part: Part) 
 
 def layouts() -> list[Layout]:
     """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
+    order = _KINDS["order"]
     known = sorted(
         (*shipped(), MIND, MIND_TRAIN),
-        key=lambda layout: _ORDER.index(layout.name) if layout.name in _ORDER else len(_ORDER),
+        key=lambda layout: order.index(layout.name) if layout.name in order else len(order),
     )
     for point in plugins(IMPORTERS):
         with suppress(UsageError):
@@ -338,75 +333,7 @@ def only_a_header(sample: Sample) -> bool:
 
 # ---- the kind of a plain table -----------------------------------------------------------------------------------
 
-_RANKED = Choice("lists", "ranked lists", "--system NAME")
-_BY_SCORE = Choice("lists", "lists, ranked by score", "--system NAME")
-_IN_ORDER = Choice("lists", "lists, ranked in the order of the rows", "--system NAME")
-_RATINGS = Choice("events", "ratings that users gave")
-_EVENTS = Choice("events", "events of a type that you name", "--type TYPE")
-_TEXTS = Choice("explanations", "explanations that were shown", "--system NAME")
-_USERS = Choice("users", "users with attributes")
-_SEARCHES = Choice("events", "searches", "--type search")
-_ANSWERS = Choice(
-    "labels",
-    "answers about systems; FILE.toml names their columns (recjudge docs mapping)",
-    "--mapping FILE.toml",
-)
-_ITEMS = Choice("items", "items")
-# a role -> the squashed names of its columns; a `score` may be a rating, a `prediction` cannot
-_ROLES: dict[str, Collection[str]] = {
-    **{
-        name: WORDS[name]
-        for name in ("system", "rank", "rating", "time", "type", "title", "explanation", "rater")
-    },
-    "user": USER,
-    "item": (*ITEM, *ISBN),
-    "several": WORDS["list"],
-    "score": ("score", "scores"),
-    "prediction": (*WORDS["prediction"], *WORDS["distance"]),
-    "text": ("text", "query", "searchquery", "searchterm"),
-    "value": ("value", *ALIASES["labels"]["value"]),
-    "bare_id": ("id",),
-    "case": (squashed(CASE), squashed(TASK)),
-}
-# the first rule whose roles the table has, and none of those with a minus, says what it is or may be; roles that are
-# looked up in the rows stand last
-_RULES: tuple[tuple[str, ImportKind | tuple[Choice, ...]], ...] = (
-    ("battles", "labels"),
-    ("rater value user", "labels"),
-    ("rater value case", "labels"),
-    ("user several -item", "lists"),
-    ("user item rank system", "lists"),
-    ("user item rank -type -rating", "lists"),
-    ("user item rank -type", (_RANKED, _EVENTS)),
-    ("user item rank", (_RANKED, _RATINGS._replace(meaning="events"))),
-    ("user item explanation", "explanations"),
-    ("user item text system -type", "explanations"),
-    ("user item type", "events"),
-    ("user item text -rating", (_TEXTS, _EVENTS)),
-    ("user item prediction", "lists"),
-    ("user item rating -score -system", "events"),
-    ("user item score -rating system", "lists"),
-    ("user item score -rating -time -marks", "lists"),
-    ("user item score", (_BY_SCORE, _RATINGS)),
-    ("user item rating", (_BY_SCORE, _RATINGS)),
-    ("user item named", "lists"),
-    ("user item", (_IN_ORDER, _EVENTS)),
-    ("user text type", "events"),
-    ("user by_length cells", "lists"),
-    ("user -cells -measured -repeats", "users"),
-    ("user text system", (_USERS, _SEARCHES, _ANSWERS)),
-    ("user text", (_USERS, _SEARCHES)),
-    ("user system", (_USERS, _ANSWERS)),
-    ("user", (_USERS,)),
-    ("several bare_id -item -title", "lists"),
-    ("title item", "items"),
-    ("title bare_id -bare_name", "items"),
-    ("bare_id -item", (_USERS, _ITEMS)),
-)
-# a column whose name ends like this may not describe the user
-_ABOUT_ITEMS = (
-    "rating", "score", "rank", "prediction", "item", "product", "movie", "recommendation", "recommendations",
-)  # fmt: skip
+_ROLES = {role: set(expanded(spec)) for role, spec in _KINDS["roles"].items()}
 _BETWEEN_IDS, _DIGIT = re.compile(r"[|;,\s]+"), re.compile(r"\d")
 _MOST_COLUMNS = 4
 
@@ -426,8 +353,8 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
     if rows := headerless_rows(sample):
         surely = not _like_ratings([row[2] for row in rows])
         if len(rows[0]) == 4:
-            return Guess(choices=(_RATINGS,)) if surely or system else Guess("events")
-        return Guess("lists") if surely or system else Guess(choices=(_BY_SCORE, _RATINGS))
+            return Guess(choices=_choices("ratings")) if surely or system else Guess("events")
+        return Guess("lists") if surely or system else Guess(choices=_choices("scored", "ratings"))
     everything = WantedColumns(
         {name for names in KNOWN.values() for name in names},
         {f"{kind} {name}": aliases for kind, names in ALIASES.items() for name, aliases in names.items()},
@@ -445,12 +372,15 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
             return bool(cells)
         return _repeats(sample) if role == "repeats" else role in roles
 
-    for rule, found in _RULES:
-        if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule.split()):
-            if isinstance(found, str):
-                return Guess(found)
-            return Guess(choices=found + (cells if found[0] == _USERS and "user" in roles else ()))
+    for rule in _KINDS["rules"]:
+        if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule["has"].split()):
+            may = rule.get("may", ())
+            return Guess(rule.get("is"), _choices(*may) + (cells if "cells" in may else ()))
     return Guess()
+
+
+def _choices(*names: str) -> tuple[Choice, ...]:
+    return tuple(Choice(*_KINDS["choices"][name]) for name in names if name != "cells")
 
 
 def _roles(columns: Sequence[str], system: str | None) -> set[str]:
@@ -460,13 +390,13 @@ def _roles(columns: Sequence[str], system: str | None) -> set[str]:
     roles = {role for role, aliases in _ROLES.items() if not names.isdisjoint(aliases)}
     as_labels = set(wanted_columns("labels").renamed(columns))
     pair = {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels
-    measures = {"system", "rank", "score", "prediction", "rating", "time", "text", "type"}
+    about_items = tuple(_KINDS["about_items"])
     extra = {
         "bare_name": "name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
         "several": bool(numbered(columns)),
         "battles": pair
         or ("system_b" in as_labels and (holds_counts(as_labels) or two_game_columns(as_labels))),
-        "measured": bool(roles & measures) or any(name.endswith(_ABOUT_ITEMS) for name in names),
+        "measured": not roles.isdisjoint(_KINDS["measures"]) or any(n.endswith(about_items) for n in names),
         "by_length": bool(named_by_length(columns)),
         "system": bool(system),
         "named": bool(system),
