@@ -338,7 +338,8 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
             return Sample(path, _parquet_beginning(path))
         with opened(path) as handle:
             start = handle.read(_SAMPLE_BYTES)
-            if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
+            if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+                # the first object may be long
                 start += handle.read(_BLOCK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
         raise refusal("empty", path=path)
@@ -352,18 +353,6 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
         raise refusal("web-page", path=path)
     return Sample(path, text)
-
-
-def _is_begun_json(start: bytes) -> bool:
-    """Whether the text is the beginning of JSON whose first object is longer than the text."""
-    text = start.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
-    if not text.startswith("{"):
-        return False
-    try:
-        json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return True
-    return False
 
 
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
@@ -966,7 +955,7 @@ def fields_of(line: str, wanted: WantedColumns = WantedColumns()) -> list[str]: 
     """The fields of one line of CSV, split at the most likely delimiter; empty if it cannot be read."""
     delimiter = _delimiter_of(line, wanted)
     try:
-        return next(csv.reader(_unspaced(iter([line]), delimiter, '"'), delimiter=delimiter), [])
+        return next(csv.reader(_unspaced([line], delimiter, '"'), delimiter=delimiter), [])
     except csv.Error:
         return []
 
@@ -998,11 +987,10 @@ def _csv_table(
     if names and (width := len(next(_csv_reader([first], delimiter, quote), []))) != len(names):
         raise refusal("header-width", path=path, width=width, count=len(names), names=names)
     with ExitStack() as stack:
-        text: Iterable[str] = stack.enter_context(_text(path, dialect.encoding))
+        text = stack.enter_context(_text(path, dialect.encoding))
         mark = "" if plain else quote
-        reader = _csv_reader(
-            _unspaced(text, delimiter, mark) if mark and contents.spaced else text, delimiter, mark
-        )
+        spaced = bool(mark) and contents.spaced
+        reader = _csv_reader(_unspaced(text, delimiter, mark) if spaced else text, delimiter, mark)
         if not names:
             try:
                 header = next(fields for fields in reader if not _is_above_header(fields))
