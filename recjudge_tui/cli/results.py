@@ -418,14 +418,14 @@ def _labels(db: Database, scratch: Path) -> Iterator[tuple[str, Project]]:
 
 def _release(db: Database, data: Path | None, own: Project | None) -> dict[str, Project | Missing]:
     """Zhang et al.'s released scores, and the texts from which metrics are computed."""
-    from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
+    from recjudge_tui.importers.folders import import_zhang2024
     from recjudge_tui.project import Project
     from recjudge_tui.reports.papers.runner import NO_MARKUP, Missing
     from recjudge_tui.reports.papers.text_metrics import with_text_metrics
     from recjudge_tui.store.imports import imported_layouts
 
     if data is not None:
-        for kind, count in left_out(import_zhang2024(db, "zhang2024", data)).items():
+        for kind, count in import_zhang2024(db, "zhang2024", data).items():
             narrate(f"{count:,} × {kind}")
         release = Project.named(db, "zhang2024")
         return {"release": release, "texts": with_text_metrics(release)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
@@ -10,6 +11,7 @@ from typing import Any
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.layout import LAYOUTS, Part, load_declaration
 from recjudge_tui.importers.load import APPLIES, Options, Progress, import_files
 from recjudge_tui.importers.reader import bare_name, sample_of
 from recjudge_tui.importers.registry import (
@@ -213,3 +215,37 @@ class FilesByKind:
                     f"if it has other rows, import it with a separate command"
                 )
         return list(first.values())
+
+
+# ---- the data of Zhang et al. (2024) in the form needed for the paper's table --------------------------------------
+
+
+def import_zhang2024(db: Database, project: str, folder: Path) -> Counter[str]:
+    """Import everything needed for the paper's table, without the users' attributes: `explanations.csv`, which joins the
+    tables, or the two tables of the release, whose rows are aligned and which lack the users' own texts. The texts keep
+    their HTML, because how it becomes text is part of the paper's figures. Returns the number of rows left out, by reason.
+
+    Raises InputError for a folder without these files, and for tables that do not belong together.
+    """
+    declared = load_declaration(LAYOUTS / "zhang2024.toml")
+    (texts,), (*_, users) = declared.kinds["explanations"], declared.kinds["users"]
+    raw = {**texts.fields, "text": texts.fields["text"].model_copy(update={"html": False})}
+    own: dict[ImportKind, tuple[Part, ...]] = {
+        "explanations": (texts.model_copy(update={"fields": raw}),),
+        "users": (users.model_copy(update={"attributes": {}}),),
+    }
+    mapping = declared.model_copy(update={"kinds": declared.kinds | own})
+    joined, parts = declared.parts
+    if not folder.is_dir():
+        raise refusal("no-folder", path=folder)
+    shown, *scores = paths = [folder / name for name in parts]
+    if (folder / joined).is_file():
+        shown, scores = folder / joined, []
+    elif missing := [path.name for path in paths if not path.is_file()]:
+        raise refusal("no-zhang2024", path=folder, joined=joined, missing=missing)
+    left: Counter[str] = Counter()
+    # explanations before labels, so that each case has its text
+    for kind in ("users", "items", "explanations", "labels"):
+        files = [shown, *scores] if kind == "labels" else [shown]
+        left.update(import_files(db, project, files, kind, mapping=mapping).warning_kinds)
+    return left

@@ -44,12 +44,14 @@ from recjudge_tui.importers.reader import (
 from recjudge_tui.importers.registry import PLAIN, choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
+    LOSSES,
     SHOWN,
     Ids,
     Notes,
     Row,
     RowFault,
     Times,
+    advice,
     first_few,
     optional_number,
     refusal,
@@ -106,18 +108,6 @@ _WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 _REPEATED = "repeated vote"
 _ANOTHER_VERDICT = "another verdict by the same rater"
 _ANSWERED = "another answer to a task that is answered"
-_TELL_APART = "name the session, query or battle of each row in a column context (recjudge docs occasions)"
-_SCALE = (
-    "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
-    " { quality = { categories = [...] } } for words without an order; or say what each value means (recjudge docs mapping)."
-)
-# why an answer may be lost, and what to do if most of a file's answers are
-_LOST = {
-    _REPEATED: f"The rows do not tell the cases apart: {_TELL_APART}, or give each case its own user_id.",
-    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these"
-    f" are other votes, {_TELL_APART}.",
-    "answer that does not fit": _SCALE,
-}
 # option -> the kinds that it applies to, its name in a command, what it is for
 APPLIES: dict[str, tuple[Sequence[ImportKind], str, str]] = {
     "system": (SYSTEM_KINDS, "--system", "It names the system of lists or explanations."),
@@ -778,7 +768,7 @@ class _File:
             return refusal("no-rows", path=notes.file)
         quiet = self.request._replace(notes=Notes(notes.file))
         mapped = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
-        step = _advice(self._lost()) or "Check these rows and the kind given with --as."
+        step = advice(self._lost()) or "Check these rows and the kind given with --as."
         first = "; ".join(notes.first[:3])
         return refusal(
             "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=mapped, step=step
@@ -786,7 +776,7 @@ class _File:
 
     def _lost(self) -> dict[str, int]:
         labels = self.kind == "labels"
-        return {kind: self.notes.kinds[kind] for kind in _LOST if labels and self.notes.kinds[kind]}
+        return {kind: self.notes.kinds[kind] for kind in LOSSES if labels and self.notes.kinds[kind]}
 
     def _refuse_lost_votes(self) -> None:
         """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
@@ -805,7 +795,7 @@ class _File:
                 of=answers,
                 kinds=kinds,
                 first=first,
-                step=_advice(lost),
+                step=advice(lost),
             )
 
     def _finished(self, how: str) -> FileSummary:
@@ -846,11 +836,6 @@ def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
 
 def _owner(record: Slate | Explanation) -> str:
     return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
-
-
-def _advice(lost: Mapping[str, int]) -> str:
-    """What to do about the most frequent reason; empty if there is none."""
-    return _LOST.get(max(lost, key=lambda kind: lost[kind], default=""), "")
 
 
 def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:

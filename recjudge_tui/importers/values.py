@@ -114,11 +114,26 @@ class _Form(string.Formatter):
 
 
 _WORDS = parse_toml(Path(__file__).with_name("words.toml").read_text("utf-8"))
-_format = _Form().vformat
+_FORM = _Form()
+_format = _FORM.vformat
+LOSSES: Collection[str] = _WORDS["advice"]
 
 
 def _words(table: str, name: str, facts: Mapping[str, object]) -> str:
     return _format(_WORDS[table][name], (), facts)
+
+
+def filled(record: str, facts: Mapping[str, object]) -> list[str]:
+    """The parts of a record of this type (words.toml) whose first field is not empty."""
+    parts = _WORDS["records"][record]
+    return [
+        _format(part, (), facts) for part in parts if facts[next(f for _, f, _, _ in _FORM.parse(part) if f)]
+    ]
+
+
+def advice(lost: Mapping[str, int]) -> str:
+    """What to do about the most frequent reason; empty if there is none."""
+    return str(_WORDS["advice"].get(max(lost, key=lambda kind: lost[kind], default=""), "")).format()
 
 
 def refusal(name: str, /, **facts: object) -> InputError:

@@ -38,4 +38,6 @@ def test_every_sentence_is_used_and_given_its_facts() -> None:
                 for sentence in [sentences] if isinstance(sentences, str) else sentences:
                     fields = [field for _, field, _, _ in string.Formatter().parse(sentence) if field]
                     assert {field.partition(".")[0].partition("[")[0] for field in fields} <= facts, name
-    assert {name for table in words.values() for name in table if name not in used} <= {"unknown user"}
+    assert {name for table in TABLES.values() for name in words[table] if name not in used} <= {
+        "unknown user"
+    }
