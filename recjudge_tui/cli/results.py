@@ -19,7 +19,7 @@ from recjudge_tui.cli.running import tell_plans, work_through
 from recjudge_tui.domain.occasions import EVERY_OCCASION, parse_time
 from recjudge_tui.files import scratch_folder
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
+from recjudge_tui.importers.folders import import_zhang2024
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
 from recjudge_tui.reports import methods as texts
@@ -228,7 +228,7 @@ def _labels(db: Database, scratch: Path) -> Iterator[tuple[str, Project]]:
 def _release(db: Database, data: Path | None, own: Project | None) -> dict[str, Project | runner.Missing]:
     """Zhang et al.'s released scores, and the texts from which metrics are computed."""
     if data is not None:
-        for kind, count in left_out(import_zhang2024(db, "zhang2024", data)).items():
+        for kind, count in import_zhang2024(db, "zhang2024", data).items():
             narrate(f"{count:,} × {kind}")
         release = Project.named(db, "zhang2024")
         return {"release": release, "texts": with_text_metrics(release)}

@@ -66,6 +66,7 @@ DATASETS: dict[str, Dataset] = {
     "esci": Dataset("shop"),
     "mind": Dataset("news"),
     "mind-train": Dataset("news"),
+    "mind-news": Dataset("news"),
     "yelp": Dataset("places", (1.0, 5.0)),
     "zhang2024": Dataset("films"),
 }

@@ -10,55 +10,30 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.files import parse_toml
 
 # below both, answers that do not fit are strays, which are left out
 STRAY_SHARE, STRAY_ROWS = 0.01, 20
 # a row's answer that is the name of its first or second system, or that a name and a side of the pair contradict
 NAMED_A, NAMED_B, EITHER = "\0a", "\0b", "\0?"
-FAILED = frozenset((
-    "failed", "failure", "error", "unparsable", "unparseable", "invalid", "parse error", "timeout", "refused", "refusal",
-))  # fmt: skip
-
 Form = Literal["pair", "labels", "scores", "shown"]
+Side = Literal["a", "b"]
 # what a side was named by: the pair itself, its place in the order shown, or a letter, which may mean either
 Means = Literal["side", "place", "letter"]
 
-# ---- the one table of words for the answers about a pair, also those of other tools ---------------------------------
-
-_TIES = (
-    "tie", "ties", "tied", "draw", "drawn", "equal", "equally good", "equally bad", "same", "the same", "about the same",
-    "roughly the same", "similar", "both", "both good", "both bad", "bothbad", "both are good", "both are bad", "neither",
-    "neutral", "no difference", "no preference", "tie (bothbad)", "tie (both bad)", "tie both bad", "tie bothbad", "c", "=",
-    "indifferent", "t", "tie (bothgood)",
-)  # fmt: skip
-_FIRST: dict[Means, tuple[str, ...]] = {
-    "side": ("model a", "system a", "modela", "systema", "win", "wins", "won", "winner", "chosen"),
-    "place": ("first", "1st", "shown first", "set 1", "list 1", "set1", "list1", "left"),
-    "letter": ("a", "a wins", "a win", "a won"),
-}
-_SECOND: dict[Means, tuple[str, ...]] = {
-    "side": ("model b", "system b", "modelb", "systemb", "lose", "loses", "lost", "loss", "loser", "rejected"),
-    "place": ("second", "2nd", "shown second", "set 2", "list 2", "set2", "list2", "right"),
-    "letter": ("b", "b wins", "b win", "b won"),
-}  # fmt: skip
-_NOUNS = "model|system|assistant|answer|response|option|output|candidate|choice|completion|text|summary|variant|result|reply"
+_WORDS = parse_toml(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+FAILED, VALID = frozenset(_WORDS["failed"]), frozenset(_WORDS["valid"])
+_MUCH, _SLIGHTLY, _NOISE = (frozenset(_WORDS[name]) for name in ("much", "slightly", "noise"))
+_NOUNS = "|".join(_WORDS["nouns"])
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
-_MUCH = frozenset(
-    "much significantly strongly far clearly definitely considerably greatly very substantially lot way".split()
-)
-_SLIGHTLY = frozenset(
-    "slightly marginally somewhat bit little barely slight probably weakly moderately mildly".split()
-)
-_NOISE = frozenset(
-    "is are was the a_bit better preferred prefer prefers preference favor favors favour favours i wins win by".split()
-)
 
 
 class Code(NamedTuple):
@@ -83,6 +58,9 @@ class Expected(NamedTuple):
     sides: tuple[str, str] = ("", "")
 
 
+_Remarks = list[tuple[str, dict[str, float]]]
+
+
 class Codebook(NamedTuple):
     """What the user said: what answers mean, the two ends of a scale, that the rest may be dropped. `ours`: the file is
     our own export, whose numbers are ours."""
@@ -94,11 +72,11 @@ class Codebook(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """answer -> its meaning. `strays`: answer -> its rows, which are left out. `remarks` say how it was read."""
+    """answer -> its meaning. `strays`: answer -> its rows, which are left out. `remarks`: how it was read (words.toml)."""
 
     codes: Mapping[str, Code]
     strays: Mapping[str, int]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[tuple[str, dict[str, float]], ...] = ()
 
 
 class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with the file's name
@@ -112,7 +90,7 @@ class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with
     def next_step(self) -> str:
         width = max((len(option) for option, _ in self.lines), default=0)
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
-        return f"Nothing was stored. Say what they mean:{choices}"
+        return f"Say what they mean:{choices}"
 
 
 def fold(text: str) -> str:
@@ -131,44 +109,7 @@ def number_of(text: str) -> float | None:
 
 def settle(counts: Mapping[str, int], expected: Expected, given: Codebook = Codebook()) -> Reading:  # noqa: B008 - frozen
     """The one reading of a column's answers. `counts`: answer -> rows, without empty cells. Raises Unclear."""
-    codes: dict[str, Code] = {}
-    renamed = {fold(old): new for old, new in given.values.items()}
-    by_number = {number_of(old): new for old, new in given.values.items() if number_of(old) is not None}
-    dropped: dict[str, int] = {}
-    open_: dict[str, float] = {}
-    numbered: dict[str, int] = {}
-    for text, rows in counts.items():
-        number = number_of(text)
-        new = renamed.get(fold(text.removeprefix(EITHER)), by_number.get(number))
-        if new is not None:
-            if not new.strip():
-                dropped[text] = rows
-                continue
-            codes[text] = _said(new, text, expected)
-            continue
-        if text.startswith(EITHER):
-            continue
-        code = _word(text, expected)
-        if code is not None:
-            codes[text] = code
-        elif number is not None:
-            open_[text] = number
-        elif expected.form == "pair" and (match := _NUMBERED.fullmatch(fold(text))):
-            numbered[text] = int(match[1])
-    if either := {
-        text: rows for text, rows in counts.items() if text.startswith(EITHER) and text not in codes
-    }:
-        raise _either(either)
-    remarks: list[str] = []
-    codes |= _numbered_sides(numbered, counts, given)
-    codes |= _numbers(open_, codes, counts, expected, given, remarks)
-    unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
-    lost, kept = sum(unfit.values()), sum(counts[text] for text in codes)
-    if lost and not given.keep_fitting and (lost >= STRAY_ROWS or lost >= STRAY_SHARE * (lost + kept)):
-        raise _partly(unfit, codes, counts, expected)
-    if lost and not kept:
-        raise _partly(unfit, codes, counts, expected)
-    return Reading(codes, {**unfit, **dropped}, tuple(remarks))
+    return _Column(counts, expected, given).reading()
 
 
 def shown_counts(counts: Mapping[str, int], most: int = 12) -> str:
@@ -184,15 +125,14 @@ def shown_counts(counts: Mapping[str, int], most: int = 12) -> str:
 # ---- words -------------------------------------------------------------------------------------------------------
 
 
-def _table() -> dict[str, Code]:
-    table = {word: Code(0.0) for word in _TIES}
-    for value, words in ((1.0, _FIRST), (-1.0, _SECOND)):
-        for means, names in words.items():
-            table |= {name: Code(value, means) for name in names}
-    return table
-
-
-PAIR_WORDS: Mapping[str, Code] = _table()
+PAIR_WORDS: Mapping[str, Code] = {word: Code(0.0) for word in _WORDS["ties"]} | {
+    name: Code(value, means)
+    for value, words in ((1.0, _WORDS["first"]), (-1.0, _WORDS["second"]))
+    for means, names in words.items()
+    for name in names
+}
+# word -> the system that was shown first
+ORDERS: Mapping[str, Side] = {word: side for side, words in _WORDS["orders"].items() for word in words}
 
 
 def _word(text: str, expected: Expected) -> Code | None:
@@ -200,17 +140,14 @@ def _word(text: str, expected: Expected) -> Code | None:
     if expected.form == "scores":
         return _on_scale(text, expected.scale)
     word = fold(text)
-    if expected.form == "labels":
-        value = next(
-            (v for v, name in expected.names.items() if name.lower() == word), expected.words.get(word)
-        )
-        if value is None:
-            return Code(None) if word in FAILED else None
-        return Code(value)
-    if text in (NAMED_A, NAMED_B):
-        return Code(1.0 if text == NAMED_A else -1.0)
     if word in FAILED:
         return Code(None)
+    if expected.form == "labels":
+        named = (value for value, name in expected.names.items() if name.lower() == word)
+        value = next(named, expected.words.get(word))
+        return None if value is None else Code(value)
+    if text in (NAMED_A, NAMED_B):
+        return Code(1.0 if text == NAMED_A else -1.0)
     if word and word in expected.sides:
         return Code(1.0 if word == expected.sides[0] else -1.0)
     return side_of(word)
@@ -229,39 +166,37 @@ def side_of(word: str) -> Code | None:
             return Code(0.0)
         better = left if sign[0] in ">≫≻" else right
         return better._replace(strength="much" if len(sign) > 1 or sign in "≫≪" else "")
-    if match := _WITH_NOUN.fullmatch(word):
-        code = PAIR_WORDS[match[2]]
-        return (
-            code._replace(means="side")
-            if match[1] in ("model", "system") and code.means == "letter"
-            else code
-        )
-    return _graded(word)
+    return _with_noun(word) or _graded(word)
+
+
+def _with_noun(word: str) -> Code | None:
+    """`assistant a`, `the left list`."""
+    if (match := _WITH_NOUN.fullmatch(word)) is None:
+        return None
+    code = PAIR_WORDS[match[2]]
+    lettered = match[1] in ("model", "system") and code.means == "letter"
+    return code._replace(means="side") if lettered else code
 
 
 def _graded(word: str) -> Code | None:
-    for before, after in ((": ", 1), (" than ", 0), (" over ", 0)):
-        if before in word:
-            word = word.split(before)[after] if after == 0 else " ".join(reversed(word.split(before, 1)))
+    if ": " in word:
+        word = " ".join(reversed(word.split(": ", 1)))
+    word = word.split(" than ")[0].split(" over ")[0]
     words = [part.strip(".,:;()!") for part in word.split()]
-    strength = "much" if _MUCH & set(words) else "slightly" if _SLIGHTLY & set(words) else ""
-    worse = "worse" in words
-    if not (strength or worse or _NOISE & set(words)):
+    found = set(words)
+    strength = "much" if _MUCH & found else "slightly" if _SLIGHTLY & found else ""
+    worse = "worse" in found
+    if not (strength or worse or _NOISE & found):
         return None
-    degree = _MUCH | _SLIGHTLY | {"worse"}
-    rest = [part for part in words if part not in degree and part not in _NOISE]
+    rest = [part for part in words if part not in _MUCH | _SLIGHTLY | _NOISE | {"worse"}]
     # the article of “a bit better” is not the side A
-    if len(rest) > 1 and {"bit", "little", "lot"} & set(words) and "a" in rest:
+    if len(rest) > 1 and {"bit", "little", "lot"} & found and "a" in rest:
         rest.remove("a")
-    bare = " ".join(rest)
-    code = PAIR_WORDS.get(bare) or (
-        PAIR_WORDS.get(match[2]) if (match := _WITH_NOUN.fullmatch(bare)) else None
-    )
+    code = PAIR_WORDS.get(" ".join(rest)) or _with_noun(" ".join(rest))
     if code is None or code.value is None:
         return None
-    return code._replace(
-        value=0.0 - code.value if worse else code.value, strength=strength if code.value else ""
-    )
+    value = 0.0 - code.value if worse else code.value
+    return code._replace(value=value, strength=strength if code.value else "")
 
 
 def _on_scale(text: str, scale: Scale | None) -> Code | None:
@@ -276,92 +211,188 @@ def _on_scale(text: str, scale: Scale | None) -> Code | None:
     return Code(value) if scale is None or scale.low <= value <= scale.high else None
 
 
-def _said(new: str, text: str, expected: Expected) -> Code:
-    """What the user says an answer means. Raises Unclear for a word that means nothing here."""
-    if fold(new) == "name" and text.startswith(EITHER):
-        # the loader looks at the systems of the row
-        return Code(math.nan)
-    code = _word(new, expected)
-    number = number_of(new)
-    if code is None and number is not None and number in expected.names:
-        code = Code(number)
-    if code is None:
+# ---- a column of answers -----------------------------------------------------------------------------------------
+
+
+class _Column(NamedTuple):
+    counts: Mapping[str, int]
+    expected: Expected
+    given: Codebook
+
+    def reading(self) -> Reading:
+        counts, expected, given = self
+        renamed = {fold(old): new for old, new in given.values.items()}
+        by_number = {number_of(old): new for old, new in given.values.items() if number_of(old) is not None}
+        codes: dict[str, Code] = {}
+        dropped: dict[str, int] = {}
+        open_: dict[str, float] = {}
+        sides: dict[str, int] = {}
+        either: list[str] = []
+        for text, rows in counts.items():
+            number = number_of(text)
+            new = renamed.get(fold(text.removeprefix(EITHER)), by_number.get(number))
+            if new is not None and not new.strip():
+                dropped[text] = rows
+            elif new is not None:
+                codes[text] = self._said(new, text)
+            elif text.startswith(EITHER):
+                either.append(text)
+            elif (code := _word(text, expected)) is not None:
+                codes[text] = code
+            elif number is not None:
+                open_[text] = number
+            elif expected.form == "pair" and (match := _NUMBERED.fullmatch(fold(text))):
+                sides[text] = int(match[1])
+        if either:
+            raise self._either(either)
+        remarks: _Remarks = []
+        codes |= self._numbered_sides(sides)
+        codes |= self._numbers(open_, codes, remarks)
+        unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
+        lost, kept = sum(unfit.values()), sum(counts[text] for text in codes)
+        few = lost < STRAY_ROWS and lost < STRAY_SHARE * (lost + kept)
+        if lost and not (kept and (few or given.keep_fitting)):
+            raise self._partly(unfit, codes)
+        return Reading(codes, {**unfit, **dropped}, tuple(remarks))
+
+    def _said(self, new: str, text: str) -> Code:
+        """What the user says an answer means. Raises Unclear for a word that means nothing here."""
+        expected = self.expected
+        if fold(new) == "name" and text.startswith(EITHER):
+            # the loader looks at the systems of the row
+            return Code(math.nan)
+        if (code := _word(new, expected)) is not None:
+            return code
+        if (number := number_of(new)) is not None and number in expected.names:
+            return Code(number)
         answers = ", ".join(expected.names.values()) or (
             expected.scale.described() if expected.scale else "a number"
         )
         title = f"“{one_line(new, 40)}” is not an answer of {expected.what}"
-        raise Unclear(title, f"The answers are {answers}.", _example(expected, {text: 1}))
-    return code
+        raise Unclear(title, f"The answers are {answers}.", self._example([text]))
+
+    def _numbered_sides(self, sides: Mapping[str, int]) -> dict[str, Code]:
+        """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
+        found = set(sides.values())
+        if not found or not found <= {0, 1, 2} or found >= {0, 2}:
+            return {}
+        if found == {1} and not self.given.ours:
+            word = next(iter(sides))
+            raise Unclear(
+                f"“{one_line(word, 40)}” may be the first or the second of the pair",
+                f"The answers are {shown_counts(self.counts)}: counted from 1 it is the first system, from 0 the second.",
+                (
+                    (f"--values {word}=A", "it is the first system (system_a)"),
+                    (f"--values {word}=B", "the second (system_b)"),
+                ),
+            )
+        first = 0 if 0 in found else 1
+        return {text: Code(1.0 if number == first else -1.0) for text, number in sides.items()}
+
+    def _numbers(
+        self, open_: Mapping[str, float], words: Mapping[str, Code], remarks: _Remarks
+    ) -> dict[str, Code]:
+        """The codes of answers that are numbers where labels are expected. Raises Unclear where they can be read in two
+        ways."""
+        counts, expected, given = self
+        found = set(open_.values())
+        if not found or expected.form == "scores":
+            return {}
+        if given.ends is not None and expected.form == "pair":
+            return _along(open_, given.ends, remarks)
+        ours: Mapping[float, float] = {value: value for value in expected.names}
+        if expected.form == "shown":
+            ours = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+        # a few numbers among many that fit are strays, and do not make the others unclear
+        few = min(STRAY_ROWS, STRAY_SHARE * sum(counts.values()))
+        likely = found - {
+            number for text, number in open_.items() if number not in ours and counts[text] < few
+        }
+        if (
+            not likely
+            or given.ours
+            or _are_ours(likely, expected, bool(words))
+            or (given.keep_fitting and likely & set(ours) and not likely <= set(ours))
+        ):
+            return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
+        graded = _whole(likely) and min(likely) < 0 < max(likely) and max(map(abs, likely)) == 3
+        if expected.form == "pair" and graded and likely == found:
+            remarks.append(("strengths", {}))
+            return {text: _strong(number) for text, number in open_.items()}
+        fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
+        unfit = {text: counts[text] for text in open_ if text not in fitting}
+        partly = bool(unfit and fitting)
+        title = f"the numbers of {expected.what} can be read in more than one way"
+        raise Unclear(
+            f"only some answers of {expected.what} fit" if partly else title,
+            f"It has {shown_counts(counts)}. The answers are {self._answers()}.",
+            (*_readings(found, expected), *(self._keep(unfit, {**words, **fitting}) if partly else ())),
+        )
+
+    def _answers(self) -> str:
+        form, names, scale = self.expected.form, self.expected.names, self.expected.scale
+        if form == "shown":
+            return "List 1, Tie, List 2"
+        if form == "scores" and scale is not None:
+            return ", ".join(scale.words) or f"{scale.low:g} to {scale.high:g}"
+        if form == "scores":
+            return "numbers"
+        order = sorted(names, key=lambda value: (value == 0 and form != "labels", -value))
+        numbers = ", ".join(f"{value:g}" for value in sorted(names, reverse=True))
+        either = " or the systems' names" if form == "pair" else ""
+        return f"{', '.join(names[value] for value in order)} ({numbers}){either}"
+
+    def _keep(self, unfit: Mapping[str, int], codes: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        kept = sum(self.counts[text] for text in codes)
+        meaning = f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"
+        return (("--keep-fitting", meaning),) if kept else ()
+
+    def _example(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        form, names = self.expected.form, self.expected.names
+        meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
+        pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
+        line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
+        return () if form == "scores" else (line,)
+
+    def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
+        expected, counts = self.expected, self.counts
+        lines = self._example(unfit)
+        numbers = {number for text in counts if (number := number_of(text)) is not None}
+        if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
+            first, last = _usual_ends(numbers)
+            lines = ((f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"),)
+        elif expected.form == "scores":
+            meaning = "in a mapping, the words from the lowest to the highest (recjudge docs mapping)"
+            lines = (('scale = ["low", "high"]', meaning),)
+        return Unclear(
+            f"only some answers of {expected.what} fit" if codes else f"no answer of {expected.what} fits",
+            f"It has {shown_counts(counts)}. The answers are {self._answers()}, and {shown_counts(unfit)} do not fit.",
+            (*lines, *self._keep(unfit, codes)),
+        )
+
+    def _either(self, either: Iterable[str]) -> Unclear:
+        words = [one_line(text.removeprefix(EITHER), 40) for text in either]
+        return Unclear(
+            "an answer is a side of the pair, and the name of the other system",
+            f"It has {shown_counts({text: self.counts[text] for text in either})}.",
+            (
+                (f"--values {','.join(f'{word}=name' for word in words)}", "it is the name of a system"),
+                (
+                    f"--values {','.join(f'{word}={word}' for word in words)}",
+                    "it is the side: A is system_a, B is system_b",
+                ),
+            ),
+        )
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
 
 
-def _numbered_sides(
-    numbered: Mapping[str, int], counts: Mapping[str, int], given: Codebook
-) -> dict[str, Code]:
-    """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
-    found = set(numbered.values())
-    if not found or not found <= {0, 1, 2} or found >= {0, 2}:
-        return {}
-    if found == {1} and not given.ours:
-        texts = {text: counts[text] for text in numbered}
-        word = next(iter(texts))
-        raise Unclear(
-            f"“{one_line(word, 40)}” may be the first or the second of the pair",
-            f"The answers are {shown_counts(counts)}: counted from 1 it is the first system, counted from 0 the second.",
-            (
-                (f"--values {word}=A", "it is the first system (system_a)"),
-                (f"--values {word}=B", "the second (system_b)"),
-            ),
-        )
-    first = 0 if 0 in found else 1
-    return {text: Code(1.0 if number == first else -1.0) for text, number in numbered.items()}
+def _whole(found: Iterable[float]) -> bool:
+    return all(number == int(number) for number in found)
 
 
-def _numbers(
-    open_: Mapping[str, float],
-    words: Mapping[str, Code],
-    counts: Mapping[str, int],
-    expected: Expected,
-    given: Codebook,
-    remarks: list[str],
-) -> dict[str, Code]:
-    """The codes of answers that are numbers where labels are expected. Raises Unclear where they can be read in two ways."""
-    found = set(open_.values())
-    if not found or expected.form == "scores":
-        return {}
-    if given.ends is not None and expected.form == "pair":
-        return _along(open_, given.ends, remarks)
-    contract: Mapping[float, float] = {value: value for value in expected.names}
-    if expected.form == "shown":
-        contract = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
-    # a few numbers among many that fit are strays, and do not make the others unclear
-    total, likely = sum(counts.values()), found
-    strays = {
-        number
-        for text, number in open_.items()
-        if number not in contract and counts[text] < min(STRAY_ROWS, STRAY_SHARE * total)
-    }
-    likely = found - strays
-    if (
-        not likely
-        or given.ours
-        or _contract_fits(likely, expected, bool(words))
-        or (given.keep_fitting and likely & set(contract) and not likely <= set(contract))
-    ):
-        return {text: Code(contract[number]) for text, number in open_.items() if number in contract}
-    if expected.form == "pair" and _is_graded(likely) and likely == found:
-        remarks.append(
-            "numbers from -3 to 3 are read as strengths of preference: above 0 the first system"
-            " (system_a) is better, as with 1"
-            " and -1; if it is the other way round, undo this import and give --scale -3..3, from A to B"
-        )
-        return {text: _strong(number) for text, number in open_.items()}
-    raise _unclear_numbers(open_, words, counts, expected)
-
-
-def _contract_fits(found: set[float], expected: Expected, has_words: bool) -> bool:
+def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
     """Whether our own codes are the only reading: -1 shows those of a pair, 0 and 2 together those of three labels."""
     if expected.form == "pair":
         return (-1.0 in found and found <= {-1.0, 0.0, 1.0}) or (found == {0.0} and has_words)
@@ -371,17 +402,12 @@ def _contract_fits(found: set[float], expected: Expected, has_words: bool) -> bo
     return found <= values and {min(values), max(values)} <= found
 
 
-def _is_graded(found: set[float]) -> bool:
-    whole = all(number == int(number) for number in found)
-    return whole and min(found) < 0 < max(found) and max(map(abs, found)) == 3
-
-
 def _strong(number: float) -> Code:
     value = 0.0 if number == 0 else math.copysign(1.0, number)
-    return Code(value, strength={3.0: "much", 2.0: "", 1.0: "slightly"}.get(abs(number), "") if value else "")
+    return Code(value, strength={3.0: "much", 1.0: "slightly"}.get(abs(number), ""))
 
 
-def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[str]) -> dict[str, Code]:
+def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:
     """Numbers on a scale from the first system (its first end) to the second: the middle is a tie."""
     low, high = min(ends), max(ends)
     middle, sign = (low + high) / 2, 1.0 if ends[0] > ends[1] else -1.0
@@ -390,76 +416,42 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: list[
         if low <= number <= high:
             far = abs(number - middle) / ((high - low) / 2)
             value = 0.0 if number == middle else math.copysign(sign, (number - middle) * sign)
-            codes[text] = Code(
-                value, strength="" if not value or (far in (1.0,) and high - low <= 2) else _degree(far)
-            )
-    remarks.append(
-        f"a scale from {ends[0]:g} (the first system is better) to {ends[1]:g} (the second), {middle:g} is a tie"
-    )
+            degree = "much" if far > 0.8 else "slightly" if far < 0.5 else ""
+            codes[text] = Code(value, strength="" if not value or (far == 1 and high - low <= 2) else degree)
+    remarks.append(("along", {"first": ends[0], "last": ends[1], "middle": middle}))
     return codes
 
 
-def _degree(far: float) -> str:
-    return "much" if far > 0.8 else "slightly" if far < 0.5 else ""
-
-
-class _Option(NamedTuple):
-    line: str
-    meaning: str
-
-
-def _readings(found: set[float], expected: Expected) -> Iterator[_Option]:
-    """The ways to read all of these numbers."""
-
-    def values(**meanings: str) -> str:
-        pairs = (f"{key.lstrip('_').replace('m', '-')}={name}" for key, name in meanings.items())
-        return f"--values {','.join(pairs)}"
-
-    whole, low, high = all(number == int(number) for number in found), min(found), max(found)
-    if expected.form == "labels":
-        names = [expected.names[value] for value in sorted(expected.names)]
-        if found <= set(expected.names):
-            codes = ",".join(f"{value:g}={expected.names[value]}" for value in sorted(expected.names))
-            yield _Option(f"--values {codes}", "our own numbers")
-        if whole and found <= {1.0, 2.0, 3.0}:
-            yield _Option(
-                "--values " + ",".join(f"{n}={name}" for n, name in enumerate(names, 1)), "counted from 1"
-            )
-            yield _Option(
-                "--values " + ",".join(f"{n}={name}" for n, name in enumerate(reversed(names), 1)),
-                "1 is the best",
-            )
-        if whole and found <= {0.0, 1.0}:
-            yield _Option(values(_0=names[0], _1=names[-1]), "no and yes")
-        first, last = _usual_ends(found)
-        yield _Option(f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)")
-        return
+def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]]:
+    """The ways to read all of these numbers, each with its meaning."""
+    whole, (first, last) = _whole(found), _usual_ends(found)
     if expected.form == "shown":
-        yield _Option(values(_1="first", _2="second"), "the list shown first, the list shown second")
-        yield _Option(values(_0="first", _1="second"), "counted from 0")
-        return
-    if whole and found <= {0.0, 1.0}:
-        yield _Option(values(_1="A", _0="B"), "1: the first system won, 0: it lost")
-        yield _Option(values(_0="A", _1="B"), "the number of the winner, counted from 0")
-        yield _Option(values(_1="A", _0="Tie"), "our own numbers")
-    if whole and found <= {1.0, 2.0}:
-        yield _Option(values(_1="A", _2="B"), "the number of the winner, counted from 1")
-    if whole and found <= {1.0, 2.0, 3.0}:
-        yield _Option(values(_1="A", _2="Tie", _3="B"), "in the order A, tie, B")
-        yield _Option(values(_1="A", _2="B", _3="Tie"), "the number of the winner, then the tie")
-    if whole and found <= {0.0, 1.0, 2.0}:
-        yield _Option(values(_0="Tie", _1="A", _2="B"), "0 is a tie, else the number of the winner")
-        yield _Option(
-            values(_0="A", _1="B", _2="Tie"), "the number of the winner, counted from 0, then the tie"
-        )
-    if high > 1 or low < -1 or not whole:
-        first, last = _usual_ends(found)
-        yield _Option(
-            f"--scale {first:g}..{last:g}", f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
-        )
-        yield _Option(
-            f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
-        )
+        yield "--values 1=first,2=second", "the list shown first, the list shown second"
+        yield "--values 0=first,1=second", "counted from 0"
+    elif expected.form == "labels":
+        names = [expected.names[value] for value in sorted(expected.names)]
+
+        def values(numbers: Iterable[float], words: Iterable[str]) -> str:
+            pairs = zip(numbers, words, strict=False)
+            return f"--values {','.join(f'{number:g}={word}' for number, word in pairs)}"
+
+        if found <= set(expected.names):
+            yield values(sorted(expected.names), names), "our own numbers"
+        if found <= {1.0, 2.0, 3.0}:
+            yield values((1, 2, 3), names), "counted from 1"
+            yield values((1, 2, 3), reversed(names)), "1 is the best"
+        if found <= {0.0, 1.0}:
+            yield values((0, 1), (names[0], names[-1])), "no and yes"
+        yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
+    else:
+        for ways in _WORDS["readings"]:
+            if found <= set(ways["numbers"]):
+                codes = ((name, meaning) for name, meaning in ways.items() if name != "numbers")
+                yield from ((f"--values {code}", meaning) for code, meaning in codes)
+        if max(found) > 1 or min(found) < -1 or not whole:
+            meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
+            yield f"--scale {first:g}..{last:g}", meaning
+            yield f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
 
 
 _USUAL = (
@@ -470,99 +462,5 @@ _USUAL = (
 def _usual_ends(found: set[float]) -> tuple[float, float]:
     """The ends of the smallest usual scale that holds these numbers."""
     low, high = min(found), max(found)
-    for ends in _USUAL:
-        if ends[0] <= low and high <= ends[1]:
-            return ends
-    return low, high if high > low else low + 1
-
-
-# ---- questions ---------------------------------------------------------------------------------------------------
-
-
-def _answers(expected: Expected) -> str:
-    if expected.form == "scores":
-        scale = expected.scale
-        if scale is None:
-            return "numbers"
-        return ", ".join(scale.words) if scale.words else f"{scale.low:g} to {scale.high:g}"
-    names = ", ".join(
-        expected.names[value]
-        for value in sorted(expected.names, key=lambda v: (v == 0 and expected.form != "labels", -v))
-    )
-    if expected.form == "shown":
-        return "List 1, Tie, List 2"
-    numbers = ", ".join(f"{value:g}" for value in sorted(expected.names, reverse=True))
-    return f"{names} ({numbers})" + (" or the systems' names" if expected.form == "pair" else "")
-
-
-def _keep(
-    unfit: Mapping[str, int], codes: Mapping[str, Code], counts: Mapping[str, int]
-) -> tuple[tuple[str, str], ...]:
-    kept = sum(counts[text] for text in codes)
-    if not kept:
-        return ()
-    return (
-        ("--keep-fitting", f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"),
-    )
-
-
-def _example(expected: Expected, unfit: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
-    texts = list(unfit)[:3]
-    if expected.form == "scores":
-        return ()
-    names = ["A", "B", "Tie"] if expected.form != "labels" else list(expected.names.values())
-    pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, names, strict=False))
-    return ((f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out"),)
-
-
-def _partly(
-    unfit: Mapping[str, int], codes: Mapping[str, Code], counts: Mapping[str, int], expected: Expected
-) -> Unclear:
-    kept = sum(counts[text] for text in codes)
-    title = f"only some answers of {expected.what} fit" if kept else f"no answer of {expected.what} fits"
-    cause = f"It has {shown_counts(counts)}. The answers are {_answers(expected)}, and {shown_counts(unfit)} do not fit."
-    lines: tuple[tuple[str, str], ...] = _example(expected, unfit)
-    numbers = {number for text in counts if (number := number_of(text)) is not None}
-    if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
-        first, last = _usual_ends(numbers)
-        lines = ((f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"),)
-    elif expected.form == "scores":
-        lines = (
-            (
-                'scale = ["low", "high"]',
-                "in a mapping, the words from the lowest to the highest (recjudge docs mapping)",
-            ),
-        )
-    return Unclear(title, cause, (*lines, *_keep(unfit, codes, counts)))
-
-
-def _unclear_numbers(
-    open_: Mapping[str, float], words: Mapping[str, Code], counts: Mapping[str, int], expected: Expected
-) -> Unclear:
-    found = set(open_.values())
-    fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
-    unfit = {text: counts[text] for text in open_ if text not in fitting}
-    options = list(_readings(found, expected))
-    title = (
-        f"the numbers of {expected.what} can be read in more than one way"
-        if not unfit or not fitting
-        else f"only some answers of {expected.what} fit"
-    )
-    cause = f"It has {shown_counts(counts)}. The answers are {_answers(expected)}."
-    keep = _keep(unfit, {**words, **fitting}, counts) if unfit and fitting else ()
-    return Unclear(title, cause, (*options, *keep))
-
-
-def _either(either: Mapping[str, int]) -> Unclear:
-    words = [one_line(text.removeprefix(EITHER), 40) for text in either]
-    return Unclear(
-        "an answer is a side of the pair, and the name of the other system",
-        f"It has {shown_counts(either)}.",
-        (
-            (f"--values {','.join(f'{word}=name' for word in words)}", "it is the name of a system"),
-            (
-                f"--values {','.join(f'{word}={word}' for word in words)}",
-                "it is the side: A is system_a, B is system_b",
-            ),
-        ),
-    )
+    usual = next((ends for ends in _USUAL if ends[0] <= low and high <= ends[1]), None)
+    return usual or (low, high if high > low else low + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -11,12 +10,8 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.files import parse_toml
 from recjudge_tui.importers.reader import WantedColumns, squashed
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Columns(NamedTuple):
@@ -41,24 +36,24 @@ NUMBERS = ("rank", "score", "distance", "value")
 SYSTEM_KINDS: tuple[ImportKind, ...] = ("lists", "explanations")
 # kinds whose other columns become attributes
 _WITH_ATTRIBUTES: tuple[ImportKind, ...] = ("items", "users", "explanations")
-_DATA = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+_DATA = parse_toml(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 
 
-def _names(spec: list[str]) -> tuple[str, ...]:
+def expanded(spec: list[str]) -> tuple[str, ...]:
     """The names, with those of a word for `$word`."""
-    parts = (_names(_DATA["words"][name[1:]]) if name.startswith("$") else (name,) for name in spec)
+    parts = (expanded(_DATA["words"][name[1:]]) if name.startswith("$") else (name,) for name in spec)
     return tuple(chain.from_iterable(parts))
 
 
 # a word -> its squashed names, such as those of the user's column
-WORDS: Mapping[str, tuple[str, ...]] = {word: _names(spec) for word, spec in _DATA["words"].items()}
+WORDS: Mapping[str, tuple[str, ...]] = {word: expanded(spec) for word, spec in _DATA["words"].items()}
 COLUMNS: Mapping[ImportKind, Columns] = {
     kind: Columns(*(tuple(_DATA[kind][part]) for part in Columns._fields)) for kind in IMPORT_KINDS
 }
 KNOWN: Mapping[ImportKind, tuple[str, ...]] = {kind: columns.all for kind, columns in COLUMNS.items()}
 # kind -> its columns, each with its squashed aliases, most likely first
 ALIASES: Mapping[ImportKind, Mapping[str, tuple[str, ...]]] = {
-    kind: {name: _names(spec) for name, spec in _DATA[kind].get("aliases", {}).items()}
+    kind: {name: expanded(spec) for name, spec in _DATA[kind].get("aliases", {}).items()}
     for kind in IMPORT_KINDS
 }
 ISBN, ITEM, USER, RANK, SCORE = (WORDS[word] for word in ("isbn", "item", "user", "rank", "score"))
@@ -68,23 +63,52 @@ def wanted_columns(kind: ImportKind) -> WantedColumns:
     return WantedColumns(KNOWN[kind], ALIASES[kind])
 
 
-def has(names: Collection[str], aliases: Collection[str]) -> bool:
-    """Whether one of the squashed column names is among the aliases."""
-    return any(name in aliases for name in names)
+def missing_of(
+    kind: ImportKind, given: Collection[str], system: str | None = None, event_type: str = ""
+) -> list[str]:
+    """The columns that the kind still needs, where the command names the system or the type."""
+    given = set(given) | ({"system"} if system else set()) | ({"type"} if event_type else set())
+    if kind == "labels":
+        if holds_counts(given):
+            return [name for name in ("system_a", "system_b") if not {name, name.removesuffix("_a")} & given]
+        given |= {"value"} if two_game_columns(given) else set()
+        given |= {"user_id"} if CASE in given else set()
+        if TASK in given and "user_id" not in given:
+            return [name for name in ("protocol", "value") if name not in given]
+    if kind == "lists" and ("items" in given or numbered(given)):
+        given.add("item_id")
+    missing = [name for name in COLUMNS[kind].required if name not in given]
+    about_nothing = kind == "events" and not given & {"item_id", "text"}
+    return [*missing, "item_id"] if about_nothing else missing
+
+
+def holds_counts(columns: Collection[str]) -> bool:
+    """Whether these plain columns are those of counts, not of one label per row."""
+    return "wins" in columns and "losses" in columns and not ("user_id" in columns and "value" in columns)
+
+
+def two_game_columns(columns: Collection[str]) -> bool:
+    """Whether these are the columns of rows with the answers in both orders."""
+    return "verdict_1" in columns and "verdict_2" in columns
 
 
 _NUMBERED = re.compile(r"(|rec|recs|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d+)")
+
+
+def _series(columns: Collection[str]) -> list[dict[int, str]]:
+    """The columns that differ only in their number, by it."""
+    series: dict[str, dict[int, str]] = {}
+    for column in columns:
+        if match := _NUMBERED.fullmatch(squashed(column)):
+            series.setdefault(match[1], {})[int(match[2])] = column
+    return list(series.values())
 
 
 def numbered(columns: Collection[str]) -> list[str]:
     """The columns of a wide table in order (`rec1`, `rec2`, ...), numbered from 0 or 1 without a gap; empty for any
     other table.
     """
-    series: dict[str, dict[int, str]] = {}
-    for column in columns:
-        if match := _NUMBERED.fullmatch(squashed(column)):
-            series.setdefault(match[1], {})[int(match[2])] = column
-    for places in series.values():
+    for places in _series(columns):
         first = min(places)
         if len(places) > 1 and first in (0, 1) and max(places) == first + len(places) - 1:
             return [places[place] for place in sorted(places)]
@@ -116,18 +140,11 @@ def list_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 def gap(columns: Collection[str]) -> str:
     """A sentence on the gap that keeps the numbered columns from being a wide table; empty if there is none."""
-    places: dict[str, dict[int, str]] = {}
-    for column in columns:
-        if match := _NUMBERED.fullmatch(squashed(column)):
-            places.setdefault(match[1], {})[int(match[2])] = column
-    for series in places.values():
-        numbers = sorted(series)
-        for last, following in pairwise(numbers):
+    for places in _series(columns):
+        for last, following in pairwise(sorted(places)):
             if following > last + 1:
-                return (
-                    f"The numbered columns have a gap: “{one_line(series[last], 60)}” is followed by"
-                    f" “{one_line(series[following], 60)}”."
-                )
+                names = f"“{one_line(places[last], 60)}” is followed by “{one_line(places[following], 60)}”"
+                return f"The numbered columns have a gap: {names}."
     return ""
 
 

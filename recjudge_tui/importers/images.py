@@ -17,8 +17,7 @@ from urllib.parse import unquote_to_bytes
 from recjudge_tui.domain.material import ImageView
 from recjudge_tui.domain.records import Item
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
-from recjudge_tui.importers.values import Notes, shown
+from recjudge_tui.importers.values import Notes, refusal
 from recjudge_tui.store.data import StoredImage, add_image
 from recjudge_tui.store.database import Database
 
@@ -39,13 +38,9 @@ class ImageFault(Exception):  # noqa: N818 - a finding about one image, which th
     """An image that cannot be used; the text says why."""
 
 
-class MissingPillow(Exception):  # noqa: N818 - not the image's fault
-    """The package that reads images is not installed."""
-
-
-def is_address(reference: str) -> bool:
-    """Whether the image is in the net, from which nothing is fetched."""
-    return reference.lower().startswith(("http://", "https://"))
+def _refuse_large(size: int) -> None:
+    if size > MOST_BYTES:
+        raise ImageFault(f"it is larger than {MOST_BYTES // 2**20} MB")
 
 
 def read_local(reference: str, folder: Path | None) -> bytes:
@@ -54,29 +49,20 @@ def read_local(reference: str, folder: Path | None) -> bytes:
     Raises ImageFault.
     """
     if reference.lower().startswith("data:"):
-        return _of_data(reference)
+        head, comma, body = reference.partition(",")
+        if not comma:
+            raise ImageFault("the data: URI has no comma before its data")
+        _refuse_large(len(body) * 3 // 4 - 3)
+        try:
+            if not head.lower().endswith(";base64"):
+                return unquote_to_bytes(body)
+            return base64.b64decode("".join(body.split()), validate=True)
+        except ValueError:
+            raise ImageFault("the data: URI is not base64") from None
     if scheme := _SCHEME.match(reference):
         raise ImageFault(f"“{scheme[0]}” addresses are not supported; give a path or a data: URI")
     if folder is None:
         raise ImageFault("an image cannot be found by its path when the table comes from standard input")
-    return _of_file(reference, folder)
-
-
-def _of_data(reference: str) -> bytes:
-    head, comma, body = reference.partition(",")
-    if not comma:
-        raise ImageFault("the data: URI has no comma before its data")
-    if len(body) > MOST_BYTES * 4 // 3 + 4:
-        raise _too_large()
-    try:
-        if not head.lower().endswith(";base64"):
-            return unquote_to_bytes(body)
-        return base64.b64decode("".join(body.split()), validate=True)
-    except ValueError:
-        raise ImageFault("the data: URI is not base64") from None
-
-
-def _of_file(reference: str, folder: Path) -> bytes:
     try:
         inside = folder.resolve()
         path = (inside / reference).resolve()
@@ -89,33 +75,33 @@ def _of_file(reference: str, folder: Path) -> bytes:
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ImageFault(f"it cannot be read: {one_line(why, 100)}") from None
-    if len(content) > MOST_BYTES:
-        raise _too_large()
+    _refuse_large(len(content))
     return content
-
-
-def _too_large() -> ImageFault:
-    return ImageFault(f"it is larger than {MOST_BYTES // 2**20} MB")
 
 
 def prepared(content: bytes) -> StoredImage:
     """The image as it is stored and sent: upright, at most 512 pixels wide and high, without transparency, as JPEG.
-    Only the first frame of an animation. Raises ImageFault, and MissingPillow.
+    Only the first frame of an animation. Raises ImageFault.
     """
-    if len(content) > MOST_BYTES:
-        raise _too_large()
+    _refuse_large(len(content))
     if not content:
         raise ImageFault("it is empty")
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
-        raise MissingPillow from None
+        missing = "images are read by the extra “images”: pip install 'recjudge[images]'"
+        raise ImageFault(missing) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(BytesIO(content), formats=FORMATS) as picture:
-                _check_size(*picture.size)
+                width, height = picture.size
+                if width < 1 or height < 1:
+                    raise ImageFault("it has no pixels")
+                if width * height > MOST_PIXELS:
+                    most = f"at most {MOST_PIXELS // 10**6} million are read"
+                    raise ImageFault(f"it has {width:,} x {height:,} pixels; {most}")
                 palette = picture.mode in ("P", "PA", "1")
                 scaled: Image.Image = picture.convert("RGBA") if palette else picture
                 scaled.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -134,15 +120,6 @@ def prepared(content: bytes) -> StoredImage:
     data = written.getvalue()
     view = ImageView(digest=hashlib.sha256(data).hexdigest(), width=clean.width, height=clean.height)
     return StoredImage(view, data)
-
-
-def _check_size(width: int, height: int) -> None:
-    if width < 1 or height < 1:
-        raise ImageFault("it has no pixels")
-    if width * height > MOST_PIXELS:
-        raise ImageFault(
-            f"it has {width:,} x {height:,} pixels; at most {MOST_PIXELS // 10**6} million are read"
-        )
 
 
 # an attribute of this name keeps the address of an image
@@ -170,38 +147,27 @@ class ItemImages:
         reference = item.image
         if not reference:
             return item
-        if is_address(reference):
+        if reference.lower().startswith(("http://", "https://")):
             self.addresses += 1
             return item._replace(image="", attributes={**item.attributes, ADDRESS: reference})
-        digest = self.stored.get(reference) or self._stored(line, item)
+        if (digest := self.stored.get(reference)) is None:
+            try:
+                image = prepared(read_local(reference, self.folder))
+            except ImageFault as fault:
+                raise refusal(
+                    "image",
+                    place=f"{self.notes.file}:{self.notes.unit}{line}",
+                    name=reference,
+                    why=f"{str(fault)[:1].upper()}{str(fault)[1:]}",
+                ) from None
+            add_image(self.db, image)
+            digest = image.view.digest
         # images inside the table would fill the memory
         if len(reference) <= _LONGEST_KEY:
             self.stored[reference] = digest
         return item._replace(image=digest)
 
-    def _stored(self, line: int, item: Item) -> str:
-        reference = item.image
-        try:
-            image = prepared(read_local(reference, self.folder))
-        except ImageFault as fault:
-            raise InputError(
-                f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
-                f"{str(fault)[:1].upper()}{str(fault)[1:]}.",
-                "Correct it or leave the cell empty; nothing was stored.",
-            ) from None
-        except MissingPillow:
-            raise InputError(
-                f"{self.notes.file}:{self.notes.unit}{line}: the images of items cannot be read",
-                "The extra “images” is not installed.",
-                "Install it with: pip install 'recjudge[images]' — or leave out the column “image”.",
-            ) from None
-        add_image(self.db, image)
-        return image.view.digest
-
     def remark(self) -> None:
         """Add a remark on images that are only named by an address."""
         if self.addresses:
-            self.notes.remark(
-                f"{quantity(self.addresses, 'image')} named by an http(s) address: nothing is fetched, and the address is"
-                f" kept as attribute “{ADDRESS}”; to show these images, save them as files and give their paths"
-            )
+            self.notes.remark("addresses", images=quantity(self.addresses, "image"))

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN
@@ -26,18 +26,21 @@ from recjudge_tui.importers.codes import (
     FAILED,
     NAMED_A,
     NAMED_B,
+    ORDERS,
+    VALID,
     Code,
     Codebook,
     Expected,
     Form,
     Reading,
+    Side,
     Unclear,
     fold,
     settle,
     shown_counts,
     side_of,
 )
-from recjudge_tui.importers.columns import CASE, COLUMNS, TASK
+from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
 from recjudge_tui.importers.values import (
     MISSING,
     Ids,
@@ -45,7 +48,10 @@ from recjudge_tui.importers.values import (
     Row,
     RowFault,
     Times,
+    first_few,
     plain_number,
+    refusal,
+    refuse,
     shown,
     whole,
 )
@@ -53,13 +59,7 @@ from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 
-_OK = frozenset(("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid"))
-Side = Literal["a", "b"]
 _SIGN: Mapping[Side, float] = {"a": 1.0, "b": -1.0}
-_ORDERS: dict[str, Side] = {
-    **dict.fromkeys(("a", "ab", "a-b", "a first", "original", "system a", "model a", "model 1", "first", "1"), "a"),
-    **dict.fromkeys(("b", "ba", "b-a", "b first", "swapped", "system b", "model b", "model 2", "second", "2"), "b"),
-}  # fmt: skip
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
 # the columns that decide what a row says; of the others it matters at most whether they are filled
 _DECISIVE = (
@@ -68,6 +68,7 @@ _DECISIVE = (
 )  # fmt: skip
 # the most rows of different meaning that are kept in memory
 _MOST_KEPT = 50_000
+_MOST_BATTLES = 1_000_000
 
 LocatedLabel = tuple[int, Label]
 # case id -> the columns of a label that describe the case; None for no case of the project
@@ -94,7 +95,7 @@ class Scales(NamedTuple):
         try:
             own = scale_of_text(text) if text else self.by_aspect.get(aspect)
         except ValueError as error:
-            raise RowFault("no scale", f"{error}; left out") from error
+            raise RowFault("no scale", f"{error}") from error
         if own is None and self.ends is not None:
             return numbered(min(self.ends), max(self.ends)), False
         return own or self.every, own is not None
@@ -117,7 +118,7 @@ class _Said(NamedTuple):
 
     label: Label
     note: str = ""
-    warning: str = ""
+    odd_state: str = ""
 
 
 class LabelRows(NamedTuple):
@@ -128,6 +129,7 @@ class LabelRows(NamedTuple):
     """
 
     rows: Callable[[Notes], Iterator[Row]]
+    ids: Callable[[Notes], Ids]
     notes: Notes
     times: Times
     scales: Scales
@@ -141,14 +143,20 @@ class LabelRows(NamedTuple):
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
         in more than one way, or fit only in part, before the first label.
         """
-        counts: dict[_Key, Counter[str]] = {}
-        seen: Counter[_Says] = Counter()
+
+        @lru_cache(maxsize=_MOST_KEPT)
+        def asked(says: _Says) -> _Ask | RowFault:
+            try:
+                return self._ask(says)
+            except RowFault as fault:
+                return fault
+
+        counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
         for _, _, says in self._tidied(Notes(self.notes.file)):
-            if says is not None:
-                seen[says] += 1
-                if len(seen) > _MOST_KEPT:
-                    self._count(seen, counts)
-        self._count(seen, counts)
+            ask = None if says is None else asked(says)
+            if isinstance(ask, _Ask) and ask.key is not None:
+                for token in filter(None, ask.tokens):
+                    counts[ask.key][token] += 1
         readings: dict[_Key, Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
@@ -156,53 +164,57 @@ class LabelRows(NamedTuple):
             try:
                 readings[key] = settle(answers, expected, given)
             except Unclear as unclear:
-                raise InputError(
-                    f"{self.notes.file}: {unclear.title}", unclear.cause, unclear.next_step
-                ) from None
+                title = f"{self.notes.file}: {unclear.title}"
+                raise InputError(title, unclear.cause, unclear.next_step) from None
             self._remark(readings[key], answers, expected)
+
         return _paired(self._read(readings))
 
-    def _count(self, seen: Counter[_Says], counts: dict[_Key, Counter[str]]) -> None:
-        """Count the answers of these rows, and forget them."""
-        for says, rows in seen.items():
-            with suppress(RowFault):
-                ask = self._ask(says)
-                if ask.key is not None:
-                    for token in filter(None, ask.tokens):
-                        counts.setdefault(ask.key, Counter())[token] += rows
-        seen.clear()
+    def _read(self, readings: Mapping[_Key, Reading]) -> Iterator[LocatedLabel]:
+        notes, line = self.notes, 0
+
+        @lru_cache(maxsize=_MOST_KEPT)
+        def said(says: _Says) -> _Said | RowFault:
+            try:
+                return self._said(line, self._ask(says), readings)
+            except RowFault as fault:
+                return fault
+
+        for line, row, says in self._tidied(notes):
+            try:
+                if says is None:
+                    yield from self._counted(line, row)
+                elif isinstance(meant := said(says), RowFault):
+                    notes.skip_row(line, meant, "left out")
+                else:
+                    yield line, self._label(line, row, meant)
+            except RowFault as fault:
+                notes.skip_row(line, fault, "left out")
 
     def _remark(self, reading: Reading, seen: Counter[str], expected: Expected) -> None:
-        for text in reading.remarks:
-            self.notes.remark(text)
+        for name, facts in reading.remarks:
+            self.notes.remark(name, **facts)
         if reading.strays:
-            left = sum(reading.strays.values())
-            total = quantity(sum(seen.values()), "answer")
-            self.notes.remark(
-                f"{left:,} of {total} of {expected.what} left out: {shown_counts(reading.strays)}"
-            )
-        names = expected.names
+            left, total = sum(reading.strays.values()), quantity(sum(seen.values()), "answer")
+            strays = shown_counts(reading.strays)
+            self.notes.remark("strays", left=left, total=total, what=expected.what, strays=strays)
+        names = {value: name for value, name in expected.names.items() if expected.form != "scores"}
         read = [
-            f"“{one_line(text, 30)}” as {names.get(code.value or 0.0, '')}"
-            if code.value is not None
-            else f"“{text}” as failed"
+            f"“{one_line(text, 30)}” as {'failed' if code.value is None else names.get(code.value, '')}"
             for text, code in reading.codes.items()
-            if expected.form != "scores"
-            and text[:1] != "\0"
-            and (code.value is None or fold(text) != names.get(code.value, "").lower())
+            if names and text[:1] != "\0" and fold(text) != names.get(code.value or 0.0, "").lower()
         ]
         if read:
-            more = f" and {len(read) - 8} more" if len(read) > 8 else ""
-            self.notes.remark(f"answers: {', '.join(read[:8])}{more}")
+            self.notes.remark(f"answers: {first_few(read, 8)}")
 
     def _expected(self, key: _Key) -> Expected:
         form, protocol, aspect, scale = key
         facts = protocol_facts(protocol)
         if form == "scores":
             return Expected("scores", f"{aspect} ({protocol})", scale=scale)
-        what = f"{protocol}" if form != "shown" else f"the tasks ({protocol})"
         names = (fold(self.columns.get("system_a", "")), fold(self.columns.get("system_b", "")))
         sides = names if form == "pair" and all(names) else ("", "")
+        what = f"the tasks ({protocol})" if form == "shown" else protocol
         return Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
 
     # ---- the rows ----
@@ -212,7 +224,7 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
-        ids = Ids(notes, COLUMNS["labels"].ids)
+        ids = self.ids(notes)
         for line, row in self.rows(notes):
             try:
                 if counted := holds_counts(row):
@@ -230,25 +242,21 @@ class LabelRows(NamedTuple):
                     raise RowFault(f"no {name}", f"{name} is empty")
                 yield line, row, None if counted else (is_task, not get("item_id"), *map(get, _DECISIVE))
             except RowFault as fault:
-                notes.skip_row(line, fault)
+                notes.skip_row(line, fault, "left out")
 
     def _name_battles(self, row: dict[str, str], line: int, notes: Notes) -> None:
         """Give a row of counts a rater, a name for its battles in place of the user, and the systems of a pair."""
-        notes.remark(
-            "a table of counts: users are unknown, so each battle counts as a case and a user of its own; if the same users"
-            " judged several battles, intervals are too narrow"
-        )
+        notes.remark("counts")
         if "ties" not in row:
-            notes.remark("no column for the ties: every battle was won or lost")
+            notes.remark("no-ties")
         if row.get("rater", "").strip() in MISSING:
             row["rater"] = self.name.rpartition(".")[0] or self.name
-            notes.remark(f"no rater: it gets the file's name, {shown(row['rater'])}")
+            notes.remark("no-rater", rater=row["rater"])
         row["system_a"] = row.get("system_a", "") or row.get("system", "")
-        row["system"] = ""
-        row["user_id"] = f"{self.name}:{line}"
+        row["system"], row["user_id"] = "", f"{self.name}:{line}"
         row.pop("value", None)
-        if row["system_a"].strip() in MISSING or row.get("system_b", "").strip() in MISSING:
-            raise RowFault("no pair of systems", "the row names no two systems; left out")
+        alone = {row["system_a"].strip(), row.get("system_b", "").strip()} & MISSING
+        refuse(alone, "no pair of systems")
 
     # ---- what they ask ----
 
@@ -256,22 +264,29 @@ class LabelRows(NamedTuple):
         """What a row asks. Raises RowFault."""
         is_task, no_item, *cells = says
         row = {name: cell.strip() for name, cell in zip(_DECISIVE, cells, strict=True) if cell is not None}
+        text, aspect = row.get("value", ""), _aspect(row)
         if is_task:
-            return _task_ask(row)
+            name = row.get("protocol", "").lower()
+            refuse(name not in PROTOCOLS, "unknown protocol", name=name, known=PROTOCOLS)
+            refuse(text in MISSING, "no value:of a task", aspect=aspect)
+            facts = PROTOCOLS[name]
+            # the numbers of list labels are not accepted: the keys of the app and the stored values differ
+            key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
+            if facts.scores:
+                key = ("scores", name, aspect, numbered(facts.low, facts.high))
+            return _Ask("task", row, facts, key, (text,))
         if _both(row) or row.get(_FIRST):
             return self._game_ask(row, no_item=no_item)
         facts, given, own = self._kind(row, no_item=no_item)
-        text = row.get("value", "")
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
-        if text in MISSING:
-            raise RowFault("no value", f"no value for {_aspect(row)} by {row['rater']}; left out")
+        refuse(text in MISSING, "no value", aspect=aspect, rater=row["rater"])
+        key = ("labels", facts.name, "", None)
         if facts.scores:
-            return _Ask("answer", row, facts, ("scores", facts.name, _aspect(row), own), (text,), given)
-        if facts.of_pairs:
-            token = _token(text, row["system_a"], row["system_b"])
-            return _Ask("answer", row, facts, ("pair", "pairwise", "", None), (token,))
-        return _Ask("answer", row, facts, ("labels", facts.name, "", None), (text,))
+            key = ("scores", facts.name, aspect, own)
+        elif facts.of_pairs:
+            key, text = ("pair", "pairwise", "", None), _token(text, row["system_a"], row["system_b"])
+        return _Ask("answer", row, facts, key, (text,), given)
 
     def _kind(
         self, row: Mapping[str, str], *, no_item: bool
@@ -280,27 +295,22 @@ class LabelRows(NamedTuple):
         aspect = _aspect(row)
         scale, of_aspect = self.scales.of(row.get("scale", ""), aspect)
         facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
-        if of_aspect and not facts.scores:
-            assert scale is not None
+        if facts.scores:
+            # of scores that stand alone nothing is known
+            stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
+            own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
+            return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
+        if of_aspect and scale is not None:
+            labels = facts.labels.values()
             raise RowFault(
-                "a scale that does not fit",
-                f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect} cannot have the"
-                f" scale {scale.described()}; left out",
+                "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale
             )
-        if not facts.scores:
-            return facts, None, None
-        # of scores that stand alone nothing is known
-        stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
-        own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
-        return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
+        return facts, None, None
 
     def _protocol(self, row: Mapping[str, str], aspect: str, scale: Scale | None, *, no_item: bool) -> str:
-        a, b = row.get("system_a", ""), row.get("system_b", "")
-        if bool(a) != bool(b):
-            raise RowFault("half a pair", "only one of system_a and system_b is filled; left out")
-        if a and a == b:
-            raise RowFault("half a pair", f"system_a and system_b are both {shown(a)}; left out")
-        named = row.get("protocol", "").lower()
+        a, b, named = row.get("system_a", ""), row.get("system_b", ""), row.get("protocol", "").lower()
+        refuse(bool(a) != bool(b), "half a pair")
+        refuse(a and a == b, "half a pair:same", system=a)
         unit: CaseKind = "pair" if a else "list" if row.get("system") and no_item else "explanation"
         fitting = with_unit(unit)
         if named in ("", fitting[0]) and a and adversarial_pair(a, b):
@@ -308,27 +318,19 @@ class LabelRows(NamedTuple):
         if not named:
             scored = next((name for name in fitting if PROTOCOLS[name].scores), "")
             return scored if scored and (scale or (scored, aspect) in self.scales.stored) else fitting[0]
-        if named not in PROTOCOLS:
-            raise RowFault(
-                "unknown protocol", f"protocol {shown(named)} is not one of {', '.join(PROTOCOLS)}; left out"
-            )
-        if named == ADVERSARIAL and not adversarial_pair(a, b):
-            text = "the lists must be named foreign:SYSTEM and own:SYSTEM; left out"
-            raise RowFault("no adversarial pair", text)
-        if PROTOCOLS[named].of_pairs != bool(a):
-            raise RowFault("half a pair", f"protocol {named} does not fit the systems of this row; left out")
+        refuse(named not in PROTOCOLS, "unknown protocol", name=named, known=PROTOCOLS)
+        refuse(named == ADVERSARIAL and not adversarial_pair(a, b), "no adversarial pair")
+        refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
         return named
 
     def _game_ask(self, row: dict[str, str], *, no_item: bool) -> _Ask:
         if not row.get("system_a") and row.get("second"):
             row["system_a"], row["system_b"] = row[_FIRST], row["second"]
         a, b = row.get("system_a", ""), row.get("system_b", "")
-        if not (a and b):
-            raise RowFault("half a pair", "an order is given, but not two systems; left out")
+        refuse(not (a and b), "half a pair:order")
         texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
         texts = tuple("" if text in MISSING else text for text in texts)
-        if not any(texts) and not _states_failure(row):
-            raise RowFault("no value", "no answer in any order; left out")
+        refuse(not any(texts) and not _states_failure(row), "no value:of games")
 
         def token(text: str) -> str:
             letter = side_of(fold(text))
@@ -341,35 +343,13 @@ class LabelRows(NamedTuple):
 
     # ---- the labels ----
 
-    def _read(self, readings: Mapping[_Key, Reading]) -> Iterator[LocatedLabel]:
-        notes, known = self.notes, dict[_Says, _Said | RowFault]()
-        for line, row, says in self._tidied(notes):
-            try:
-                if says is None:
-                    yield from self._counted(line, row)
-                    continue
-                if (said := known.get(says)) is None:
-                    if len(known) > _MOST_KEPT:
-                        known.clear()
-                    try:
-                        said = self._said(line, self._ask(says), readings)
-                    except RowFault as fault:
-                        said = fault
-                    known[says] = said
-                if isinstance(said, RowFault):
-                    notes.skip_row(line, said)
-                else:
-                    yield line, self._label(line, row, said)
-            except RowFault as fault:
-                notes.skip_row(line, fault)
-
     def _label(self, line: int, row: Mapping[str, str], said: _Said) -> Label:
         """The label of a row that says this. Raises RowFault for a time that cannot be read."""
         get, note = row.get, row.get("note", "")
         if said.note:
             note = "; ".join(filter(None, (note, said.note)))
-        if said.warning:
-            self.notes.warn(line, "unknown state", said.warning)
+        if said.odd_state:
+            self.notes.warn(line, "unknown state", state=said.odd_state)
         served, flags, case = get("served_at"), get("flags"), get(CASE)
         return Label._make(
             (
@@ -379,7 +359,7 @@ class LabelRows(NamedTuple):
                 get("context", ""),
                 self.times.read(served, "served_at") if served else "",
                 note,
-                _flags(flags, line, self.notes) if flags else (),
+                _flags(flags.strip(), line, self.notes) if flags else (),
                 get(TASK, "") if said.label.task else "",
                 int(case) if case else None,
             )
@@ -387,45 +367,37 @@ class LabelRows(NamedTuple):
 
     def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
-        row, facts = ask.row, ask.facts
+        row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
+        if ask.what == "game":
+            return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
+        code = Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
+        value, scale, name = code.value, ask.key[3] if ask.key else None, ""
         if ask.what == "task":
-            value = self._code(ask, ask.tokens[0], readings).value
             name = "" if value is None else facts.labels.get(value) or plain_number(value)
             label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
             return _Said(label)
-        if ask.what == "game":
-            return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
-        state, warning = row.get("state", "").lower().replace("_", " "), ""
-        if state not in _OK and state not in FAILED:
-            warning = f"state {shown(state)} is not one of ok, failed; read as ok"
-        if ask.key is None:
-            return _Said(self._start(ask), warning=warning)
-        value, _, strength = self._code(ask, ask.tokens[0], readings)
-        if value is not None and facts.scores and (ends := self.scales.ends) and ends[0] > ends[1]:
-            value = ends[0] + ends[1] - value
-        if value is not None and row.get("system_a", "") > row.get("system_b", ""):
-            value = 0.0 - value
-        scale, name = ask.key[3], ""
         if value is not None and facts.scores:
+            if (ends := self.scales.ends) and ends[0] > ends[1]:
+                value = ends[0] + ends[1] - value
             name = scale.names[value] if scale is not None and scale.words else plain_number(value)
         elif value is not None:
+            value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
             name = facts.labels[value]
-        note = f"answer: {row.get('value', '')}" if strength else ""
-        return _Said(self._start(ask)._replace(value=value, label=name), note, warning)
+        note = f"answer: {row.get('value', '')}" if code.strength else ""
+        odd = "" if state in VALID or state in FAILED else state
+        return _Said(self._start(ask)._replace(value=value, label=name), note, odd)
 
     def _start(self, ask: _Ask) -> Label:
         """The label without its answer, its systems in the order of their names. Raises RowFault."""
         row = ask.row
-        a, b = sorted((row.get("system_a", ""), row.get("system_b", "")))
-        if not a:
-            a, b = b, a
+        a, b = row.get("system_a", ""), row.get("system_b", "")
         return Label(
             row["rater"],
             None,
             _aspect(row),
             system=row.get("system", ""),
-            system_a=a,
-            system_b=b,
+            system_a=min(a, b) if b else a,
+            system_b=max(a, b) if a else b,
             protocol=ask.facts.name,
             rater_kind=_rater_kind(row),
             rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
@@ -436,63 +408,50 @@ class LabelRows(NamedTuple):
         assert ask.key is not None
         code = readings[ask.key].codes.get(token)
         if code is None:
-            expected = self._expected(ask.key)
-            raise RowFault(
-                "answer that does not fit", f"{shown(token)} is not an answer of {expected.what}; left out"
-            )
+            what = self._expected(ask.key).what
+            raise RowFault("answer that does not fit", answer=token, what=what)
         if code.value is not None and math.isnan(code.value):
-            code = Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
+            return Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
         return code
 
     def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
-        row, tokens = ask.row, ask.tokens
-        a, b = row["system_a"], row["system_b"]
+        row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         first = _first(row.get(_FIRST, ""), a, b)
-        sides: tuple[Side, ...] = (first, "b" if first == "a" else "a")
+        sides: tuple[Side, ...] = ("a", "b") if first == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
-        sign = -1.0 if a > b else 1.0
         games = []
         for side, token in zip(sides, tokens, strict=False):
             if token or failed:
                 value = None if failed else self._game_value(line, ask, token, side, readings)
                 turned: Side = side if a < b else "b" if side == "a" else "a"
-                games.append(Game(turned, None if value is None else 0.0 + sign * value))
+                games.append(Game(turned, value if value is None or a < b else 0.0 - value))
         return tuple(games)
 
     def _game_value(
         self, line: int, ask: _Ask, token: str, first: Side, readings: Mapping[_Key, Reading]
     ) -> float | None:
         code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
-        if code.value is None or not code.value or code.means == "side":
+        if not code.value or code.means == "side":
             return code.value
         if code.means == "place":
             return code.value * _SIGN[first]
         named = None if token not in systems else 1.0 if token == systems[0] else -1.0
         if self.sides or (first == "a" and named in (None, code.value)):
             return code.value * (_SIGN[first] if self.sides == "shown" else 1.0)
-        raise InputError(
-            f"{self.notes.file}:{line}: {shown(token)} may be the system {systems[code.value < 0]} or the list shown"
-            f" {'first' if code.value > 0 else 'second'}",
-            f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
-            "Nothing was stored. Say in a mapping what they mean: sides = “systems” (A is system_a in every "
-            "order) or sides = “shown” (A is the list shown first). See “recjudge docs importing-labels”.",
-        )
+        said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
+        raise refusal("sides", place=f"{self.notes.file}:{line}", shown=1 if code.value > 0 else 2, **said)
 
     def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:
         """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
         numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
         wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
-        decided = wins + ties + losses
-        stated = row.get("battles", "").strip()
-        if stated not in MISSING and whole(stated, "battles") not in (decided, decided + failed):
-            text = f"{wins} wins, {ties} ties and {losses} losses are not {shown(stated)} battles; left out"
-            raise RowFault("counts do not add up", text)
-        if decided + failed == 0:
-            raise RowFault("no battles", "all counts are 0; left out")
-        if decided + failed > 1_000_000:
-            raise RowFault("too many battles", "more than 1,000,000 battles in a row; left out")
+        decided, stated = wins + ties + losses, row.get("battles", "").strip()
+        odd = stated not in MISSING and whole(stated, "battles") not in (decided, decided + failed)
+        refuse(odd, "counts do not add up", wins=wins, ties=ties, losses=losses, stated=stated)
+        refuse(decided + failed == 0, "no battles")
+        refuse(decided + failed > _MOST_BATTLES, "too many battles", most=_MOST_BATTLES)
         cells = {name: row.get(name, "").strip() for name in _DECISIVE}
         facts = protocol_facts(self._protocol(cells, _aspect(cells), None, no_item=not row.get("item_id")))
         label = self._label(line, row, _Said(self._start(_Ask("answer", cells, facts))))
@@ -505,30 +464,6 @@ class LabelRows(NamedTuple):
                 number += 1
                 user = f"{label.user_id} #{number}"
                 yield line, label._replace(value=value, label=name, rule=COUNTED, user_id=user)
-
-
-def _task_ask(row: dict[str, str]) -> _Ask:
-    name, text = row.get("protocol", "").lower(), row.get("value", "")
-    if name not in PROTOCOLS:
-        raise RowFault("unknown protocol", f"protocol {shown(name)} of the task is unknown; left out")
-    if text in MISSING:
-        raise RowFault("no value", f"no answer on {_aspect(row)} of the task; left out")
-    facts = PROTOCOLS[name]
-    # the numbers of list labels are not accepted: the keys of the app and the stored values differ
-    key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
-    if facts.scores:
-        key = ("scores", name, _aspect(row), numbered(facts.low, facts.high))
-    return _Ask("task", row, facts, key, (text,))
-
-
-def holds_counts(columns: Collection[str]) -> bool:
-    """Whether these plain columns are those of counts, not of one label per row."""
-    return "wins" in columns and "losses" in columns and not ("user_id" in columns and "value" in columns)
-
-
-def two_game_columns(columns: Collection[str]) -> bool:
-    """Whether these are the columns of rows with the answers in both orders."""
-    return _1 in columns and _2 in columns
 
 
 def _both(row: Mapping[str, str]) -> bool:
@@ -546,11 +481,8 @@ def _token(text: str, a: str, b: str) -> str:
     if text in (a, b):
         value = 1.0 if text == a else -1.0
         # a rare word for a tie, such as C, is no reason to doubt a name
-        if (
-            word is None
-            or word.value == value
-            or (not word.value and fold(text) not in ("tie", "ties", "draw"))
-        ):
+        rare = word is not None and not word.value and fold(text) not in ("tie", "ties", "draw")
+        if word is None or word.value == value or rare:
             return NAMED_A if value > 0 else NAMED_B
         return EITHER + text
     first, second = a.lower() == text.lower(), b.lower() == text.lower()
@@ -571,15 +503,15 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
     if name in MISSING:
         return {}
     if case is None:
-        raise RowFault("unknown case", f"the project has no case {shown(name)}; left out")
-    pair = [row.get(column, "").strip() for column in ("system_a", "system_b")]
-    if all(pair) and pair == [case["system_b"], case["system_a"]]:
-        case = {**case, "system_a": pair[0], "system_b": pair[1]}
+        raise RowFault("unknown case", name=name)
+    a, b = (row.get(column, "").strip() for column in ("system_a", "system_b"))
+    if a and (a, b) == (case["system_b"], case["system_a"]):
+        case = {**case, "system_a": a, "system_b": b}
     for column, value in case.items():
         given = row.get(column, "").strip()
         if given and given != value and column != "served_at":
             what = f"{column} {shown(value)}, not {shown(given)}" if value else f"no {column}"
-            raise RowFault("another case", f"case {name} has {what}; left out")
+            raise RowFault("another case", name=name, what=what)
     return case
 
 
@@ -593,13 +525,8 @@ def _refuse_twin(
 
     about = cells("rater", "aspect", "protocol", "context", "served_at")
     there, counts = seen.get((*about, *cells("system_b", "system_a")), (0, ()))
-    if there and counts == cells("losses", "ties", "wins"):
-        raise RowFault(
-            "same battles from the other side",
-            f"these seem to be the battles of line {there} from the other side; left out (if they are"
-            f" others, name the question"
-            " or session of each row in a column context)",
-        )
+    twins = there and counts == cells("losses", "ties", "wins")
+    refuse(twins, "same battles from the other side", line=there)
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
 
 
@@ -608,8 +535,7 @@ def _count(row: Mapping[str, str], name: str) -> int:
     if text in MISSING and name in ("ties", "failed"):
         return 0
     count = whole(text, name)
-    if count < 0:
-        raise RowFault("not a count", f"{name} {shown(text)} is below 0; left out")
+    refuse(count < 0, "not a count", name=name, text=text)
     return count
 
 
@@ -618,9 +544,8 @@ def _first(text: str, a: str, b: str) -> Side:
     if text in (a, b):
         return "a" if text == a else "b"
     word = fold(text)
-    if word and word not in _ORDERS:
-        raise RowFault("unknown order", f"{shown(text)} is neither {shown(a)} nor {shown(b)}; left out")
-    return _ORDERS[word] if word else "a"
+    refuse(word not in ORDERS, "unknown order", text=text, a=a, b=b)
+    return ORDERS[word]
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
@@ -658,49 +583,30 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
 
 def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
     named = row.get("rater_kind", "").strip().lower()
-    if named in MISSING:
-        return None
     kind = next((kind for kind in RATER_KINDS if kind == named), None)
-    if kind is None:
-        text = f"rater_kind {shown(named)} is not one of {', '.join(RATER_KINDS)}; left out"
-        raise RowFault("unknown rater kind", text)
+    refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
     return kind
 
 
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
     """Parse a JSON array of objects, or `item:issue;item:issue`. Unreadable flags are noted; the label is kept."""
-    text = text.strip()
     if text in MISSING or text == "[]":
         return ()
     try:
-        return tuple(_json_flags(text) if text.startswith("[") else _short_flags(text))
-    except (ValueError, RecursionError):
-        notes.warn(line, "bad flags", f"flags {shown(text)} cannot be read; the label is kept without them")
+        entries = json.loads(text, parse_int=str, parse_float=str) if text.startswith("[") else [text]
+        parts = chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries)
+        return tuple(_flag(part) for part in parts if not isinstance(part, str) or part.strip())
+    except (ValueError, AttributeError, RecursionError):
+        notes.warn(line, "bad flags", text=text)
         return ()
 
 
-def _json_flags(text: str) -> Iterator[LabelFlag]:
-    for entry in json.loads(text, parse_int=str, parse_float=str):
-        if isinstance(entry, str):
-            yield from _short_flags(entry)
-        elif not isinstance(entry, dict):
-            raise ValueError("not an object")
-        else:
-            yield _flag(
-                str(entry.get("item_id", "")), str(entry.get("issue", "")), str(entry.get("reason") or "")
-            )
-
-
-def _short_flags(text: str) -> Iterator[LabelFlag]:
-    for part in text.split(";"):
-        if part.strip():
-            item, _, issue = part.rpartition(":")
-            yield _flag(item, issue, "")
-
-
-def _flag(item_id: str, issue: str, reason: str) -> LabelFlag:
-    flag = LabelFlag(item_id=item_id.strip(), issue=issue.strip(), reason=reason)
-    if not flag.item_id or not flag.issue:
+def _flag(entry: Any) -> LabelFlag:
+    if isinstance(entry, str):
+        item, _, issue = entry.rpartition(":")
+        entry = {"item_id": item, "issue": issue}
+    item, issue, reason = (str(entry.get(name) or "") for name in ("item_id", "issue", "reason"))
+    if not item.strip() or not issue.strip():
         raise ValueError("a flag without item or issue")
-    (flag.item_id + flag.issue + flag.reason).encode()
-    return flag
+    (item + issue + reason).encode()
+    return LabelFlag(item.strip(), issue.strip(), reason)

@@ -3,50 +3,28 @@ into one slate per user, system and occasion."""
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
-from recjudge_tui.importers.columns import COLUMNS, ITEM, RANK, SCORE, numbered
-from recjudge_tui.importers.reader import DECODER, squashed
-from recjudge_tui.importers.values import (
-    MISSING,
-    Ids,
-    Notes,
-    Row,
-    RowFault,
-    Times,
-    number,
-    optional_number,
-    shown,
-    whole,
-)
+from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
+from recjudge_tui.importers.reader import decoded, squashed
+from recjudge_tui.importers.values import MISSING, Ids, Row, RowFault, Times, number, refuse, shown, whole
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
-BY_SCORE_IN_FILE = "ranked by score, highest first; ties in the order of the rows"
-BY_DISTANCE = (
-    "ranked by distance, lowest first; ties by item id in descending order; the score of an item is its distance with the"
-    " opposite sign"
-)
-IN_CELLS = "each row holds a list, ranked in its order"
-IN_ORDER = "no rank and no score: ranked in the order of the rows"
-LOWEST_FIRST = (
-    "in the file every list begins with its lowest score, which is now its last item. If a lower score is better, undo"
-    ' this import and name the column “distance” (in a mapping: distance = "score")'
-)
 _NO_SCORE = float("nan")
 _OWNER = ("user_id", "system")
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
+# the items of a cell in their order, each with its score as text
+_Places = Sequence[tuple[str, str]]
 
 
 def list_owner(user_id: str, system: str, occasion: Occasion) -> str:
@@ -65,9 +43,9 @@ class LocatedSlate(NamedTuple):
 
 
 def slates_of(
-    rows: Iterator[Row], notes: Notes, times: Times, *, file_order: bool = False
+    rows: Iterator[Row], ids: Ids, times: Times, *, file_order: bool = False
 ) -> Iterator[LocatedSlate]:
-    """Slates in the order in which their lists first appear; needs about 40 bytes of memory per row.
+    """Slates in the order in which their lists first appear; needs about 30 bytes of memory per row, and more per list.
 
     The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
     `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if
@@ -81,61 +59,60 @@ def slates_of(
         rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
-    lists = _Lists(notes, times)
+    lists, remark = _Lists(ids, times), ids.notes.remark
+    score = next((name for name in ("score", "distance") if name in cells), "")
     if "items" in cells:
-        notes.remark(BY_SCORE if cells["items"].lstrip()[:1] == "{" else IN_CELLS)
-        lists.add_whole(rows, lambda line, row: _in_cell(line, row, notes))
+        remark("by-score" if cells["items"].lstrip()[:1] == "{" else "in-cells")
+        lists.add_whole(rows, _in_cell)
     elif wide:
-        lists.add_whole(rows, lambda _line, row: [(row.get(column, ""), "") for column in wide])
+        lists.add_whole(rows, lambda row: [(row.get(column, ""), "") for column in wide])
     elif "rank" in cells:
-        lists.add_ranked(rows)
-    elif "score" in cells or "distance" in cells:
-        notes.remark(BY_DISTANCE if "score" not in cells else BY_SCORE_IN_FILE if file_order else BY_SCORE)
-        lists.add_scored(rows, file_order=file_order)
+        lists.add_rows(rows, "rank", score)
+    elif score:
+        remark("by-distance" if score == "distance" else "by-score-in-file" if file_order else "by-score")
+        lists.add_rows(rows, "score", score)
+        lists.rank_by_score(file_order=file_order)
     else:
-        notes.remark(IN_ORDER)
-        lists.add_in_order(rows)
+        remark("in-order")
+        lists.add_rows(rows, "order", "")
     yield from lists.slates()
 
 
 class _Lists:
     """The elements of all lists, as numbers."""
 
-    def __init__(self, notes: Notes, times: Times) -> None:
-        self.notes, self.times = notes, times
-        self.ids = Ids(notes, COLUMNS["lists"].ids)
+    def __init__(self, ids: Ids, times: Times) -> None:
+        self.ids, self.notes, self.times = ids, ids.notes, times
+        # the user, system, context and time of each list, and its first line; their cells as they stand are known too
         self.known: dict[tuple[str, ...], int] = {}
-        self.groups: dict[tuple[str, str, Occasion], int] = {}
-        self.items: dict[str, int] = {}
+        self.owners: list[tuple[str, ...]] = []
         self.started: list[int] = []
-        # the list, the rank, the item and the line of each element, and beside them its score
-        self.cells, self.score = array("q"), array("d")
+        self.items: dict[str, int] = {}
+        # the list, the item and the line of each element; beside them its rank and its score
+        self.cells, self.rank, self.score = array("i"), array("q"), array("d")
         self.scored = False
 
-    def owners(self, rows: Iterator[Row]) -> Iterator[tuple[int, dict[str, str], int]]:
-        """The rows with the number of their list; those without a user, a system or a time that can be read are left out."""
-        known = self.known
-        for line, row in rows:
-            get = row.get
-            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
-            if (group := known.get(key, -1)) >= 0 or (group := self._new_list(line, key)) >= 0:
-                yield line, row, group
-
-    def _new_list(self, line: int, key: tuple[str, ...]) -> int:
+    def list_of(self, line: int, row: Mapping[str, str]) -> int:
+        """The number of the row's list; -1 for a row without a user, a system or a time that can be read, which is noted."""
+        get = row.get
+        key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+        if (found := self.known.get(key)) is not None:
+            return found
         try:
-            user, system = (self.ids.filled(line, *pair) for pair in zip(_OWNER, key, strict=False))
-            context, served = self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at")
+            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER, key, strict=False))
+            owner = (*owner, self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at"))
         except RowFault as fault:
             self.notes.skip_row(line, fault)
             return -1
-        occasion = Occasion(context, served) if context or served else NO_OCCASION
-        group = self.groups.setdefault((user, system, occasion), len(self.groups))
-        if group == len(self.started):
-            self.started.append(line)
         # a list whose ids have spaces is looked up each time, so that its rows are counted
-        if (user, system) == key[:2] and (context == key[2] or not context):
-            self.known[key] = group
-        return group
+        spaced = any(old != new and new for old, new in zip(key[:3], owner, strict=False))
+        if (found := self.known.get(owner)) is None:
+            found = self.known[owner] = len(self.owners)
+            self.owners.append(owner)
+            self.started.append(line)
+        if not spaced and key != owner:
+            self.known[key] = found
+        return found
 
     def item_of(self, line: int, text: str) -> int:
         """The number of an item; -1 for a missing one, which is counted."""
@@ -146,114 +123,94 @@ class _Lists:
             return -1
         return self.items.setdefault(item, len(self.items))
 
-    def add(self, group: int, rank: int, item: int, line: int, score: float) -> None:
-        self.cells.extend((group, rank, item, line))
+    def add(self, group: int, item: int, line: int, rank: int, score: float) -> None:
+        self.cells.extend((group, item, line))
+        self.rank.append(rank)
         self.score.append(score)
 
     def optional_score(self, text: str, line: int) -> float:
-        if text in MISSING:
+        if text.strip() in MISSING:
             return _NO_SCORE
         try:
-            score = optional_number(text, "score")
+            score = number(text, "score")
         except RowFault as fault:
-            self.notes.warn(line, "bad score", f"{fault.text}; the item is kept without a score")
+            self.notes.warn(line, "bad score", fault=fault)
             return _NO_SCORE
-        self.scored = self.scored or score is not None
-        return _NO_SCORE if score is None else score
-
-    def add_ranked(self, rows: Iterator[Row]) -> None:
-        items, add = self.items, self.add
-        for line, row, group in self.owners(rows):
-            text = row.get("item_id", "")
-            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
-                continue
-            place = row["rank"]
-            try:
-                rank = (
-                    int(place)
-                    if len(place) < 16 and place.isdigit() and place.isascii()
-                    else whole(place, "rank")
-                )
-                if rank < 0:
-                    raise RowFault("negative rank", f"rank {rank} is below 0")
-            except RowFault as fault:
-                self.notes.skip_row(line, fault)
-                continue
-            score = _NO_SCORE
-            if "score" in row:
-                score = self.optional_score(row["score"], line)
-            elif "distance" in row:
-                score = 0.0 - self.optional_score(row["distance"], line)
-            add(group, rank, item, line, score)
-
-    def add_scored(self, rows: Iterator[Row], *, file_order: bool) -> None:
-        items, add = self.items, self.add
-        for line, row, group in self.owners(rows):
-            text = row.get("item_id", "")
-            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
-                continue
-            try:
-                if "score" in row or "distance" not in row:
-                    score = number(row.get("score", ""), "score")
-                else:
-                    score = 0.0 - number(row["distance"], "distance")
-            except RowFault as fault:
-                self.notes.skip_row(line, fault)
-                continue
-            add(group, 0, item, line, score)
         self.scored = True
-        self._rank_by_score(file_order=file_order)
+        return score
 
-    def add_in_order(self, rows: Iterator[Row]) -> None:
-        lengths: dict[int, int] = {}
-        for line, row, group in self.owners(rows):
-            item = self.item_of(line, row.get("item_id", ""))
-            if item >= 0:
-                lengths[group] = rank = lengths.get(group, 0) + 1
-                self.add(group, rank, item, line, _NO_SCORE)
+    def add_rows(self, rows: Iterator[Row], by: Literal["rank", "score", "order"], column: str) -> None:
+        """Add a row for each element. `column`: that of the scores or distances."""
+        items, add, lengths = self.items, self.add, dict[int, int]()
+        for line, row in rows:
+            if (group := self.list_of(line, row)) < 0:
+                continue
+            text = row.get("item_id", "")
+            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
+                continue
+            rank, score = 0, _NO_SCORE
+            try:
+                if by == "rank":
+                    place = row["rank"]
+                    rank = (
+                        int(place)
+                        if place.isdigit() and len(place) < 16 and place.isascii()
+                        else whole(place, "rank")
+                    )
+                    if rank < 0:
+                        raise RowFault("negative rank", rank=rank)
+                    score = self.optional_score(row.get(column, ""), line) if column else score
+                elif by == "score":
+                    score = number(row.get(column, ""), column)
+                    self.scored = True
+                else:
+                    lengths[group] = rank = lengths.get(group, 0) + 1
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+                continue
+            add(group, item, line, rank, 0.0 - score if column == "distance" else score)
 
-    def add_whole(
-        self, rows: Iterator[Row], elements: Callable[[int, dict[str, str]], Sequence[tuple[str, str]] | None]
-    ) -> None:
-        places: Sequence[tuple[str, str]] = ()
-
-        def readable() -> Iterator[Row]:
-            nonlocal places
-            for line, row in rows:
-                found = elements(line, row)
-                if found is not None:
-                    places = found
-                    yield line, row
-
-        for line, _, group in self.owners(readable()):
+    def add_whole(self, rows: Iterator[Row], elements: Callable[[dict[str, str]], _Places]) -> None:
+        """Add rows of whole lists."""
+        for line, row in rows:
+            try:
+                places = elements(row)
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+                continue
+            if (group := self.list_of(line, row)) < 0:
+                continue
             rank = 0
             for text, score in places:
                 if text.strip():
                     rank += 1
-                    item = self.item_of(line, text)
-                    if item >= 0:
-                        self.add(group, rank, item, line, self.optional_score(score, line))
+                    if (item := self.item_of(line, text)) >= 0:
+                        self.add(group, item, line, rank, self.optional_score(score, line))
 
-    def _rank_by_score(self, *, file_order: bool) -> None:
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The list, the item, the line, the rank and the score of each element, as views."""
+        import numpy as np
+
+        return (*np.asarray(self.cells).reshape(-1, 3).T, np.asarray(self.rank), np.asarray(self.score))
+
+    def rank_by_score(self, *, file_order: bool) -> None:
         """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
         import numpy as np
 
-        if not self.cells:
+        if not self.rank:
             return
-        (where, rank, items, line), score = np.asarray(self.cells).reshape(-1, 4).T, np.asarray(self.score)
+        where, items, line, rank, score = self.arrays()
         second = np.arange(len(line))
         if not file_order:
             names = list(self.items)
             place = np.empty(len(names), dtype=np.int64)
-            place[sorted(range(len(names)), key=lambda i: names[i].encode(), reverse=True)] = np.arange(
-                len(names)
-            )
+            falling = sorted(range(len(names)), key=lambda i: names[i].encode(), reverse=True)
+            place[falling] = np.arange(len(names))
             second = place[items]
             if _rising(score, where, np.lexsort((np.arange(len(line)), where))):
-                self.notes.remark(LOWEST_FIRST)
+                self.notes.remark("lowest-first")
         order = np.lexsort((np.arange(len(line)), second, -score, where))
-        sorted_where = where[order]
-        starts = np.searchsorted(sorted_where, sorted_where, side="left")
+        starts = np.searchsorted(where[order], where[order], side="left")
         # a view: the ranks are set in place
         rank[order] = np.arange(len(order)) - starts + 1
 
@@ -263,54 +220,38 @@ class _Lists:
         import numpy as np
 
         notes, names = self.notes, list(self.items)
-        where, ranks, items, lines = np.asarray(self.cells).reshape(-1, 4).T
-        ranks, scores = _stepless(ranks, notes), np.asarray(self.score)
+        where, items, lines, ranks, scores = self.arrays()
+        ranks = self._stepless(ranks)
         order = np.lexsort((lines, ranks, where))
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
-            notes.remark(
-                f"the score rises with the rank in all {rising:,} lists with different scores: a lower one"
-                f" is better, so each"
-                " is stored with the opposite sign"
-            )
-        ends = np.searchsorted(where[order], np.arange(len(self.groups)), side="right").tolist()
-        places, items, lines = ranks[order], items[order], lines[order]
-        scores = scores[order]
+            notes.remark("rising", rising=rising)
+        ends = np.searchsorted(where[order], np.arange(len(self.owners)), side="right").tolist()
+        columns = [column[order] for column in (ranks, items, lines, scores)]
         start = lists = contradicting = 0
-        for (user_id, system, occasion), first, end in zip(self.groups, self.started, ends, strict=True):
-            span = slice(start, end)
+        for owner, first, end in zip(self.owners, self.started, ends, strict=True):
+            places, own_items, own_lines, own = (column[start:end].tolist() for column in columns)
             length, start = end - start, end
-            own_ranks, own_items, own_lines = (
-                places[span].tolist(),
-                items[span].tolist(),
-                lines[span].tolist(),
-            )
-            own_scores: list[float | None] = [None] * length
-            if self.scored:
-                own_scores = [None if score != score else score for score in scores[span].tolist()]
-            if own_ranks != list(range(1, length + 1)) or len(set(own_items)) < length:
-                owner = list_owner(user_id, system, occasion)
-                kept = self._kept(own_ranks, own_items, own_lines, names, f"in the list of {owner}")
-                own_items, own_lines = [own_items[i] for i in kept], [own_lines[i] for i in kept]
-                own_scores = [own_scores[i] for i in kept]
+            own_scores = [None if not self.scored or score != score else score for score in own]
+            if places != list(range(1, length + 1)) or len(set(own_items)) < length:
+                kept = self._kept(places, own_items, own_lines, names, _named(owner))
+                own_items, own_lines, own_scores = (
+                    [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
+                )
             if not own_items:
-                text = f"the list of {list_owner(user_id, system, occasion)} is empty; left out"
-                notes.warn(first, "empty list", text)
+                notes.warn(first, "empty list", owner=_named(owner), why="is empty")
                 continue
             lists += 1
             if self.scored:
                 known = [score for score in own_scores if score is not None]
                 contradicting += any(lower > upper for upper, lower in pairwise(known))
             ranked = tuple(map(RankedItem, map(names.__getitem__, own_items), own_scores))
-            yield LocatedSlate(own_lines[0], Slate(user_id, system, ranked, *occasion), tuple(own_lines))
+            yield LocatedSlate(own_lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), tuple(own_lines))
         if contradicting:
-            notes.remark(
-                f"ranks and scores contradict each other in {contradicting:,} of {lists:,} lists (a higher "
-                f"score is below a lower one): the ranks are kept"
-            )
+            notes.remark("contradicting", count=contradicting, lists=lists)
 
     def _kept(
-        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], where: str
+        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], owner: str
     ) -> list[int]:
         """The elements of one list that stay, without duplicated ranks and items."""
         kept: list[int] = []
@@ -318,36 +259,36 @@ class _Lists:
         last = 0
         for i, (rank, item, line) in enumerate(zip(ranks, items, lines, strict=True)):
             if i and rank == ranks[last]:
-                text = f"rank {rank} occurs twice {where}; line {lines[last]} is kept"
-                self.notes.skip(line, "duplicated rank", text)
+                self.notes.skip(line, "duplicated rank", rank=rank, owner=owner, line=lines[last])
                 continue
             if rank > (ranks[last] if i else 0) + 1:
-                text = f"a gap in the ranks before {rank} {where}; later items move up"
-                self.notes.warn(line, "gap in the ranks", text)
+                self.notes.warn(line, "gap in the ranks", rank=rank, owner=owner)
             last = i
             if item in seen:
-                text = f"item {shown(names[item])} occurs twice {where}; rank {seen[item]} is kept"
-                self.notes.skip(line, "duplicated item", text)
+                self.notes.skip(line, "duplicated item", item=names[item], owner=owner, rank=seen[item])
                 continue
             seen[item] = rank
             kept.append(i)
         return kept
 
+    def _stepless(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
+        step is the greatest common divisor of their differences; fewer than three different ranks have none.
+        """
+        import numpy as np
 
-def _stepless(ranks: npt.NDArray[np.int64], notes: Notes) -> npt.NDArray[np.int64]:
-    """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
-    step is the greatest common divisor of their differences; fewer than three different ranks have none.
-    """
-    import numpy as np
+        different = np.unique(ranks)
+        step = int(np.gcd.reduce(np.diff(different))) if len(different) > 2 else 1
+        if step == 1:
+            return ranks
+        beginning = ", ".join(map(str, different[:3].tolist()))
+        self.notes.remark("steps", step=step, beginning=beginning)
+        start = int(different[0]) % step
+        return (ranks - start) // step + (start > 0)
 
-    different = np.unique(ranks)
-    step = int(np.gcd.reduce(np.diff(different))) if len(different) > 2 else 1
-    if step == 1:
-        return ranks
-    beginning = ", ".join(map(str, different[:3].tolist()))
-    notes.remark(f"the ranks go in steps of {step:,} ({beginning}, …): the items keep this order")
-    start = int(different[0]) % step
-    return (ranks - start) // step + (start > 0)
+
+def _named(owner: Sequence[str]) -> str:
+    return list_owner(owner[0], owner[1], Occasion(*owner[2:]))
 
 
 def _rising(
@@ -361,15 +302,12 @@ def _rising(
     placed = order[~np.isnan(scores[order])]
     steps, owners = np.diff(scores[placed]), lists[placed]
     steps[owners[1:] != owners[:-1]] = 0
-    if (steps < 0).any():
-        return 0
-    rising = len(np.unique(owners[1:][steps > 0]))
+    rising = 0 if (steps < 0).any() else len(np.unique(owners[1:][steps > 0]))
     return rising if rising > 1 else 0
 
 
 # ---- a whole list in one cell ------------------------------------------------------------------------------------
 
-_SEPARATORS = ("|", ";", ",")
 # NumPy 2 writes its numbers in a list as np.int64(7)
 _NUMPY_SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")
 _ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"]+)""")
@@ -377,7 +315,6 @@ _ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"
 _CALL = re.compile(r"\s*[A-Za-z_][\w.]*\(")
 # Spark writes an item with its score as {7, 0.5} or Row(item=7, score=0.5)
 _SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
-_SCORED_ELEMENT = re.compile(_SCORED)
 _SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
 
 
@@ -387,22 +324,16 @@ def _is_list(text: str) -> bool:
     return bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
 
 
-def _in_cell(line: int, row: Mapping[str, str], notes: Notes) -> Sequence[tuple[str, str]] | None:
-    """The items of a row's list with their scores; None for a row that is left out."""
-    try:
-        if (bare := row.get("items", "").strip()) in MISSING and bare:
-            raise RowFault("not a list", f"{shown(bare)} is not a list")
-        places = places_of(bare)
-        scores = row.get("scores", "") or row.get("score", "")
-        if scores.strip() not in MISSING:
-            given = [item for item, _ in _elements(scores)]
-            if len(given) != len(places):
-                raise RowFault("items without a score", f"{len(places)} items and {len(given)} scores")
-            places = [(item, score) for (item, _), score in zip(places, given, strict=True)]
-    except RowFault as fault:
-        notes.skip_row(line, fault)
-        return None
-    return places
+def _in_cell(row: Mapping[str, str]) -> _Places:
+    """The items of a row's list with their scores. Raises RowFault."""
+    bare = row.get("items", "").strip()
+    refuse(bare and bare in MISSING, "not a list", text=bare)
+    places, scores = places_of(bare), row.get("scores", "") or row.get("score", "")
+    if scores.strip() in MISSING:
+        return places
+    given = [item for item, _ in _elements(scores)]
+    refuse(len(given) != len(places), "items without a score", places=len(places), scores=len(given))
+    return [(item, score) for (item, _), score in zip(places, given, strict=True)]
 
 
 def places_of(text: str) -> list[tuple[str, str]]:
@@ -413,60 +344,38 @@ def places_of(text: str) -> list[tuple[str, str]]:
     its scores. Empty elements are dropped. Raises RowFault for objects of something else, and for a list that was cut.
     """
     places = [place for place in _elements(text) if place[0]]
-    if any(item in ("...", "…") for item, _ in places):
-        raise RowFault(
-            "shortened list", f"{shown(text)} was shortened when it was written: it has “...” for its middle"
-        )
+    refuse(any(item in ("...", "…") for item, _ in places), "shortened list", text=text)
     return places
 
 
 def _elements(text: str) -> list[tuple[str, str]]:
-    bare = text.strip()
+    bare, full = text.strip(), len(text) >= _LONGEST_CELL
     opened = bare[:1] in ("[", "(", "{")
-    if opened and bare[-1:] not in ("]", ")", "}"):
-        why = (
-            "a spreadsheet's limit of 32,767 characters cut it"
-            if len(text) >= _LONGEST_CELL
-            else "it is not closed"
-        )
-        raise RowFault("cut list", f"the list {shown(text)} is cut: {why}")
-    if len(text) >= _LONGEST_CELL and len(text) == _LONGEST_CELL and not opened:
-        raise RowFault(
-            "cut list",
-            f"the list {shown(text)} has a spreadsheet's limit of 32,767 characters, so it may be cut",
-        )
-    if _CALL.match(bare):
-        raise RowFault("not a list", f"{shown(text)} is a program's name for an array, not a list")
-    if bare[:1] == "{":
-        return _scored_items(bare)
+    cut = "cut list:cell" if full else "cut list"
+    refuse(opened and bare[-1:] not in ("]", ")", "}"), cut, text=text)
+    refuse(not opened and len(text) == _LONGEST_CELL, "cut list:limit", text=text)
+    refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
-        mark = next((mark for mark in _SEPARATORS if mark in bare), None)
+        mark = next((mark for mark in ("|", ";", ",") if mark in bare), None)
         return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
     bare = _NUMPY_SCALAR.sub(r"\1", bare)
-    elements = _decoded(bare)
+    elements = decoded(bare)
+    if elements is None:
+        # Python's notation
+        elements = decoded(bare.replace("(", "[").replace(")", "]").replace("'", '"'))
+    if bare[:1] == "{":
+        fits = isinstance(elements, dict) and all(isinstance(score, str) for score in elements.values())
+        refuse(not fits, "not a list:scores", text=text)
+        # by falling score, ties by falling item id
+        by_id = sorted(elements.items(), key=lambda item: item[0].encode("utf-8", "replace"), reverse=True)
+        ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
+        return [(item.strip(), score) for item, score in ranked]
     if isinstance(elements, list):
         return [place_of(element) for element in _by_rank(elements)]
     if _SCORED_LIST.fullmatch(bare):
-        return [(_bare(item), _bare(score)) for item, score in _SCORED_ELEMENT.findall(bare)]
-    if "{" in bare:
-        raise RowFault(
-            "not a list", f"{shown(text)} is neither a list of ids nor one of items with their scores"
-        )
+        return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
+    refuse("{" in bare, "not a list:items", text=text)
     return [(a or b or c, "") for a, b, c in _ELEMENT.findall(bare) if a or b or c]
-
-
-def _bare(text: str) -> str:
-    return text.strip().strip("'\"")
-
-
-def _decoded(text: str) -> Any:
-    """The value in JSON's or Python's notation; None if it is neither."""
-    for form in (text, text.replace("(", "[").replace(")", "]").replace("'", '"')):
-        try:
-            return DECODER.decode(form)
-        except (json.JSONDecodeError, RecursionError):
-            continue
-    return None
 
 
 def _by_rank(elements: list[Any]) -> list[Any]:
@@ -476,16 +385,6 @@ def _by_rank(elements: list[Any]) -> list[Any]:
     except (AttributeError, RowFault):
         return elements
     return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda pair: pair[0])]
-
-
-def _scored_items(text: str) -> list[tuple[str, str]]:
-    """The items of `{item: score}` by falling score, ties by descending item id. Raises RowFault."""
-    items = _decoded(_NUMPY_SCALAR.sub(r"\1", text))
-    if not isinstance(items, dict) or not all(isinstance(score, str) for score in items.values()):
-        raise RowFault("not a list", f"{shown(text)} is neither a list nor items with their scores")
-    by_id = sorted(items.items(), key=lambda item: item[0].encode("utf-8", "replace"), reverse=True)
-    ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
-    return [(item.strip(), score) for item, score in ranked]
 
 
 def place_of(element: Any) -> tuple[str, str]:

@@ -3,6 +3,7 @@ project and stored."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -22,38 +23,38 @@ from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import Codebook
-from recjudge_tui.importers.columns import COLUMNS, KNOWN, SYSTEM_KINDS, wanted_columns
-from recjudge_tui.importers.float_ids import joined_ids, without_ending
+from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
-from recjudge_tui.importers.layout import Declaration, Layout, Part, Request, load_declaration
+from recjudge_tui.importers.layout import Declaration, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
-from recjudge_tui.importers.plain import PLAIN, mapped_beginning, mapped_part, missing_of, names_no_system
 from recjudge_tui.importers.reader import (
     UTF8,
     Contents,
-    Sample,
     Wanted,
     contents_of,
     header_of,
     is_test_split,
     long_reading,
-    refuse_changed,
     sample_of,
     stem,
-    versions,
+    watched,
     where_text,
 )
-from recjudge_tui.importers.registry import choose_layout, mapped_layout
+from recjudge_tui.importers.registry import PLAIN, choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
+    LOSSES,
     SHOWN,
     Ids,
     Notes,
     Row,
     RowFault,
     Times,
+    advice,
+    first_few,
     optional_number,
+    refusal,
     shown,
 )
 from recjudge_tui.store.cases import label_columns
@@ -82,6 +83,7 @@ from recjudge_tui.store.imports import (
     is_displaced,
     known_content,
     known_ids,
+    mentioned_ids,
     same_import,
 )
 from recjudge_tui.store.people import close_answered, task_by_token
@@ -93,28 +95,25 @@ from recjudge_tui.store.verdicts import COUNTED
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
+_What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
 # the bytes of files whose check takes so long that its progress is shown
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
-_SHOWN_TYPES, _SHOWN_NAMES = 10, 5
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 
 # votes that were left out, as they are counted
 _REPEATED = "repeated vote"
 _ANOTHER_VERDICT = "another verdict by the same rater"
 _ANSWERED = "another answer to a task that is answered"
-_TELL_APART = "name the session, query or battle of each row in a column context (recjudge docs occasions)"
-_SCALE = (
-    "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
-    " { quality = { categories = [...] } } for words without an order; or say what each value means (recjudge docs mapping)."
-)
-# why an answer may be lost, and what to do if most of a file's answers are
-_LOST = {
-    _REPEATED: f"The rows do not tell the cases apart: {_TELL_APART}, or give each case its own user_id.",
-    _ANOTHER_VERDICT: "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these"
-    f" are other votes, {_TELL_APART}.",
-    "answer that does not fit": _SCALE,
+# option -> the kinds that it applies to, its name in a command, what it is for
+APPLIES: dict[str, tuple[Sequence[ImportKind], str, str]] = {
+    "system": (SYSTEM_KINDS, "--system", "It names the system of lists or explanations."),
+    "event_type": (("events",), "--type", "It names the type of events."),
+    "values": (("labels",), "--values", "It says what the answers of labels mean."),
+    "scale": (("labels",), "--scale", "It says what the answers of labels mean."),
+    "keep_fitting": (("labels",), "--keep-fitting", "It says what the answers of labels mean."),
 }
 
 
@@ -134,30 +133,29 @@ class Options(NamedTuple):
     scale: tuple[float, float] | None = None
     keep_fitting: bool = False
 
-    def refuse_unfit(self, kinds: Sequence[ImportKind], named: bool) -> None:
-        """Raise UsageError for options that apply to none of the kinds, or exclude each other. `named`: with --as."""
-        these = f"They contain {', '.join(kinds)}."
-        if self.system and not set(kinds) & set(SYSTEM_KINDS):
-            about = kinds[0] if named else "these files"
-            raise UsageError(
-                f"--system does not apply to {about}",
-                f"It names the system of lists or explanations. {these * (not named)}".strip(),
-            )
-        if self.event_type and "events" not in kinds:
-            about = kinds[0] if named else "these files"
-            raise UsageError(
-                f"--type does not apply to {about}",
-                f"It names the type of events. {these * (not named)}".strip(),
-            )
-        if (self.values or self.scale or self.keep_fitting) and "labels" not in kinds:
-            option = "--values" if self.values else "--scale" if self.scale else "--keep-fitting"
-            raise UsageError(
-                f"{option} does not apply to {', '.join(kinds)}", "It says what the answers of labels mean."
-            )
+    def refuse_unfit(self, kinds: Sequence[ImportKind]) -> None:
+        """Raise UsageError for options that apply to none of the kinds, or exclude each other."""
+        for name, (fitting, option, about) in APPLIES.items():
+            if getattr(self, name) and not set(fitting) & set(kinds):
+                raise UsageError(f"{option} does not apply to {', '.join(kinds)}", about)
         if self.mapping is not None and self.layout not in (None, PLAIN.name):
             raise UsageError(
                 "--mapping and --layout exclude each other", "A mapping describes the layout itself."
             )
+
+    def how(self, layout: str) -> str:
+        """How a file is read, as text: reading the same bytes in another way is another import."""
+        values = ",".join(f"{old}={new}" for old, new in self.values.items())
+        parts = (
+            layout,
+            self.system and f"system {self.system}",
+            self.event_type and f"type {self.event_type}",
+            values and f"values {values}",
+            self.scale and f"scale {self.scale[0]:g}..{self.scale[1]:g}",
+            self.keep_fitting and "keep fitting",
+            self.where and f"where {where_text(self.where)}",
+        )
+        return ", ".join(str(part) for part in parts if part)
 
 
 def import_files(
@@ -179,12 +177,11 @@ def import_files(
     `names` replaces a file's path in messages. Raises UsageError, InputError, StoreError.
     """
     options = Options(**given)
-    options.refuse_unfit((kind,), named=True)
-    system, described = options.system, options.mapping
-    options = options._replace(system=_storable(system.strip()) if system else None)
-    described = load_declaration(described) if isinstance(described, Path) else described
-    encoding = described.encoding if described else UTF8
-    before = versions((*paths, *beside))
+    options.refuse_unfit((kind,))
+    options = options._replace(system=_storable(options.system.strip()) if options.system else None)
+    mapping = load_declaration(options.mapping) if isinstance(options.mapping, Path) else options.mapping
+    encoding = mapping.encoding if mapping else UTF8
+    refuse_changed = watched((*paths, *beside))
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
@@ -197,39 +194,40 @@ def import_files(
             progress(0, min(1.0, seen / total))
 
     contents = {path: contents_of(path, encoding, checked) for path in paths}
-    passes = 2 if kind == "labels" else 1
     lines = sum(c.lines for c in contents.values())
-    pace = _Pace(progress, passes * lines)
-    files: list[tuple[FileSummary, Notes]] = []
+    pace = _Pace(progress, (2 if kind == "labels" else 1) * lines)
+    files: list[FileSummary] = []
+    found: list[Notes] = []
+    facts: tuple[str, ...] = ()
     with long_reading(), db.bulk_writing(temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
-        identity = create_project(db, project) if project_id is None else project_id
-        known = _Known(db, identity)
+        known = _Known(db, create_project(db, project) if project_id is None else project_id)
         table = {"events": "events", "labels": "verdicts"}.get(kind)
         with db.late_indexes(table, lines) if table else nullcontext():
             for path in paths:
-                since = next((s.import_id for s, _ in files if s.import_id is not None), None)
-                beside_it = tuple(other for other in (*paths, *beside) if other != path)
-                job = _File(
-                    known, kind, path, contents[path], options, described, beside_it, names or {}, pace
-                )
-                files.append(job.imported(since, several=len(paths) > 1))
-        notes: tuple[str, ...] = ()
+                name = _storable((names or {}).get(path, str(path)))
+                folder = None if names and path in names else path.parent
+                others = tuple(other for other in (*paths, *beside) if other != path)
+                request = Request(
+                    path, kind, Notes(name), options.system, mapping, others, options.event_type or "",
+                    options.where, contents[path],
+                )  # fmt: skip
+                job = _File(known, request, options, pace, name, folder)
+                since = next((done.import_id for done in files if done.import_id is not None), None)
+                files.append(job.imported(contents[path], since, several=len(paths) > 1))
+                found.append(request.notes)
         if kind == "events":
-            mark_copies(db, identity, [s.import_id for s, _ in files if s.import_id is not None])
-            notes = tuple(held_out_copies(db, identity).sentences)
-        refuse_changed(before)
-    kinds: Counter[str] = Counter()
-    for _, file_notes in files:
-        kinds.update(file_notes.kinds)
+            mark_copies(db, known.project_id, [s.import_id for s in files if s.import_id is not None])
+            facts = tuple(held_out_copies(db, known.project_id).sentences)
+        refuse_changed()
     return ImportSummary(
         project=project.strip(),
         kind=kind,
         new_project=project_id is None,
-        files=tuple(summary for summary, _ in files),
-        warnings=tuple(islice((text for _, file_notes in files for text in file_notes.first), SHOWN)),
-        warning_kinds=dict(kinds.most_common()),
-        notes=notes,
+        files=tuple(files),
+        warnings=tuple(islice(chain.from_iterable(notes.first for notes in found), SHOWN)),
+        warning_kinds=dict(sum((notes.kinds for notes in found), Counter[str]()).most_common()),
+        notes=facts,
     )
 
 
@@ -244,7 +242,7 @@ class _Pace:
         if self.progress is None:
             yield from rows
             return
-        line = reported = 0
+        reported = 0
         for line, row in rows:
             yield line, row
             self.rows += 1
@@ -260,25 +258,34 @@ class _Pace:
 class _Known:
     """What is known of the project for the files of one command, filled on first use.
 
-    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`:
-    those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those
-    given so far, by import.
+    `content`: id -> (fingerprint, import) of items or users. `described`, `mentioned`: the ids of items and users. `raters`
+    and `cases`: those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`:
+    those given so far, by import.
     """
 
     db: Database
     project_id: int
     content: dict[str, tuple[int, int]] | None = None
-    ids: dict[str, set[str]] = field(default_factory=dict)
+    described: dict[_What, set[str]] = field(default_factory=dict)
+    mentioned: dict[_What, set[str]] = field(default_factory=dict)
     raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
     cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
     scales: dict[tuple[str, str], Scale] | None = None
     scaled: set[tuple[int, str, str]] = field(default_factory=set)
     no_items_noted: bool = False
 
-    def ids_of(self, kind: Literal["items", "users"]) -> set[str]:
-        if kind not in self.ids:
-            self.ids[kind] = known_ids(self.db, self.project_id, kind)
-        return self.ids[kind]
+    def ids_of(self, what: _What) -> set[str]:
+        """The ids that the project describes."""
+        if what not in self.described:
+            self.described[what] = known_ids(self.db, self.project_id, what)
+        return self.described[what]
+
+    def mentioned_ids(self, column: str) -> set[str]:
+        """The ids that any data of the project names."""
+        what: _What = "items" if column == "item_id" else "users"
+        if what not in self.mentioned:
+            self.mentioned[what] = mentioned_ids(self.db, self.project_id, what)
+        return self.mentioned[what]
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
@@ -287,171 +294,129 @@ class _Known:
         return label_columns(self.db, self.project_id, int(case_id))
 
 
-@dataclass
 class _File:
     """One file that is being imported: how it is read, and the counts.
 
-    `records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
-    rater answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks
-    that have one already, by the import of that one (None: it was given in the app). `examples` are the first stored,
-    `types` the types of events that a judge may see, `judges` new raters taken for models by their names.
+    `folder` is that of its images. `records` counts records of the file; `stored` and `unchanged` count rows, `repeats`
+    votes on a case that the same rater answered earlier in the command, `tasks` answers to exported tasks. `answered`
+    counts other answers to tasks that have one already, by the import of that one (None: it was given in the app).
+    `examples` are the first stored, `types` the types of events that a judge may see, `judges` new raters taken for models
+    by their names.
     """
 
-    known: _Known
-    kind: ImportKind
-    path: Path
-    contents: Contents
-    options: Options
-    mapping: Declaration | None
-    beside: tuple[Path, ...]
-    names: Mapping[Path, str]
-    pace: _Pace
-    records: int = 0
-    stored: int = 0
-    unchanged: int = 0
-    repeats: int = 0
-    tasks: int = 0
-    answered: Counter[int | None] = field(default_factory=Counter)
-    examples: list[Record] = field(default_factory=list)
-    types: set[str] = field(default_factory=set)
-    judges: list[str] = field(default_factory=list)
+    target: Target
 
-    def imported(self, since: int | None, *, several: bool) -> tuple[FileSummary, Notes]:
+    def __init__(
+        self, known: _Known, request: Request, options: Options, pace: _Pace, name: str, folder: Path | None
+    ) -> None:
+        self.known, self.request, self.options, self.pace = known, request, options, pace
+        self.db, self.notes, self.kind = known.db, request.notes, request.kind
+        self.name, self.times = name, Times()
+        self.images = ItemImages(known.db, request.notes, folder)
+        self.records = self.stored = self.unchanged = self.repeats = self.tasks = 0
+        self.answered: Counter[int | None] = Counter()
+        self.examples: list[Record] = []
+        self.types: set[str] = set()
+        self.judges: list[str] = []
+
+    def imported(self, contents: Contents, since: int | None, *, several: bool) -> FileSummary:
         """Read and store the file, unless the same bytes were already imported in the same way and nothing has replaced
         their content.
         """
-        db, project_id, kind, options = self.known.db, self.known.project_id, self.kind, self.options
-        name = _storable(self.names.get(self.path, str(self.path)))
-        self.notes = notes = Notes(name)
-        sample = sample_of(self.path, self.mapping.encoding if self.mapping else UTF8)
-        if self.mapping is not None:
-            layout = mapped_layout(self.mapping, kind)
+        db, project_id, kind, options, name = (
+            self.db,
+            self.known.project_id,
+            self.kind,
+            self.options,
+            self.name,
+        )
+        path, mapping = self.request.path, self.request.mapping
+        self.sample = sample_of(path, mapping.encoding if mapping else UTF8)
+        if mapping is not None:
+            self.layout = layout = mapped_layout(mapping, kind)
         else:
-            layout = choose_layout(sample, kind, options.layout, options.system)
+            self.layout = layout = choose_layout(self.sample, kind, options.layout, options.system)
+        self.part = layout.part(self.sample, kind)
         if options.where and not layout.takes_where:
             raise UsageError(
                 f"--where does not apply to {name}",
                 f"The layout {layout.name} is read whole.",
                 "Import a file that holds only the rows you want.",
             )
-        system = options.system
-        if system is None and several and layout is PLAIN and names_no_system(sample, kind, self.mapping):
-            system = stem(self.path)
-            notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
-        how = self._how(layout, system)
+        if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
+            system = stem(path)
+            self.request = self.request._replace(system=system)
+            self.notes.remark("no-system", system=system)
+        how = options._replace(system=self.request.system).how(
+            f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
+        )
         held_out = (
             kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
         )
         alike = partial(_is_read_alike, db, held_out)
-        earlier = same_import(db, project_id, kind, how, self.contents.sha256, alike)
+        earlier = same_import(db, project_id, kind, how, contents.sha256, alike)
         # the same table may name images that have changed
         if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
-            self.pace.before += self.contents.lines
-            return FileSummary(
-                path=name, layout=how, earlier=earlier, earlier_at=imported_at(db, earlier)
-            ), notes
-        import_id = begin_import(db, project_id, kind, how, name, self.contents.sha256)
+            self.pace.before += contents.lines
+            return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=imported_at(db, earlier))
+        import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
         older = import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
         if older is not None:
-            text = f"import {older} read another version of this file, and its events are still there; consider undoing it"
-            notes.warn(1, "another version imported before", text)
+            self.notes.warn(1, "another version imported before", older=older)
         self.target = Target(db, project_id, import_id, import_id if since is None else since)
-        self.times = Times()
-        request = Request(
-            self.path,
-            kind,
-            notes,
-            system,
-            self.mapping,
-            self.beside,
-            options.event_type or "",
-            options.where,
-            self.contents,
-        )
-        self._store(request, layout, sample, held_out=held_out)
-        self.times.remark(notes)
+        self._store(held_out=held_out)
+        self.times.remark(self.notes)
         if not self.stored and not self.unchanged and not self.answered:
-            raise self._nothing(request, layout)
+            raise self._nothing()
         if kind == "labels":
             self._refuse_lost_votes()
-        return self._finished(name, how), notes
+        return self._finished(how)
 
-    def _how(self, layout: Layout, system: str | None) -> str:
-        """How a file is read, as text: reading the same bytes in another way is another import."""
-        options, mapping = self.options, self.mapping
-        how = layout.name
-        if mapping is not None:
-            how = f"mapping {mapping.name} {mapping.digest[:8]}"
-        how += f", system {system}" if system else ""
-        how += f", type {options.event_type}" if options.event_type else ""
-        how += (
-            f", values {','.join(f'{old}={new}' for old, new in options.values.items())}"
-            if options.values
-            else ""
-        )
-        how += f", scale {options.scale[0]:g}..{options.scale[1]:g}" if options.scale else ""
-        how += ", keep fitting" if options.keep_fitting else ""
-        return how + (f", where {where_text(options.where)}" if options.where else "")
+    def _names_no_system(self) -> bool:
+        """Whether the file, read in this way, has no column for the system."""
+        if self.part is not None:
+            return "system" not in self.part.fields
+        wanted, mapping = wanted_columns(self.kind), self.request.mapping
+        header = mapping.header if mapping and mapping.header else header_of(self.sample.text, wanted)
+        return self.layout is PLAIN and "system" not in wanted.renamed(header)
 
-    def _store(self, request: Request, layout: Layout, sample: Sample, *, held_out: bool) -> None:
-        notes, kind = self.notes, self.kind
-        part = (
-            mapped_part(request, self.mapping)
-            if self.mapping and self.mapping.kinds and not self.mapping.layout
-            else layout.part(sample, kind)
-        )
-
-        def rows(to: Notes) -> Iterator[Row]:
-            read = layout.rows(request._replace(notes=to))
-            if request.system:
-                read = _with(read, "system", request.system)
-            if request.event_type:
-                read = _with(read, "type", request.event_type)
-            return self._checked(read, request)
-
-        joined = joined_ids(rows, kind, self.target, notes)
-
-        def read(to: Notes) -> Iterator[Row]:
-            through = self.pace.through(rows(to), self.contents.lines)
-            return without_ending(through, joined) if joined else through
-
-        if kind == "lists":
-            self._batches(
-                slates_of(read(notes), notes, self.times, file_order=bool(part and part.ties == "file")),
-                self._lists,
-            )
-        elif kind == "labels":
-            self._batches(self._label_rows(read, part, sample).labels(), self._labels)
+    def _store(self, *, held_out: bool) -> None:
+        if self.kind == "lists":
+            by_file = self.part is not None and self.part.ties == "file"
+            self._batches(slates_of(self._rows(), self._ids(), self.times, file_order=by_file), self._lists)
+        elif self.kind == "labels":
+            self._batches(self._label_rows().labels(), self._labels)
             self._remark_repeats()
-        elif kind == "events":
-            self._batches(self._events_of(read(notes), held_out=held_out), self._events)
-            self._remark_types()
+        elif self.kind == "events":
+            self._batches(self._events_of(self._rows(), held_out=held_out), self._events)
+            if unknown := [shown(name) for name in sorted(self.types) if kind_of(name) is None]:
+                self.notes.remark("types", names=first_few(unknown, 10))
         else:
-            self._images = ItemImages(
-                self.known.db, notes, None if self.path in self.names else self.path.parent
-            )
-            tidied = self._tidied(read(notes))
-            if kind == "items":
-                self._batches(self._made(tidied, self._item), self._items)
-            elif kind == "users":
-                self._batches(self._made(tidied, self._user), self._users)
-            else:
-                self._batches(self._made(tidied, self._explanation), self._explanations)
-            self._images.remark()
+            store = self._explanations if self.kind == "explanations" else self._described
+            self._batches(self._described_rows(), store)
+            self.images.remark()
 
-    def _checked(self, rows: Iterator[Row], request: Request) -> Iterator[Row]:
-        """The rows, if the first has the columns that the kind needs. Raises InputError."""
+    def _rows(self, to: Notes | None = None) -> Iterator[Row]:
+        """The rows, with what the command says of all of them. Raises InputError if the first lacks a column that the kind
+        needs."""
+        request = self.request if to is None else self.request._replace(notes=to)
+        rows = self.layout.rows(request)
+        if request.mapping is not None and request.mapping.decimal == ",":
+            rows = _with_points(rows)
+        for name, value in (("system", request.system), ("type", request.event_type)):
+            rows = _with(rows, name, value) if value else rows
+        rows = self.pace.through(rows, request.contents.lines if request.contents else 0)
         first = next(rows, None)
         if first is None:
             return iter(())
-        if missing := missing_of(request, set(first[1])):
-            raise InputError(
-                f"{request.path} does not have {', '.join(missing)}",
-                f"{request.kind} need: {', '.join(COLUMNS[request.kind].required)}. Found:"
-                f" {one_line(', '.join(first[1]), 300)}.",
-                "Rename the columns, or describe the file in a mapping (recjudge docs mapping).",
+        if missing := missing_of(self.kind, first[1], request.system, request.event_type):
+            raise refusal(
+                "lacks", request=request, missing=missing, needed=COLUMNS[self.kind].required, names=first[1]
             )
         return chain([first], rows)
+
+    def _ids(self, to: Notes | None = None) -> Ids:
+        return Ids(to or self.notes, COLUMNS[self.kind].ids, self.known.mentioned_ids)
 
     def _batches(self, records: Iterator[_T], store: Callable[[list[_T]], None]) -> None:
         while batch := list(islice(records, _BATCH)):
@@ -463,81 +428,51 @@ class _File:
         if len(self.examples) < EXAMPLES:
             self.examples.extend(records[: EXAMPLES - len(self.examples)])
 
-    def _tidied(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """The rows with tidy ids; those with an empty required cell are left out."""
-        columns, notes = COLUMNS[self.kind], self.notes
-        ids = Ids(notes, columns.ids)
-        for line, row in rows:
-            ids.tidy(line, row)
-            for name in columns.filled:
-                if not (value := row.get(name, "")) or value.isspace():
-                    notes.skip(line, f"no {name}", f"{name} is empty; row left out")
-                    break
-            else:
-                yield line, row
-
     # ---- items, users, explanations ----
 
-    def _made(
-        self, rows: Iterator[Row], make: Callable[[int, dict[str, str]], _T]
-    ) -> Iterator[tuple[int, _T]]:
-        for line, row in rows:
-            try:
-                yield line, make(line, row)
-            except RowFault as fault:
-                self.notes.skip_row(line, fault)
+    def _described_rows(self) -> Iterator[tuple[int, Any]]:
+        """The records of the rows; those with an empty required cell are left out."""
+        columns, known, notes, ids = COLUMNS[self.kind], KNOWN[self.kind], self.notes, self._ids()
+        for line, row in self._rows():
+            ids.tidy(line, row)
+            empty = next((name for name in columns.filled if not row.get(name, "").strip()), "")
+            if empty:
+                notes.skip(line, f"no {empty}", f"{empty} is empty; row left out")
+                continue
+            get = row.get
+            attributes = {name: value for name, value in row.items() if value and name and name not in known}
+            if self.kind == "users":
+                yield line, User(row["user_id"], attributes)
+            elif self.kind == "items":
+                brand, category, image = (get(name, "").strip() for name in ("brand", "category", "image"))
+                item = Item(row["item_id"], row["title"].strip(), brand, category, attributes, image)
+                yield line, self.images.store(line, item)
+            else:
+                try:
+                    served = self.times.read(get("served_at", ""), "served_at")
+                except RowFault as fault:
+                    notes.skip_row(line, fault)
+                    continue
+                owner = (row["user_id"], row["item_id"], row["system"])
+                reference, context = get("reference", ""), get("context", "")
+                yield line, Explanation(*owner, row["text"], reference, attributes, context, served)
 
-    def _attributes(self, row: dict[str, str]) -> dict[str, str]:
-        known = KNOWN[self.kind]
-        return {name: value for name, value in row.items() if value and name and name not in known}
-
-    def _item(self, line: int, row: dict[str, str]) -> Item:
-        item = Item(
-            item_id=row["item_id"],
-            title=row["title"].strip(),
-            brand=row.get("brand", "").strip(),
-            category=row.get("category", "").strip(),
-            attributes=self._attributes(row),
-            image=row.get("image", "").strip(),
-        )
-        return self._images.store(line, item)
-
-    def _user(self, _line: int, row: dict[str, str]) -> User:
-        return User(user_id=row["user_id"], attributes=self._attributes(row))
-
-    def _explanation(self, _line: int, row: dict[str, str]) -> Explanation:
-        return Explanation(
-            user_id=row["user_id"],
-            item_id=row["item_id"],
-            system=row["system"],
-            text=row["text"],
-            reference=row.get("reference", ""),
-            attributes=self._attributes(row),
-            context=row.get("context", ""),
-            served_at=self.times.read(row.get("served_at", ""), "served_at"),
-        )
-
-    def _items(self, batch: list[tuple[int, Item]]) -> None:
-        fresh = [item for line, item in batch if self._is_fresh(line, "item", item.item_id, item)]
+    def _described(self, batch: list[tuple[int, Any]]) -> None:
+        fresh = [record for line, record in batch if self._is_fresh(line, record)]
         self._keep(fresh)
-        add_items(self.target, fresh)
+        (add_items if self.kind == "items" else add_users)(self.target, fresh)
 
-    def _users(self, batch: list[tuple[int, User]]) -> None:
-        fresh = [user for line, user in batch if self._is_fresh(line, "user", user.user_id, user)]
-        self._keep(fresh)
-        add_users(self.target, fresh)
-
-    def _is_fresh(self, line: int, what: Literal["item", "user"], name: str, record: Item | User) -> bool:
+    def _is_fresh(self, line: int, record: Item | User) -> bool:
         """Whether the record must be stored; counts it, and notes disagreements between files."""
-        content = self.known.content
-        if content is None:
-            kind: Literal["items", "users"] = "items" if what == "item" else "users"
-            content = self.known.content = known_content(self.known.db, self.known.project_id, kind)
-        mark, before = fingerprint(record), content.get(name)
+        kind: _What = "items" if isinstance(record, Item) else "users"
+        if (content := self.known.content) is None:
+            content = self.known.content = known_content(self.db, self.known.project_id, kind)
+        name, mark = record[0], fingerprint(record)
+        what, before = f"{kind[:-1]} {shown(name)}", content.get(name)
         same = before is not None and before[0] == mark
         if before is not None and before[1] >= self.target.since:
             if not same:
-                self._note_disagreement(line, f"{what} {shown(name)}", before[1])
+                self._note_disagreement(line, what, before[1])
                 return False
             self.unchanged += 1
             content[name] = (mark, self.target.import_id)
@@ -545,33 +480,28 @@ class _File:
         self.unchanged += same
         self.stored += not same
         if before is not None and not same:
-            self._note_replacement(line, f"{what} {shown(name)}", before[1])
+            self._note_replacement(line, what, before[1])
         content[name] = (mark, self.target.import_id)
         return True
 
     def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
-        items, users = self.known.ids_of("items"), self.known.ids_of("users")
         for line, explanation in batch:
-            for known, what, name in (
-                (items, "item", explanation.item_id),
-                (users, "user", explanation.user_id),
-            ):
-                if known and name not in known:
-                    text = f"{what} {shown(name)} is unknown; the explanation is kept"
-                    self.notes.warn(line, f"unknown {what}", text)
+            self._note_unknown(line, "items", explanation.item_id, "explanation")
+            self._note_unknown(line, "users", explanation.user_id, "explanation")
             outcome, source = add_explanation(self.target, explanation)
             self._count_content(line, outcome, source, explanation)
+
+    def _note_unknown(self, line: int, kind: _What, name: str, what: str) -> None:
+        """Note an id that the project does not describe, if it describes any."""
+        known = self.known.ids_of(kind)
+        if known and name and name not in known:
+            self.notes.warn(line, f"unknown {kind[:-1]}", name=name, what=f"the {what} is kept")
 
     # ---- events ----
 
     def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
-        items, users, notes, time = (
-            self.known.ids_of("items"),
-            self.known.ids_of("users"),
-            self.notes,
-            self.times.read,
-        )
-        ids = Ids(notes, COLUMNS["events"].ids)
+        ids, notes, time = self._ids(), self.notes, self.times.read
+        items, users = self.known.ids_of("items"), self.known.ids_of("users")
         types: dict[str, str] = {}
         values: dict[str, float | None] = {"": None}
         for line, row in rows:
@@ -583,7 +513,7 @@ class _File:
                 item = ids.read(line, "item_id", get("item_id", ""))
                 text, context = get("text", ""), get("context", "")
                 if not item and not text.strip():
-                    raise RowFault("no item_id", "neither item_id nor text; row left out")
+                    raise RowFault("no item_id")
                 when, served = get("timestamp", ""), get("served_at", "")
                 if (raw := get("value", "")) not in values:
                     if len(values) > _MOST_VALUES:
@@ -602,22 +532,20 @@ class _File:
             except RowFault as fault:
                 notes.skip_row(line, fault)
                 continue
-            if items and item and item not in items:
-                notes.warn(line, "unknown item", f"item {shown(item)} is unknown; the event is kept")
-            if users and user not in users:
-                notes.warn(line, "unknown user", f"user {shown(user)} is unknown; the event is kept")
+            if item and item not in items:
+                self._note_unknown(line, "items", item, "event")
+            if user not in users:
+                self._note_unknown(line, "users", user, "event")
             yield event
 
     def _type(self, kind: str, *, held_out: bool) -> str:
         """The type of such events as it is stored."""
-        if held_out and not kind.startswith(HELD_OUT):
-            self.notes.remark(
-                "the name says that this is the test part of a split: its events are held out and no judge "
-                "sees them (with --type TYPE they are history)"
-            )
+        if kind.startswith(HELD_OUT):
+            return kind
+        if held_out:
+            self.notes.remark("test-split")
             return HELD_OUT + kind
-        if not kind.startswith(HELD_OUT):
-            self.types.add(kind)
+        self.types.add(kind)
         return kind
 
     def _events(self, batch: list[Event]) -> None:
@@ -625,29 +553,16 @@ class _File:
         add_events(self.target, batch)
         self.stored += len(batch)
 
-    def _remark_types(self) -> None:
-        unknown = sorted(name for name in self.types if kind_of(name) is None)
-        if unknown:
-            more = f" and {len(unknown) - _SHOWN_TYPES} more" if len(unknown) > _SHOWN_TYPES else ""
-            self.notes.remark(
-                f"unknown type of event: {', '.join(map(shown, unknown[:_SHOWN_TYPES]))}{more}; judges see these "
-                f"events under their own names, and they do not count as owning the item"
-            )
-
     # ---- lists ----
 
     def _lists(self, batch: list[LocatedSlate]) -> None:
-        users = self.known.ids_of("users")
         kept: list[tuple[int, Slate]] = []
         for line, slate, lines in batch:
             lines, slate = self._known_items_only(line, slate, lines)
             if not slate.items:
-                text = f"the list of {_owner(slate)} contains no known item; left out"
-                self.notes.warn(line, "empty list", text)
+                self.notes.warn(line, "empty list", owner=_owner(slate), why="contains no known item")
                 continue
-            if users and slate.user_id not in users:
-                text = f"user {shown(slate.user_id)} is unknown; the list is kept"
-                self.notes.warn(line, "unknown user", text)
+            self._note_unknown(line, "users", slate.user_id, "list")
             kept.append((lines[0], slate))
         outcomes = add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
@@ -658,23 +573,18 @@ class _File:
     ) -> tuple[tuple[int, ...], Slate]:
         """The list without unknown items, which cannot be shown to a judge; unchanged while the project has no items."""
         items = self.known.ids_of("items")
-        if not items:
-            if not self.known.no_items_noted:
-                self.known.no_items_noted = True
-                text = (
-                    "the project has no items yet, so lists are kept by item id; import items before judging"
-                )
-                self.notes.warn(line, "no items yet", text)
-            return lines, slate
-        if all(item.item_id in items for item in slate.items):
+        if not items and not self.known.no_items_noted:
+            self.known.no_items_noted = True
+            self.notes.warn(line, "no items yet")
+        if not items or all(item.item_id in items for item in slate.items):
             return lines, slate
         kept = []
         for place, item in zip(lines, slate.items, strict=True):
             if item.item_id in items:
                 kept.append((place, item))
             else:
-                text = f"item {shown(item.item_id)} is unknown; removed from the list, later items move up"
-                self.notes.skip(place, "unknown item", text)
+                removed = "removed from the list, later items move up"
+                self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
     def _count_content(
@@ -685,12 +595,10 @@ class _File:
             self.unchanged += rows
             return
         if outcome != "new":
-            what = (
-                "the list of"
-                if isinstance(record, Slate)
-                else f"the explanation of item {shown(record.item_id)} to"
+            text = (
+                "list of" if isinstance(record, Slate) else f"explanation of item {shown(record.item_id)} to"
             )
-            what = f"{what} {_owner(record)}"
+            what = f"the {text} {_owner(record)}"
             if outcome == "disagrees":
                 self._note_disagreement(line, what, source, rows)
                 return
@@ -700,40 +608,29 @@ class _File:
 
     def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
         where = "above" if source == self.target.import_id else f"in import {source}"
-        text = f"{what} occurs {where} with other content; the first is kept"
-        self.notes.skip(line, "disagrees with earlier content", text, rows)
+        self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
 
     def _note_replacement(self, line: int, what: str, source: int | None) -> None:
-        text = f"{what} differs from import {source}; the new one replaces it"
-        self.notes.warn(line, "replaces an earlier import", text)
+        self.notes.warn(line, "replaces an earlier import", what=what, source=source)
 
     # ---- labels ----
 
-    def _label_rows(
-        self, rows: Callable[[Notes], Iterator[Row]], part: Part | None, sample: Sample
-    ) -> LabelRows:
-        options = self.options
-        original = tuple(header_of(sample.text, wanted_columns("labels")))
-        plain = wanted_columns("labels").renamed(original)
-        names = dict(zip(plain, original, strict=True)) if part is None else {}
-        if part is not None:
+    def _label_rows(self) -> LabelRows:
+        options, part, wanted = self.options, self.part, wanted_columns("labels")
+        original = tuple(header_of(self.sample.text, wanted))
+        if part is None:
+            names = dict(zip(wanted.renamed(original), original, strict=True))
+        else:
             names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
+        scales = stored_scales(self.db, self.known.project_id)
+        ours = part is None and original == LABEL_COLUMNS
         return LabelRows(
-            rows=rows,
+            rows=self._rows,
+            ids=self._ids,
             notes=self.notes,
             times=self.times,
-            scales=Scales(
-                stored_scales(self.known.db, self.known.project_id),
-                part.scale if part else None,
-                part.scales if part else {},
-                options.scale,
-            ),
-            given=Codebook(
-                options.values,
-                options.scale,
-                options.keep_fitting,
-                ours=part is None and original == LABEL_COLUMNS,
-            ),
+            scales=Scales(scales, part.scale if part else None, part.scales if part else {}, options.scale),
+            given=Codebook(options.values, options.scale, options.keep_fitting, ours),
             case_of=self.known.case_of,
             name=Path(self.notes.file).name,
             sides=part.sides if part else "",
@@ -751,11 +648,7 @@ class _File:
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
-                text = (
-                    f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
-                    f"served_at do not say which one was judged; the label is kept without a list"
-                )
-                self.notes.warn(line, "unclear occasion", text)
+                self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
         for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
             self._count_label(line, label, clash)
@@ -770,62 +663,49 @@ class _File:
             return
         if label.rule == COUNTED:
             origin = f" (import {clash.import_id})" if clash.import_id else ""
-            raise InputError(
-                f"{self.notes.file}:{line}: the counts of this row are already stored",
-                f"They came from a table with the same file name{origin}, and counts do not show which battles are new.",
-                "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename"
-                " the file if these are"
-                " other battles.",
-            )
+            raise refusal("counted-before", place=f"{self.notes.file}:{line}", origin=origin)
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
         self.repeats += repeated
-        if not clash.same and label.task and not repeated:
-            self.answered[clash.import_id] += 1
-            self._note_clash(line, label, clash, _ANSWERED)
-        elif not clash.same:
-            self._note_clash(line, label, clash, _ANOTHER_VERDICT)
-        elif repeated:
-            text = f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
-            self.notes.skip(line, _REPEATED, text)
-        else:
+        if clash.same and repeated:
+            self.notes.skip(line, _REPEATED, label=label)
+        elif clash.same:
             self.unchanged += 1
-
-    def _note_clash(self, line: int, label: Label, clash: Clash, kind: str) -> None:
-        if clash.import_id == self.target.import_id:
-            origin = "above in this file"
-        elif clash.import_id is not None:
-            origin = f"in import {clash.import_id}"
         else:
+            of_task = bool(label.task) and not repeated
+            if of_task:
+                self.answered[clash.import_id] += 1
             origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
-        answer = f"answered {shown(clash.label)}" if clash.label else "failed"
-        text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that answer is kept"
-        self.notes.skip(line, kind, text)
+            if clash.import_id is not None:
+                above = clash.import_id == self.target.import_id
+                origin = "above in this file" if above else f"in import {clash.import_id}"
+            answer = f"answered {shown(clash.label)}" if clash.label else "failed"
+            kind = _ANSWERED if of_task else _ANOTHER_VERDICT
+            self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
     def _task_answer(self, line: int, label: Label) -> None:
         """Store the answer to an exported task for the person assigned to it, and close the task."""
-        db, project_id = self.known.db, self.known.project_id
-        task = task_by_token(db, project_id, label.task)
+        task = task_by_token(self.db, self.known.project_id, label.task)
         if task is None or task.protocol != label.protocol:
-            text = f"task {shown(label.task)} is not a {label.protocol} task of this project; left out"
-            self.notes.skip(line, "unknown task", text)
+            self.notes.skip(line, "unknown task", label=label)
             return
         if label.rater not in ("", task.rater):
-            assigned = f"stored as the answer of {shown(task.rater)}, to whom the task is assigned"
-            text = f"answered by {shown(label.rater)}; {assigned}"
-            self.notes.warn(line, "answered by another name", text)
+            self.notes.warn(line, "answered by another name", label=label, rater=task.rater)
         self.tasks += 1
-        named = label._replace(rater=task.rater)
-        of_case = _turned(named) if task.first == "b" else named
+        named = of_case = label._replace(rater=task.rater)
+        if task.first == "b" and label.value is not None:
+            value = 0.0 - label.value
+            name = protocol_facts(label.protocol).labels.get(value, label.label)
+            of_case = named._replace(value=value, label=name)
         (clash,) = add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
         self._count_label(line, named, clash)
-        close_answered(db, task.id)
+        close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:
         known, key = self.known.raters, (label.rater, label.rater_kind)
         if key not in known:
             kind = label.rater_kind or self._kind_by_name(label.rater)
             try:
-                known[key] = ensure_rater(self.known.db, self.known.project_id, label.rater, kind)
+                known[key] = ensure_rater(self.db, self.known.project_id, label.rater, kind)
             except UsageError as error:
                 title = f"{self.notes.file}:{line}: {error.title}"
                 raise InputError(title, error.cause, error.next_step) from error
@@ -836,7 +716,7 @@ class _File:
         suggested by its name.
         """
         kind = kind_by_name(name)
-        stored = rater_kind(self.known.db, self.known.project_id, name)
+        stored = rater_kind(self.db, self.known.project_id, name)
         if stored in IMPORTED and kind != "ground_truth":
             return stored
         if kind == "judge":
@@ -855,74 +735,48 @@ class _File:
         if scale != label.scale:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
-            raise InputError(
-                f"{self.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale"
-                f" {label.scale.described()}",
-                f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
-                "Nothing was stored. Give these labels an aspect of their own, turn their values into"
-                " that scale, or undo that"
-                " import.",
-            )
+            place = f"{self.notes.file}:{line}"
+            raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
             known[key] = label.scale
             add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
-            self.notes.remark(f"scale of {label.aspect} ({label.protocol}): {label.scale.described()}")
+            self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:
-        remark = self.notes.remark
+        remark, of, kept = self.notes.remark, self.records, self.unchanged
         if self.repeats:
-            remark(
-                f"{self.repeats:,} of {self.records:,} votes are on a case that the same rater answered above: these rows do"
-                f" not tell the cases apart; {_TELL_APART}"
-            )
+            remark("repeats", count=self.repeats, of=of)
         if self.answered:
-            ways = (
+            ways = [
                 f"undo import {source} first (recjudge imports undo {source})"
                 if source is not None
                 else "change them in the app (recjudge annotate open)"
                 for source in self.answered
-            )
-            remark(
-                f"{self.answered.total():,} of {self.records:,} answers differ from those that their tasks already have,"
-                f" which are kept; to replace these, {' and '.join(ways)}"
-            )
-        if self.unchanged and self.tasks:
-            remark(f"{self.unchanged:,} of {self.records:,} answers are stored already")
-        elif self.unchanged:
-            remark(
-                f"{self.unchanged:,} of {self.records:,} votes are in an earlier import with the same answer and are not"
-                f" counted twice. If they are another session, {_TELL_APART}"
-            )
-        if names := self.judges:
-            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-            remark(
-                f"named like language models, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
-                f"{more}; a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
-            )
+            ]
+            remark("answered", count=self.answered.total(), of=of, ways=ways)
+        if kept:
+            remark("stored-before" if self.tasks else "counted-once", count=kept, of=of)
+        if self.judges:
+            remark("judges", names=first_few(map(shown, self.judges), 5))
 
     # ---- the end ----
 
-    def _nothing(self, request: Request, layout: Layout) -> InputError:
-        notes = self.notes
-        if not notes.skipped and not self.records:
-            empty = "no answers" if self.kind == "labels" else "no records"
-            return InputError(
-                f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
-                next_step="Check how it was created; nothing was imported.",
-            )
-        mapped = request.mapping and request.mapping.kinds and not request.mapping.layout
-        rows = "".join(f"\n  {line}" for line in mapped_beginning(request)) if mapped else ""
-        advice = _advice(self._lost()) if self.kind == "labels" else ""
-        count = max(notes.skipped, self.records)
-        return InputError(
-            f"nothing in {notes.file} could be imported as {self.kind}",
-            f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{rows}",
-            f"Nothing was stored. {advice or 'Check these rows and the kind given with --as.'}",
+    def _nothing(self) -> InputError:
+        notes, count = self.notes, max(self.notes.skipped, self.records)
+        if not count:
+            return refusal("no-rows", path=notes.file)
+        quiet = self.request._replace(notes=Notes(notes.file))
+        mapped = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
+        step = advice(self._lost()) or "Check these rows and the kind given with --as."
+        first = "; ".join(notes.first[:3])
+        return refusal(
+            "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=mapped, step=step
         )
 
     def _lost(self) -> dict[str, int]:
-        return {kind: self.notes.kinds[kind] for kind in _LOST if self.notes.kinds[kind]}
+        labels = self.kind == "labels"
+        return {kind: self.notes.kinds[kind] for kind in LOSSES if labels and self.notes.kinds[kind]}
 
     def _refuse_lost_votes(self) -> None:
         """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
@@ -933,35 +787,35 @@ class _File:
         answers = count + self.stored + self.unchanged
         if 2 * count > answers:
             kinds = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
-            raise InputError(
-                f"most answers in {self.notes.file} would be lost",
-                f"{count:,} of {answers:,} cannot be used ({kinds}): {'; '.join(self.notes.first[:3])}.",
-                f"Nothing was stored. {_advice(lost)}",
+            first = "; ".join(self.notes.first[:3])
+            raise refusal(
+                "most-lost",
+                notes=self.notes,
+                lost=count,
+                of=answers,
+                kinds=kinds,
+                first=first,
+                step=advice(lost),
             )
 
-    def _finished(self, name: str, how: str) -> FileSummary:
+    def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
         notes, import_id = self.notes, self.target.import_id
-        read = self.stored + self.unchanged + notes.skipped
+        read, stored, skipped = self.stored + self.unchanged + notes.skipped, self.stored, notes.skipped
         finish_import(
-            self.known.db,
-            import_id,
-            read=read,
-            stored=self.stored,
-            skipped=notes.skipped,
-            warnings=notes.stored_form(),
+            self.db, import_id, read=read, stored=stored, skipped=skipped, warnings=notes.stored_form()
         )
         return FileSummary(
-            path=name,
+            path=self.name,
             layout=how,
             import_id=import_id,
             columns=one_line(notes.columns, _COLUMNS_SHOWN),
             remarks=tuple(notes.remarks),
             examples=tuple(map(rendered, self.examples)),
             read=read,
-            stored=self.stored,
+            stored=stored,
             unchanged=self.unchanged,
-            skipped=notes.skipped,
+            skipped=skipped,
         )
 
 
@@ -971,22 +825,17 @@ def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
         yield line, row
 
 
-def _turned(label: Label) -> Label:
-    """The label with its systems in the other order."""
-    if label.value is None:
-        return label
-    value = 0.0 - label.value
-    name = protocol_facts(label.protocol).labels.get(value, label.label)
-    return label._replace(value=value, label=name)
+def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows with `3.5` for `3,5` in the columns of numbers."""
+    for line, row in rows:
+        for name in NUMBERS:
+            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
+                row[name] = text.replace(",", ".")
+        yield line, row
 
 
 def _owner(record: Slate | Explanation) -> str:
     return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
-
-
-def _advice(lost: Mapping[str, int]) -> str:
-    """What to do about the most frequent reason; empty if there is none."""
-    return _LOST[max(lost, key=lambda kind: lost[kind])] if lost else ""
 
 
 def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:

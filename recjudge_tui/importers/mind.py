@@ -10,30 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.records import ImportKind
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.reader import Sample, bare_name, lines_match, sample_of, text_lines
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, shown
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse
 
 BEHAVIORS = "behaviors.tsv"
 _FORM = "%m/%d/%Y %I:%M:%S %p"
-_LOOKS = {
-    "news": re.compile(r"N\d+\t[^\t]*\t[^\t]*\t[^\t]+(\t[^\t]*){0,4}", re.ASCII),
-    "behaviors": re.compile(
-        r"[^\t]*\t[^\t]+\t\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d\d:\d\d [AP]M\t[^\t]*\t[^\t]*", re.ASCII
-    ),
-    "predictions": re.compile(r"\S+\s+\[\s*\d+(\s*,\s*\d+)*\s*\]\s*", re.ASCII),
-}
-_FORMS = {
-    "news": "news id, category, subcategory, title, abstract, … between tabs",
-    "behaviors": "impression id, user id, time (11/15/2019 8:55:22 AM), history, candidates between tabs",
-    "predictions": "an impression's id and the ranks of its candidates, such as “7 [2,1,3]”",
-}
+_IMPRESSION = re.compile(
+    r"[^\t]*\t[^\t]+\t\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d\d:\d\d [AP]M\t[^\t]*\t[^\t]*", re.ASCII
+)
+_PREDICTION = re.compile(r"\S+\s+\[\s*\d+(\s*,\s*\d+)*\s*\]\s*", re.ASCII)
 
 
 class _Impression(NamedTuple):
@@ -53,28 +42,29 @@ class _Impression(NamedTuple):
         return [(a, b) if dash and a and b in ("0", "1") else (f"{a}{dash}{b}", "") for a, dash, b in parts]
 
 
-def _news(request: Request) -> Iterator[Row]:
-    for line, fields in _tabbed(request.path):
-        if len(fields) < 4:
-            text = f"{len(fields)} fields instead of 8; row left out"
-            request.notes.skip(line, "wrong number of fields", text)
+def _impressions(path: Path, notes: Notes | None = None) -> Iterator[_Impression]:
+    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is
+    assumed. Quotation marks are plain characters."""
+    for line, text in enumerate(text_lines(path), start=1):
+        fields = [field.strip() for field in text.rstrip("\r\n").split("\t")]
+        if not any(fields):
             continue
-        item_id, category, subcategory, title, abstract = (*fields, "")[:5]
-        yield (
-            line,
-            {
-                "item_id": item_id,
-                "title": title,
-                "category": category,
-                "subcategory": subcategory,
-                "abstract": abstract,
-            },
-        )
+        try:
+            refuse(len(fields) != 5, "wrong number of fields", f"{len(fields)} fields instead of 5")
+            refuse(not fields[1], "no user id", "the user id is empty")
+            try:
+                fields[2] = formatted(fields[2], _FORM)
+            except RowFault:
+                raise RowFault("bad time", text=fields[2]) from None
+            yield _Impression(line, *fields)
+        except RowFault as fault:
+            if notes is not None:
+                notes.skip_row(line, fault)
 
 
-def _events(request: Request, *, training: bool) -> Iterator[Row]:
+def _events(request: Request, *, training: bool = False) -> Iterator[Row]:
     first: dict[str, tuple[str, int, int]] = {}
-    for impression in _impressions(request.path, None):
+    for impression in _impressions(request.path):
         this = (impression.time, impression.line, hash(impression.history))
         first[impression.user_id] = min(first.get(impression.user_id, this), this)
     changed: set[str] = set()
@@ -86,14 +76,9 @@ def _events(request: Request, *, training: bool) -> Iterator[Row]:
                 yield line, {"user_id": user, "type": "click", "item_id": item}
         if not training and user not in changed and hash(impression.history) != history:
             changed.add(user)
-            text = (
-                f"the history of user {shown(user)} differs between impressions; the first one is used, because the time of"
-                " the other clicks is unknown"
-            )
-            request.notes.warn(line, "changing history", text)
+            request.notes.warn(line, "changing history", name=user)
         if not training and not any(label for _, label in impression.items):
-            text = f"impression {shown(impression.name)} has no record of clicks; its history is kept"
-            request.notes.warn(line, "clicks not given", text)
+            request.notes.warn(line, "clicks not given", name=impression.name)
         about = {"type": "click"} if training else {"type": "heldout_click", "context": impression.name}
         for item, label in impression.items:
             if label == "1":
@@ -101,164 +86,89 @@ def _events(request: Request, *, training: bool) -> Iterator[Row]:
 
 
 def _lists(request: Request) -> Iterator[Row]:
-    name = re.sub(
-        "predictions?", "", bare_name(request.path).removesuffix(".txt"), flags=re.IGNORECASE
-    ).strip("._- ")
-    system = request.system or name
+    name = bare_name(request.path).removesuffix(".txt")
+    system = request.system or re.sub("predictions?", "", name, flags=re.IGNORECASE).strip("._- ")
     if not system:
-        raise InputError(
-            f"{request.path} does not name the system of its predictions",
-            next_step="Name the system with --system.",
-        )
+        raise refusal("no-system", path=request.path)
     behaviors = _behaviors_for(request)
-    impressions = _impressions(behaviors, None)
+    impressions = _impressions(behaviors)
     passed: dict[str, _Impression] = {}
-    for line, name, ranks in _predictions(request.path):
+    for line, text in enumerate(text_lines(request.path), start=1):
+        if not text.strip():
+            continue
+        if not _PREDICTION.fullmatch(text):
+            raise refusal("prediction", path=request.path, line=line, text=text)
+        name, written = text.split(None, 1)
+        ranks = [int(rank) for rank in written.strip()[1:-1].split(",")]
         impression = passed.pop(name, None)
         # little memory is needed if both files have the same order, as they usually do
         while impression is None:
-            following = next(impressions, None)
-            if following is None:
-                raise InputError(
-                    f"{request.path}:{line}: no impression {shown(name)} for this prediction in {behaviors}",
-                    "The impression does not exist, or an earlier line has a prediction for it.",
-                    f"Give the {BEHAVIORS} that these predictions were made for.",
-                )
+            if (following := next(impressions, None)) is None:
+                raise refusal("no-impression", path=request.path, line=line, name=name, behaviors=behaviors)
             if following.name == name:
                 impression = following
             else:
                 passed[following.name] = following
         items = [item for item, _ in impression.items]
-        if fault := _rank_fault(ranks, items):
-            raise InputError(
-                f"{request.path}:{line}: {fault}",
-                f"Impression {shown(name)} ({behaviors}:{impression.line}) has {len(items)} candidates:"
-                f" the line must rank them"
-                f" all, with each number from 1 to {len(items)} once.",
-                f"Create the file again from this {BEHAVIORS}; nothing was imported.",
+        if fault := _rank_fault(ranks, count := len(items)):
+            raise refusal(
+                "ranks", path=request.path, line=line, fault=fault, at=impression, of=behaviors, count=count
             )
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
             best.setdefault(item, rank)
-        about = {
-            "user_id": impression.user_id,
-            "system": system,
-            "context": name,
-            "served_at": impression.time,
-        }
+        owner = {"user_id": impression.user_id, "system": system}
+        occasion = {"context": name, "served_at": impression.time}
         for place, (item, rank) in enumerate(best.items(), start=1):
             # as in the dataset's own evaluation, the score is 1/rank
-            yield line, {**about, "item_id": item, "rank": str(place), "score": repr(1 / rank)}
+            yield line, {**owner, **occasion, "item_id": item, "rank": str(place), "score": repr(1 / rank)}
     if waiting := len(passed) + sum(1 for _ in impressions):
-        text = f"{waiting:,} impressions of {behaviors} have no prediction and therefore no list"
-        request.notes.warn(1, "impressions without a prediction", text)
+        request.notes.warn(1, "impressions without a prediction", count=waiting, path=behaviors)
 
 
-def _rank_fault(ranks: list[int], items: list[str]) -> str:
-    if len(ranks) != len(items):
-        return f"{len(ranks)} ranks for {len(items)} candidates"
-    if sorted(ranks) == list(range(1, len(ranks) + 1)):
+def _rank_fault(ranks: list[int], candidates: int) -> str:
+    if len(ranks) != candidates:
+        return f"{len(ranks)} ranks for {candidates} candidates"
+    if sorted(ranks) == list(range(1, candidates + 1)):
         return ""
     twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
     if twice is not None:
         return f"rank {twice} occurs twice"
-    return f"rank {next(rank for rank in ranks if not 1 <= rank <= len(ranks))} of {len(ranks)}"
-
-
-def _predictions(path: Path) -> Iterator[tuple[int, str, list[int]]]:
-    for line, text in enumerate(text_lines(path), start=1):
-        if not text.strip():
-            continue
-        if not _LOOKS["predictions"].fullmatch(text):
-            raise InputError(
-                f"{path}:{line}: not a prediction: {shown(text)}",
-                "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
-                "Create the file again; nothing was imported.",
-            )
-        name, ranks = text.split(None, 1)
-        yield line, name, [int(rank) for rank in ranks.strip()[1:-1].split(",")]
+    return f"rank {next(rank for rank in ranks if not 1 <= rank <= candidates)} of {candidates}"
 
 
 def _behaviors_for(request: Request) -> Path:
     """The file of impressions that belongs to the predictions: in the same command, else in the same folder."""
-    given = [path for path in request.beside if _role(sample_of(path)) == "behaviors"]
+    given = [path for path in request.beside if lines_match(sample_of(path), _IMPRESSION)]
     near = [path for path in given if path.parent == request.path.parent]
     paths = near or [path for path in given if not _is_training(path)] or given
     if not paths:
-        names = (BEHAVIORS, f"{BEHAVIORS}.gz")
-        paths = [path for name in names if (path := request.path.with_name(name)).is_file()][:1]
-    if len(paths) == 1:
-        return paths[0]
-    if paths:
-        title = f"{request.path} may belong to any of {', '.join(map(str, paths))}"
-        raise InputError(title, next_step=f"Give it with one {BEHAVIORS} only.")
-    raise InputError(
-        f"{request.path} needs its {BEHAVIORS}",
-        "Predictions are ranks of the candidates in that file.",
-        f"Give both to the command, or put {BEHAVIORS} into the same folder.",
-    )
-
-
-def _impressions(path: Path, notes: Notes | None) -> Iterator[_Impression]:
-    """The valid impressions; invalid lines are noted if there are `notes`. The release names no time zone: UTC is
-    assumed."""
-    for line, fields in _tabbed(path):
-        try:
-            if len(fields) != 5:
-                raise RowFault("wrong number of fields", f"{len(fields)} fields instead of 5")
-            name, user, time, history, candidates = fields
-            if not user:
-                raise RowFault("no user id", "the user id is empty")
-            try:
-                time = formatted(time, _FORM)
-                datetime.fromisoformat(time)
-            except (RowFault, ValueError):
-                text = f"time {shown(time)} is not written as 11/15/2019 8:55:22 AM"
-                raise RowFault("bad time", text) from None
-            yield _Impression(line, name, user, time, history, candidates)
-        except RowFault as fault:
-            if notes is not None:
-                notes.skip_row(line, fault)
-
-
-def _tabbed(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Lines that are not blank; quotation marks are plain characters."""
-    for line, text in enumerate(text_lines(path), start=1):
-        if not text.isspace():
-            yield line, [field.strip() for field in text.rstrip("\r\n").split("\t")]
-
-
-def _role(sample: Sample) -> str:
-    return next((role for role, looks in _LOOKS.items() if lines_match(sample, looks)), "")
+        beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
+        paths = [path for path in beside if path.is_file()][:1]
+    if not paths:
+        raise refusal("behaviors", path=request.path)
+    if len(paths) > 1:
+        raise refusal("several-behaviors", path=request.path, paths=paths)
+    return paths[0]
 
 
 def _is_training(path: Path) -> bool:
     return path.absolute().parent.name.lower().endswith("train")
 
 
-_ROLES: dict[ImportKind, str] = {"items": "news", "events": "behaviors", "lists": "predictions"}
-
-
-def _rows(request: Request, *, training: bool = False) -> Iterator[Row]:
-    role, sample = _ROLES[request.kind], sample_of(request.path)
-    if (found := _role(sample)) != role:
-        raise InputError(
-            f"{request.path}:1: not MIND's {role}",
-            f"{f'Its lines look like {found}.' if found else f'Found: {shown(sample.first_line)}.'} Wanted: {_FORMS[role]}.",
-            "Choose another --as, or leave out --layout to have the layout detected.",
-        )
-    if request.kind == "items":
-        return _news(request)
-    return _lists(request) if request.kind == "lists" else _events(request, training=training)
+def _fits(sample: Sample, kind: str) -> bool:
+    return kind in ("events", "lists") and lines_match(
+        sample, _IMPRESSION if kind == "events" else _PREDICTION
+    )
 
 
 MIND = Layout(
     name="mind",
-    kinds=("items", "events", "lists"),
-    about="news.tsv, behaviors.tsv and prediction.txt of MIND, every impression as a context",
-    fits=lambda sample, kind: kind in _ROLES and _role(sample) == _ROLES[kind],
-    rows=_rows,
-    names=("news.tsv", BEHAVIORS, "*prediction*.txt"),
+    kinds=("events", "lists"),
+    about="behaviors.tsv and prediction.txt of MIND, every impression as a context",
+    fits=_fits,
+    rows=lambda request: _lists(request) if request.kind == "lists" else _events(request),
+    names=(BEHAVIORS, "*prediction*.txt"),
     beside=("lists",),
     split_by_name=False,
     has_header=False,
@@ -267,8 +177,8 @@ MIND_TRAIN = Layout(
     name="mind-train",
     kinds=("events",),
     about="the behaviors.tsv of a folder whose name ends in “train”: every click as shown history",
-    fits=lambda sample, kind: kind == "events" and _is_training(sample.path) and _role(sample) == "behaviors",
-    rows=lambda request: _rows(request, training=True),
+    fits=lambda sample, kind: kind == "events" and _is_training(sample.path) and _fits(sample, kind),
+    rows=lambda request: _events(request, training=True),
     names=(BEHAVIORS,),
     split_by_name=False,
     has_header=False,

@@ -24,12 +24,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
+from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, shown, storable
+from recjudge_tui.importers.values import Notes, Row, refusal, shown, storable
 
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
@@ -69,19 +71,17 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     check_regular(path)
     with ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
-        start = raw.peek(6)[:6]
-        claimed = path.suffix.lower()
-        if claimed in _CLAIMED and not start.startswith(_CLAIMED[claimed][1]):
-            raise InputError(
-                f"{path} is not {_CLAIMED[claimed][0]}, though its name ends in {claimed}",
-                next_step=f"Download it again, or remove {claimed} from its name if it is plain text; nothing was imported.",
-            )
+        start, ending = raw.peek(6)[:6], path.suffix.lower()
+        kind, magic = _CLAIMED.get(ending, ("", b""))
+        if not start.startswith(magic):
+            raise refusal("claims", path=path, kind=kind, ending=ending)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
-            yield _bounded(path, stack.enter_context(archive.open(_zip_member(path, archive))), raw)
+            member = stack.enter_context(archive.open(_zip_member(path, archive)))
+            yield _bounded(path, member.read, raw)
             return
         stream = _unpacked(path, raw)
-        if not _is_tar(cast(io.BufferedReader, stream).peek(512)[:512]):
+        if not _is_tar(stream.peek(512)[:512]):
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as tar:
@@ -89,15 +89,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         wanted = _only(path, "tar", names)
         raw.seek(0)
         tar = stack.enter_context(tarfile.open(fileobj=_unpacked(path, raw), mode="r|"))
-        member = next(member for member in tar if member.name == wanted and member.isreg())
-        yield _bounded(path, cast(IO[bytes], tar.extractfile(member)), raw)
+        found = next(member for member in tar if member.name == wanted and member.isreg())
+        yield _bounded(path, cast(IO[bytes], tar.extractfile(found)).read, raw)
 
 
-def _unpacked(path: Path, raw: io.BufferedReader) -> BinaryIO:
+def _unpacked(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
     start = raw.peek(6)[:6]
     if start.startswith(GZIP):
-        return _bounded(path, gzip.GzipFile(fileobj=raw), raw)
-    return _bounded(path, _Unxz(raw), raw) if start.startswith(XZ) else raw
+        return _bounded(path, gzip.GzipFile(fileobj=raw).read, raw)
+    return _bounded(path, _Unxz(raw).read, raw) if start.startswith(XZ) else raw
 
 
 def _is_tar(start: bytes) -> bool:
@@ -117,119 +117,98 @@ def _is_ours(name: str) -> bool:
 def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
     names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
     if any(name.startswith("xl/") for name in names):
-        raise InputError(f"{path} is an Excel workbook", next_step=_EXCEL_STEP)
+        raise refusal("workbook", path=path)
     name = _only(path, "zip", names)
     if archive.getinfo(name).flag_bits & 1:
-        raise InputError(f"{path} is encrypted", next_step="Unpack it with its password first.")
+        raise refusal("encrypted", path=path)
     return name
 
 
 def _only(path: Path, kind: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
-    some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
-    raise InputError(
-        f"{path} is a {kind} archive of {len(names)} files; it may only contain one",
-        f"It holds {some}." if names else "",
-        "Unpack it, and import the files or their folder.",
-    )
+    some = f"It holds {', '.join(names[:5])}{', …' if len(names) > 5 else ''}." if names else ""
+    raise refusal("archive", path=path, kind=kind, count=len(names), holds=some)
 
 
-class _Unxz(io.RawIOBase):
+class _Unxz:
     """Unpacks xz with a bound on its memory, which a small file may otherwise set to gigabytes."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self.packed, self.unpacker = packed, lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         while True:
+            more = b""
             if self.unpacker.eof:
-                rest = self.unpacker.unused_data or self.packed.read(_BLOCK)
-                if not rest.strip(b"\0"):
+                more = self.unpacker.unused_data or self.packed.read(_BLOCK)
+                if not more.strip(b"\0"):
                     return b""
                 self.unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_OF_XZ)
-                block = self.unpacker.decompress(rest, size)
-            elif self.unpacker.needs_input:
-                if not (more := self.packed.read(_BLOCK)):
-                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-                block = self.unpacker.decompress(more, size)
-            else:
-                block = self.unpacker.decompress(b"", size)
-            if block:
+            elif self.unpacker.needs_input and not (more := self.packed.read(_BLOCK)):
+                raise lzma.LZMAError("The file ends before its end-of-stream marker")
+            if block := self.unpacker.decompress(more, size):
                 return block
 
 
 class _UnpackedBytes(io.RawIOBase):
     """Unpacked bytes up to a limit: a small file must not keep the machine busy for hours."""
 
-    def __init__(self, path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> None:
-        self.path, self.unpacked, self.packed, self.size = path, unpacked, packed, 0
+    def __init__(self, path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> None:
+        self.path, self.unpack, self.packed, self.size = path, unpack, packed, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        block = self.unpacked.read(len(buffer))
+        block = self.unpack(len(buffer))
         buffer[: len(block)] = block
         self.size += len(block)
         check_unpacked(self.path, self.size, self.packed.tell())
         return len(block)
 
 
-def _bounded(path: Path, unpacked: IO[bytes] | gzip.GzipFile | _Unxz, packed: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_UnpackedBytes(path, unpacked, packed), _SAMPLE_BYTES))
+def _bounded(path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> io.BufferedReader:
+    return io.BufferedReader(_UnpackedBytes(path, unpack, packed), _SAMPLE_BYTES)
 
 
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
-    cause = ""
-    if unpacked > _MOST_UNPACKED:
-        cause = f"It unpacks to more than {_MOST_UNPACKED / 1e9:g} GB."
-    elif unpacked > _UNPACKED_FREELY and unpacked > _MOST_RATIO * packed:
-        cause = f"It unpacks to more than {_MOST_RATIO} times its size."
-    if cause:
-        raise InputError(
-            f"{path} is compressed too strongly for a table",
-            cause,
-            "If it is one, write it unpacked, as CSV, and import that; nothing was imported.",
-        )
+    most = min(_MOST_UNPACKED, max(_UNPACKED_FREELY, _MOST_RATIO * packed))
+    if unpacked > most:
+        raise refusal("bomb", path=path, most=most / 1e9)
+
+
+_ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
+# what libraries raise for a damaged file -> its kind, what to do
+_DAMAGED: dict[type[Exception], tuple[str, str]] = {
+    EOFError: ("gzip file", "Download it again."),
+    zlib.error: ("gzip file", "Download it again."),
+    gzip.BadGzipFile: ("gzip file", "Download it again."),
+    lzma.LZMAError: ("xz file", "Download it again."),
+    tarfile.TarError: ("tar archive", "Unpack it, and import the file."),
+    zipfile.BadZipFile: _ODD_ZIP,
+    NotImplementedError: _ODD_ZIP,
+}
+_FAULTS: tuple[type[Exception], ...] = (OSError, *_DAMAGED)
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
-        kind = "xz" if isinstance(error, lzma.LZMAError) or path.suffix.lower() == ".xz" else "gzip"
-        raise InputError(
-            f"{path} is a damaged {kind} file",
-            f"{str(error).rstrip('.')}.",
-            "Download it again; nothing was imported.",
-        ) from error
-    except tarfile.TarError as error:
-        raise InputError(
-            f"{path} is a damaged tar archive",
-            f"{str(error).rstrip('.')}.",
-            "Unpack it, and import the file.",
-        ) from error
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        if path.suffix.lower() in _EXCEL_ENDINGS:
-            raise InputError(f"{path} is a damaged Excel workbook", next_step=_EXCEL_STEP) from error
-        raise InputError(
-            f"{path} is a damaged zip archive, or one of an unknown kind",
-            f"{str(error).rstrip('.')}.",
-            "Unpack it with another program; nothing was imported.",
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read",
-            f"{error.strerror or error}.",
-            "Save its output to a file, or pipe it to “recjudge import -”."
-            if error.errno == errno.EINVAL
-            else "",
+    except _FAULTS as error:
+        for kind, (what, step) in _DAMAGED.items():
+            if isinstance(error, kind):
+                if path.suffix.lower() in _EXCEL_ENDINGS:
+                    what, step = "Excel workbook", _EXCEL_STEP
+                raise refusal(
+                    "damaged", path=path, what=what, why=str(error).rstrip("."), step=step
+                ) from error
+        piped = getattr(error, "errno", 0) == errno.EINVAL
+        step = "Save its output to a file, or pipe it to “recjudge import -”." * piped
+        raise refusal(
+            "unreadable", path=path, why=getattr(error, "strerror", "") or error, step=step
         ) from error
 
 
@@ -274,7 +253,6 @@ _NOT_TEXT = (
     (XZ, "an xz file in another archive", "Unpack it."),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it, or compress it with gzip."),
 )
-_UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file: encoding = “utf-16”."
 # what Excel writes before the header so that it knows the delimiter, such as `sep=;`
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=[,;|\t]\"?[\s,;|]*", re.IGNORECASE)
 
@@ -333,10 +311,7 @@ def contents_of(
             # the next line may have begun in an earlier block
             length = len(block) - block.rfind(b"\n") if feeds else length + len(block)
             if length > 4 * MAX_FIELD and not _is_json(path):
-                raise InputError(
-                    f"{path}:{lines + feeds + 1}: a line of more than {MAX_FIELD:,} characters",
-                    next_step="Check that it is a table with one row per line; nothing was imported.",
-                )
+                raise refusal("long-line", path=path, line=lines + feeds + 1, most=MAX_FIELD)
             if not spaced and (quoted := quoted or b'"' in block):
                 joined = last + block
                 spaced = b' "' in joined or b'" ' in joined
@@ -351,17 +326,8 @@ def _is_json(path: Path) -> bool:
 def _nul(path: Path, block: bytes, before: int) -> InputError:
     at = block.index(b"\0")
     line = before + block.count(b"\n", 0, at) + 1
-    if block[at : at + 1000].count(0) == 1000:
-        return InputError(
-            f"{path}:{line}: a thousand zero bytes or more in a row",
-            "The file is damaged, or was not downloaded whole.",
-            "Download it again; nothing was imported.",
-        )
-    return InputError(
-        f"{path}:{line}: a NUL character",
-        "Text never contains one; the file is damaged or is not a table.",
-        "Remove it (tr -d '\\000') and import again; nothing was imported.",
-    )
+    name = "zeros" if block[at : at + 1000].count(0) == 1000 else "nul"
+    return refusal(name, path=path, line=line)
 
 
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
@@ -369,18 +335,14 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     with _explained(path):
         check_regular(path)
         if is_parquet(path):
-            beginning = _parquet_beginning(path, _SAMPLE_BYTES)
-            if not beginning:
-                raise InputError(
-                    f"{path} has no rows", next_step="Check how it was created; nothing was imported."
-                )
-            return Sample(path, beginning)
-    with _explained(path), opened(path) as handle:
-        start = handle.read(_SAMPLE_BYTES)
-        if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
-            start += handle.read(_BLOCK)
+            return Sample(path, _parquet_beginning(path))
+        with opened(path) as handle:
+            start = handle.read(_SAMPLE_BYTES)
+            if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+                # the first object may be long
+                start += handle.read(_BLOCK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise InputError(f"{path} is empty", next_step="Check how it was created; nothing was imported.")
+        raise refusal("empty", path=path)
     _check_text(path, start, encoding)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
@@ -389,43 +351,25 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     if rest and _SEPARATOR_LINE.fullmatch(first):
         text = f"\n{rest[0]}"
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
-        raise InputError(
-            f"{path} is a web page or XML, not a table",
-            "A download that needs a login often produces this.",
-            "Open it in a browser to check, and download the table again.",
-        )
+        raise refusal("web-page", path=path)
     return Sample(path, text)
-
-
-def _is_begun_json(start: bytes) -> bool:
-    """Whether the text is the beginning of JSON whose first object is longer than the text."""
-    text = start.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
-    if not text.startswith("{"):
-        return False
-    try:
-        json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return True
-    return False
 
 
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
     for magic, what, step in _NOT_TEXT:
         if start.startswith(magic):
-            raise InputError(f"{path} is {what}, not a table in text", next_step=step)
+            raise refusal("not-text", path=path, what=what, step=step)
     if encoding not in (UTF8, UTF8_OR_LATIN1):
         return
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
-    zeros = start.count(0)
+    zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if zeros == len(start):
-        raise InputError(f"{path} contains only zero bytes", next_step="Download it again.")
-    if b"\0" * 1000 in start:
+        raise refusal("all-zero", path=path)
+    if not marked and b"\0" * 1000 in start:
         raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
-    if zeros > len(start) // 3:
-        raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    if marked or zeros > len(start) // 3:
+        raise refusal("utf-16", path=path)
     if zeros > len(start) // 1000 + 1:
-        raise InputError(f"{path} is binary, not a table in text", next_step="Export it as CSV (UTF-8).")
+        raise refusal("binary", path=path)
 
 
 def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
@@ -440,11 +384,7 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
                     line, byte = number, first.object[first.start]
                     break
     name = "UTF-8" if encoding == UTF8 else encoding
-    return InputError(
-        f"{path}:{line}: not {name} (byte 0x{byte:02x})",
-        "Every file is read as UTF-8 unless a mapping file names another encoding.",
-        'Save it as UTF-8 (iconv -f LATIN1 -t UTF-8), or write “encoding = "latin-1"” in a mapping file.',
-    )
+    return refusal("encoding", path=path, line=line, encoding=name, byte=byte)
 
 
 @contextmanager
@@ -452,9 +392,7 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
     """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
     with _explained(path), opened(path) as handle:
         if is_parquet(path):
-            raise InputError(
-                f"{path} is a Parquet file, not text", next_step="Export it as the layout has it."
-            )
+            raise refusal("parquet-text", path=path)
         either = encoding == UTF8_OR_LATIN1
         text = io.TextIOWrapper(
             handle,
@@ -467,9 +405,7 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
         except UnicodeDecodeError as error:
             raise _encoding_error(path, encoding, error) from error
         except UnicodeError as error:
-            raise InputError(
-                f"{path} is not {encoding}", f"{error}.", "Name its encoding in a mapping file."
-            ) from error
+            raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
         finally:
             with suppress(ValueError):
                 text.detach()
@@ -512,10 +448,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
                         sample_of(path)
                     size += len(block)
                     if size > _MOST_PIPED:
-                        limit = f"{_MOST_PIPED / 1e9:g} GB"
-                        raise InputError(
-                            f"{path} is longer than {limit}", next_step="Save it to a file and import that."
-                        )
+                        raise refusal("long-input", path=path, most=_MOST_PIPED / 1e9)
             yield path
         except RecjudgeError as error:
             for part in ("title", "cause", "next_step"):
@@ -535,11 +468,12 @@ _GAP = re.compile(r"[\s,]*")
 DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
-class Entry(NamedTuple):
-    """One entry of a JSON object: an object in it is a tuple of (key, value), so that a repeated key is not lost."""
-
-    key: str
-    value: Any
+def decoded(text: str) -> Any:
+    """The value of a JSON text; None for anything else."""
+    try:
+        return DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 class _JsonStream:
@@ -604,29 +538,23 @@ class _JsonStream:
         self.at += 1
 
     def broken(self, cause: str) -> NoReturn:
-        where = (
-            f":{self.unit}{self.number}: broken JSON"
-            if self.number
-            else f": broken JSON after {self.last or 'the beginning'}"
-        )
-        raise InputError(
-            f"{self.path}{where}",
-            cause,
-            "Export the file again, or check it with: jq empty FILE. Nothing was imported.",
-        )
+        where = f":{self.unit}{self.number}" if self.number else ""
+        after = "" if self.number else f" after {self.last or 'the beginning'}"
+        raise refusal("json", path=self.path, where=where, after=after, why=cause)
 
 
-def json_entries(path: Path) -> Iterator[Entry]:
-    """The entries of the object in the file, in order. Raises InputError for anything but one complete object."""
+def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
+    """The entries of the object in the file, in order; an object in it is a tuple of (key, value), so that a repeated key is
+    not lost. Raises InputError for anything but one complete object."""
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
         if stream.char() != "{":
-            raise InputError(f"{path} is not a JSON object", "It does not begin with {.")
+            raise refusal("json-object", path=path)
         stream.at += 1
         while stream.char() not in ("}", ""):
             key = stream.key()
-            yield Entry(key, stream.value(decoder))
+            yield key, stream.value(decoder)
             stream.last = shown(key)
         if stream.char() != "}":
             stream.broken("The rest is not valid JSON; the file may be cut off.")
@@ -661,21 +589,17 @@ def json_records(
                 if isinstance(record, dict):
                     yield stream.number, {**record, **extra} if extra else record
                 else:
-                    notes.skip(stream.number, "broken JSON", "not a JSON object; left out")
+                    notes.skip(stream.number, "broken JSON", text=record)
         return
     for number, line in enumerate(text_lines(path, encoding), start=1):
         bare = line.strip().removeprefix("\ufeff")
         if not bare:
             continue
-        try:
-            record = DECODER.decode(bare)
-        except (ValueError, RecursionError):
-            record = None
+        record = decoded(bare)
         if isinstance(record, dict):
             yield number, record
         else:
-            what = "complete JSON object" if record is None else "JSON object"
-            notes.skip(number, "broken JSON", f"not a {what}: {shown(bare)}; left out")
+            notes.skip(number, "broken JSON:cut" if record is None else "broken JSON", text=bare)
 
 
 def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) -> None:
@@ -761,14 +685,16 @@ def parquet_length(path: Path) -> int:
         return rows
 
 
-def _parquet_beginning(path: Path, limit: int) -> str:
-    """The first rows as JSON Lines, at most `limit` characters unless the first row alone is longer."""
+def _parquet_beginning(path: Path) -> str:
+    """The first rows as JSON Lines, at most as many characters as a sample unless the first row alone is longer."""
     text = ""
     for _, record in islice(parquet_records(path), 200):
         line = json.dumps(record, ensure_ascii=False) + "\n"
-        if text and len(text) + len(line) > limit:
+        if text and len(text) + len(line) > _SAMPLE_BYTES:
             break
         text += line
+    if not text:
+        raise refusal("empty", path=path)
     return text
 
 
@@ -806,7 +732,7 @@ def parquet_records(
                 if column.nbytes > MAX_FIELD and any(
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
-                    raise InputError(f"{path} holds a value of more than {MAX_FIELD:,} bytes")
+                    raise refusal("long-value", path=path, most=MAX_FIELD)
                 if pa.types.is_nested(column.type):
                     values = [
                         json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
@@ -824,7 +750,7 @@ def parquet_records(
             for cells in zip(*columns, strict=True):
                 number += 1
                 if number in broken and notes is not None:
-                    notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+                    notes.skip(number, "broken text")
                 else:
                     yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
 
@@ -847,19 +773,13 @@ def _parquet(path: Path) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise InputError(
-            f"{path} is a Parquet file, and the package pyarrow is not installed",
-            next_step="Install it with: pip install 'recjudge[parquet]'; or export the table as CSV.",
-        ) from error
+        raise refusal("pyarrow", path=path) from error
     try:
         with pq.ParquetFile(path, buffer_size=_SAMPLE_BYTES) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{path} is a damaged Parquet file",
-            f"{str(error).splitlines()[0].rstrip('.')}.",
-            "Write it again; nothing was imported.",
-        ) from error
+        why = str(error).splitlines()[0].rstrip(".")
+        raise refusal("damaged", path=path, what="Parquet file", why=why, step="Write it again.") from error
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------
@@ -869,10 +789,6 @@ _DELIMITERS = (",", "\t", ";", "|")
 _SWALLOWED_LINES = 20
 _SEPARATORS = re.compile(r"[\W_]+")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_QUOTES_STEP = (
-    'Write quotation marks inside a field twice (""), or write “quote = ""” in a mapping file if they are plain characters;'
-    " nothing was imported."
-)
 
 
 def squashed(name: str) -> str:
@@ -911,18 +827,50 @@ class WantedColumns(NamedTuple):
         return len(known.intersection(map(squashed, columns)))
 
 
-class Dialect(NamedTuple):
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(UTF8 if name in ("", UTF8_OR_LATIN1) else name)
+    except LookupError:
+        raise ValueError(f"“{name}” is not known; try latin-1, cp1252 or utf-16") from None
+    return name or UTF8
+
+
+def compiles(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return text
+
+
+def _once_each(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("names a column twice")
+    return names
+
+
+Pattern = Annotated[str, AfterValidator(compiles)]
+
+
+class Spec(BaseModel):
+    """A table of a layout file. Numbers are taken as text; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class Dialect(Spec):
     """How a table is written. `delimiter` empty: guessed from the first line; `quote` empty: no quoting; `header`: the
     columns of a file without a header row; `line`: a pattern whose named groups are the columns of each line; `suffix`: a
-    pattern of what follows the names in the header; `within`: the array in a JSON object.
+    pattern of what follows the names in the header; `within`: the array in a JSON object; `entries`: the file is one JSON
+    object, each of whose entries is a row of `key` and `value`.
     """
 
-    encoding: str = UTF8
-    delimiter: str = ""
-    quote: str = '"'
-    header: tuple[str, ...] = ()
-    line: str = ""
-    suffix: str = ""
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = UTF8
+    delimiter: Annotated[str, StringConstraints(max_length=1)] = ""
+    quote: Annotated[str, StringConstraints(max_length=1)] = '"'
+    header: Annotated[tuple[str, ...], AfterValidator(_once_each)] = ()
+    line: Pattern = ""
+    suffix: Pattern = ""
     within: str = ""
     entries: bool = False
 
@@ -988,7 +936,7 @@ def read_table(
         "",
     )
     if not first:
-        raise InputError(f"{path} is empty")
+        raise refusal("empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
     return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
@@ -1007,7 +955,7 @@ def fields_of(line: str, wanted: WantedColumns = WantedColumns()) -> list[str]: 
     """The fields of one line of CSV, split at the most likely delimiter; empty if it cannot be read."""
     delimiter = _delimiter_of(line, wanted)
     try:
-        return next(csv.reader(_unspaced(iter([line]), delimiter, '"'), delimiter=delimiter), [])
+        return next(csv.reader(_unspaced([line], delimiter, '"'), delimiter=delimiter), [])
     except csv.Error:
         return []
 
@@ -1022,6 +970,11 @@ def _delimiter_of(line: str, wanted: WantedColumns, quote: str = '"') -> str:
     return max(_DELIMITERS, key=fit)
 
 
+def _csv_reader(lines: Iterable[str], delimiter: str, quote: str) -> Any:
+    form: dict[str, Any] = {"quotechar": quote} if quote else {"quotechar": None, "quoting": csv.QUOTE_NONE}
+    return csv.reader(lines, delimiter=delimiter, strict=True, **form)
+
+
 def _csv_table(
     path: Path, first: str, wanted: WantedColumns, dialect: Dialect, notes: Notes, contents: Contents
 ) -> Table:
@@ -1030,70 +983,36 @@ def _csv_table(
         first, WantedColumns() if dialect.header else wanted, dialect.quote
     )
     plain = delimiter == "\t" and quote == '"' and not _quotes_enclose(path, dialect.encoding)
+    header, names = None, list(dialect.header)
+    if names and (width := len(next(_csv_reader([first], delimiter, quote), []))) != len(names):
+        raise refusal("header-width", path=path, width=width, count=len(names), names=names)
     with ExitStack() as stack:
         text = stack.enter_context(_text(path, dialect.encoding))
         mark = "" if plain else quote
-        reader = csv.reader(
-            _unspaced(text, delimiter, mark) if mark and contents.spaced else text,
-            delimiter=delimiter,
-            quotechar=mark or None,
-            quoting=csv.QUOTE_MINIMAL if mark else csv.QUOTE_NONE,
-            strict=True,
-        )
-        header = None if dialect.header else _header(path, reader, first)
-        names = dialect.header if header is None else [_unquoted(name) if plain else name for name in header]
-        if header is None:
-            _check_width(path, first, names, delimiter, quote)
-        names = [name.strip().removeprefix("\ufeff") for name in names]
-        original = tuple(
-            re.sub(f"(?:{dialect.suffix})$", "", name) if dialect.suffix else name for name in names
-        )
+        spaced = bool(mark) and contents.spaced
+        reader = _csv_reader(_unspaced(text, delimiter, mark) if spaced else text, delimiter, mark)
+        if not names:
+            try:
+                header = next(fields for fields in reader if not _is_above_header(fields))
+            except csv.Error as error:
+                raise refusal(
+                    "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
+                ) from error
+            names = [_unquoted(name) if plain else name for name in header]
+        suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
+        original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
-        twice = [name for name, count in Counter(columns).items() if name and count > 1]
-        if twice:
-            raise InputError(
-                f"{path}:{reader.line_num}: column “{twice[0]}” occurs more than once",
-                f"The header is: {', '.join(columns)}.",
-                "Rename one of them; nothing was imported.",
-            )
+        if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
+            raise refusal("column-twice", path=path, line=reader.line_num, name=twice[0], names=columns)
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
 
 
-def _header(path: Path, reader: Any, first: str) -> list[str]:
-    try:
-        return next(
-            fields
-            for fields in reader
-            if any(field.strip(_EMPTY_CELLS) for field in fields)
-            and not _SEPARATOR_LINE.fullmatch(",".join(fields))
-        )
-    except csv.Error as error:
-        raise InputError(
-            f"{path}:{reader.line_num}: the header cannot be read",
-            f"It is: {one_line(first, 200)}. The reader says: {error}.",
-            _QUOTES_STEP,
-        ) from error
-
-
-def _check_width(path: Path, first: str, header: Sequence[str], delimiter: str, quote: str) -> None:
-    width = len(
-        next(
-            csv.reader(
-                [first],
-                delimiter=delimiter,
-                quotechar=quote or None,
-                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-            ),
-            [],
-        )
+def _is_above_header(fields: Sequence[str]) -> bool:
+    """Whether the row is blank, or names the delimiter for a spreadsheet."""
+    return not any(field.strip(_EMPTY_CELLS) for field in fields) or bool(
+        _SEPARATOR_LINE.fullmatch(",".join(fields))
     )
-    if width != len(header):
-        raise InputError(
-            f"{path}: the first row has {width} fields, but the header {len(header)}",
-            f"The header in the mapping is: {', '.join(header)}.",
-            "Name every column of the file, in its order.",
-        )
 
 
 def _quotes_enclose(path: Path, encoding: str) -> bool:
@@ -1145,14 +1064,12 @@ def _csv_rows(
                         if len(fields) != width:
                             if last == 0 and _SEPARATOR_LINE.fullmatch(",".join(fields)):
                                 continue
-                            text = f"{len(fields)} fields, but the header has {width}; row left out"
-                            notes.skip(last + 1, "wrong number of fields", text)
+                            notes.skip(last + 1, "wrong number of fields", count=len(fields), width=width)
                             continue
                     if not fields[0] and not any(fields):
                         continue
                     if header is not None and fields == header:
-                        text = "the header again, as in files that were joined; row left out"
-                        notes.skip(last + 1, "repeated header", text)
+                        notes.skip(last + 1, "repeated header")
                         continue
                     if plain:
                         fields = [_unquoted(field) if field[:1] == '"' else field for field in fields]
@@ -1165,18 +1082,11 @@ def _csv_rows(
 
 def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
     if "field limit" in error and last <= first:
-        raise InputError(
-            f"{path}:{first}: a line of more than {MAX_FIELD:,} characters",
-            next_step="Check that it is a table with one row per line; nothing was imported.",
-        )
+        raise refusal("long-line", path=path, line=first, most=MAX_FIELD)
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
-        raise InputError(
-            f"{path}:{first}: a quotation mark in this row is not closed",
-            f"The field continues to line {last}.",
-            _QUOTES_STEP,
-        )
+        raise refusal("quotes", path=path, line=first, last=last)
     where = f"lines {first} to {last}" if last > first else "the row"
-    notes.skip(first, "unbalanced quotes", f"unbalanced quotation marks; {where} left out")
+    notes.skip(first, "unbalanced quotes", where=where)
 
 
 def _matched(
@@ -1187,25 +1097,17 @@ def _matched(
         if match := pattern.fullmatch(bare):
             yield number, dict(zip(columns, (text or "" for text in match.groupdict().values()), strict=True))
         elif bare.strip():
-            notes.skip(
-                number, "a line of another form", f"the line has another form: {shown(bare)}; left out"
-            )
+            notes.skip(number, "a line of another form", text=bare)
 
 
 def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     seen: set[str] = set()
-    for number, entry in enumerate(json_entries(path), start=1):
-        key = entry.key.strip()
-        inner = (
-            [dict(part) if isinstance(part, tuple) else part for part in entry.value]
-            if isinstance(entry.value, list)
-            else entry.value
-        )
-        value = {"key": key, "value": inner}
-        if key in seen:
-            value["again"] = "yes"
+    for number, (key, value) in enumerate(json_entries(path), start=1):
+        key = key.strip()
+        if isinstance(value, list):
+            value = [dict(part) if isinstance(part, tuple) else part for part in value]
+        yield number, {"key": key, "value": value, **({"again": "yes"} if key in seen else {})}
         seen.add(key)
-        yield number, value
 
 
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
@@ -1217,11 +1119,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
-        raise InputError(
-            f"{path} has no line with a JSON object",
-            next(iter(notes.first), ""),
-            "Write one complete object on each line (jq -c . does), or one array of objects; nothing was imported.",
-        )
+        raise refusal("no-object", path=path, first=next(iter(notes.first), ""))
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
     if "user_id" in columns and not raw:
@@ -1233,12 +1131,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
 
 
 def _not_an_id(path: Path, value: object) -> InputError:
-    return InputError(
-        f"{path} holds an object where the id of the user is expected",
-        f"It is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
-        'Write the id itself: {"user_id": "u1", ...}, or name its place in a mapping: user_id = “user.id”; nothing was'
-        " imported.",
-    )
+    return refusal("object-as-id", path=path, value=one_line(json.dumps(value, ensure_ascii=False), 100))
 
 
 def _json_rows(
@@ -1255,7 +1148,7 @@ def _json_rows(
             for name, value in zip(names, record.values())  # noqa: B905 - of equal length
         }
         if not storable("".join(cells.values())):
-            notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
+            notes.skip(number, "broken text")
             continue
         yield number, cells
 
@@ -1318,11 +1211,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
         zip(table.original, table.columns, strict=False)
     )
     if missing := [column for column in wanted if column not in names]:
-        raise InputError(
-            f"{path} has no column {one_line(missing[0], 80)} to choose rows by",
-            f"Found: {one_line(', '.join(table.original), 300)}.",
-            "Change --where, or import this file without it.",
-        )
+        raise refusal("where-column", path=path, name=one_line(missing[0], 80), names=table.original)
 
     def fitting() -> Iterator[tuple[int, dict[str, Any]]]:
         read = kept = 0
@@ -1333,9 +1222,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
             ):
                 kept += 1
                 yield line, row
-        notes.remark(
-            f"{kept:,} of {read:,} rows have {one_line(where_text(wanted), 200)}; the others are not read"
-        )
+        notes.remark("where", kept=kept, read=read, conditions=one_line(where_text(wanted), 200))
 
     return table._replace(rows=fitting())
 
@@ -1343,24 +1230,20 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
 # ---- files that change -------------------------------------------------------------------------------------------
 
 
-def versions(paths: Iterable[Path]) -> dict[Path, tuple[int, int, int] | None]:
-    """What changes of each file when it is written to or replaced; None for one that is not there."""
-    found: dict[Path, tuple[int, int, int] | None] = {}
-    for path in paths:
-        found[path] = None
+def watched(paths: Sequence[Path]) -> Callable[[], None]:
+    """A function that raises InputError if one of the files was written to or replaced since now."""
+
+    def version(path: Path) -> tuple[int, int, int] | None:
         with suppress(OSError):
             status = path.stat()
-            found[path] = status.st_size, status.st_mtime_ns, status.st_ino
-    return found
+            return status.st_size, status.st_mtime_ns, status.st_ino
+        return None
 
+    before = {path: version(path) for path in paths}
 
-def refuse_changed(before: Mapping[Path, tuple[int, int, int] | None]) -> None:
-    """Raise InputError if a file has another version than before."""
-    for path, version in versions(before).items():
-        if before[path] != version:
-            raise InputError(
-                f"{path} changed while it was being read",
-                "Another program seems to be writing it, so it may be incomplete.",
-                "Nothing was imported. Import it again when it is complete; a file that is written under another name and"
-                " renamed at the end is never read too early.",
-            )
+    def refuse_changed() -> None:
+        for path in paths:
+            if before[path] != version(path):
+                raise refusal("changed", path=path)
+
+    return refuse_changed

@@ -1,44 +1,75 @@
-"""The known layouts, and the choice of a file's layout and kind. Other packages add layouts through entry points."""
+"""The known layouts, plain tables among them, and the choice of a file's layout and kind."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import NamedTuple
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.columns import ALIASES, ITEM, KNOWN, USER
-from recjudge_tui.importers.labelling import ARGILLA, LABEL_STUDIO, answer_rows, declared_answers
+from recjudge_tui.files import parse_toml
+from recjudge_tui.importers.columns import (
+    ALIASES,
+    CASE,
+    COLUMNS,
+    ITEM,
+    KNOWN,
+    USER,
+    WORDS,
+    expanded,
+    holds_counts,
+    list_columns,
+    missing_of,
+    named_by_length,
+    numbered,
+    two_game_columns,
+    uses,
+    wanted_columns,
+)
+from recjudge_tui.importers.labelling import answer_rows
 from recjudge_tui.importers.layout import (
     LAYOUTS,
     Choice,
     Declaration,
     Layout,
+    Part,
     Request,
+    beginning,
     declared_rows,
     load_declaration,
+    missing_columns,
 )
 from recjudge_tui.importers.mind import MIND, MIND_TRAIN
-from recjudge_tui.importers.plain import PLAIN, guess, plain_kinds
-from recjudge_tui.importers.reader import Sample, column_wise, fields_of, json_keys, sample_of, squashed
-from recjudge_tui.importers.values import Row, shown
+from recjudge_tui.importers.reader import (
+    Dialect,
+    Sample,
+    Table,
+    WantedColumns,
+    chosen_rows,
+    column_wise,
+    fields_of,
+    header_of,
+    json_keys,
+    read_table,
+    sample_of,
+    squashed,
+)
+from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, timestamp
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
+from recjudge_tui.store.exports import LABEL_COLUMNS
 
 # the labelling tools whose exports a mapping can describe
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
-# tried in this order, the most specific first; shipped ones that are not named come after them
-_ORDER = (
-    "recbole", "recsys-arena", "yelp", "amazon-reviews", "esci", "zhang2024", "zhang2024-judge", *_TOOLS, "inspect-ai",
-    "promptfoo", "langfuse", "phoenix", "langsmith", "lm-eval", "trec-run", "trec-qrels", "letor", "ranx-run", "ranx-qrels",
-    "elliot", "cornac", "movielens-100k", "movielens-1m", "movielens-latest", "mind-train", "mind", "lists-by-user",
-)  # fmt: skip
+_KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 _IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
 _NAMES = {
     squashed(name)
@@ -46,6 +77,8 @@ _NAMES = {
     for names in (KNOWN[kind], *ALIASES[kind].values())
     for name in names
 } - {"u", "i"}  # fmt: skip
+
+# ---- declared layouts --------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -56,27 +89,35 @@ def shipped() -> tuple[Layout, ...]:
 
 def declared_layout(declared: Declaration) -> Layout:
     """The layout that a declaration describes."""
+    parts = [part for parts in declared.kinds.values() for part in parts]
+
+    def part_of(sample: Sample, kind: ImportKind) -> Part | None:
+        only = declared.kinds.get(kind, ())
+        alone = only[0] if len(only) == 1 and not only[0].line else None
+        return declared.part_of(sample, kind) or alone
 
     def choices(sample: Sample) -> tuple[Choice, ...]:
-        found = []
-        for kind in declared.kinds:
-            part = declared.part_of(sample, kind)
-            if part is not None and part.choices:
-                found.append(Choice(kind, part.choices[0], *part.choices[1:2]))
+        fitting = ((kind, declared.part_of(sample, kind)) for kind in declared.kinds)
+        found = [
+            Choice(kind, part.choices[0], *part.choices[1:2])
+            for kind, part in fitting
+            if part and part.choices
+        ]
         return tuple(found) if len(found) > 1 else ()
 
     def rows(request: Request) -> Iterator[Row]:
-        part = declared.part_of(sample_of(request.path, declared.encoding), request.kind)
-        only = declared.kinds.get(request.kind, ())
-        if part is None and len(only) == 1 and not only[0].dialect.line:
-            part = only[0]
+        sample = sample_of(request.path, declared.encoding)
+        part = part_of(sample, request.kind)
         if part is None:
-            raise _not_its_own(declared, request)
+            raise _not_its_own(declared, request, sample)
+        if part.refuse:
+            raise InputError(f"{request.path} {part.refuse[0]}", *part.refuse[1:])
         if part.task:
-            return answer_rows(request, declared_answers(request, part))
-        return declared_rows(request, part, declared.name, must=False)
+            return answer_rows(request, part)
+        if not declared.shipped:
+            _refuse_without_fields(declared, request, part)
+        return declared_rows(request, part, declared.name, must=not declared.shipped)
 
-    parts = [part for parts in declared.kinds.values() for part in parts]
     return Layout(
         name=declared.name,
         kinds=tuple(declared.kinds),
@@ -85,42 +126,46 @@ def declared_layout(declared: Declaration) -> Layout:
         rows=rows,
         names=declared.files,
         choices=choices,
-        split_by_name=not any(
-            "heldout" in part.fields["type"].value
-            for part in declared.kinds.get("events", ())
-            if "type" in part.fields
-        ),
+        split_by_name=not any("heldout" in field.value for part in parts for field in part.fields.values()),
         takes_where=True,
-        has_header=not any(part.dialect.header or part.dialect.line for part in parts),
+        has_header=not any(part.header or part.line for part in parts),
         whole=declared.parts,
-        part=lambda sample, kind: (
-            declared.part_of(sample, kind) or next(iter(declared.kinds.get(kind, ())), None)
-        ),
+        part=part_of,
     )
 
 
-def _not_its_own(declared: Declaration, request: Request) -> InputError:
-    sample = sample_of(request.path, declared.encoding)
-    others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
-    if others:
-        title = f"{request.path} contains {' and '.join(others)}, not {request.kind}"
-        return InputError(title, f"It has the layout {declared.name}.", f"Import it with --as {others[0]}.")
-    parts = [part for part in declared.kinds.get(request.kind, ()) if part.when.has]
-    has = "; or ".join(", ".join(part.when.has) for part in parts) or declared.about
-    return InputError(
-        f"{request.path}:1: not {request.kind} of {declared.name}",
-        f"They have: {has}. The file begins: {shown(sample.first_line)}.",
-        "Leave out --layout to have the layout detected, or describe the file in a mapping (recjudge docs mapping).",
-    )
+def _not_its_own(declared: Declaration, request: Request, sample: Sample) -> InputError:
+    if not declared.shipped:
+        fits = " that fits the file" * (request.kind in declared.kinds)
+        return refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
+    if others := [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]:
+        return refusal("other-kind", path=request.path, kinds=others, kind=request.kind, layout=declared.name)
+    whens = [when.has for part in declared.kinds.get(request.kind, ()) for when in part.when if when.has]
+    has = "; or ".join(map(", ".join, whens)) or declared.about
+    return refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
+
+
+def _refuse_without_fields(declared: Declaration, request: Request, part: Part) -> None:
+    """Raise InputError if a user's mapping does not name what the kind needs."""
+    given = {*part.fields, *(name for about, _ in part.answers[:1] for name in (*about, "value"))}
+    given |= {CASE, "value"} if part.case_pattern else set()
+    if missing := missing_of(request.kind, given, request.system, request.event_type):
+        quiet = request._replace(notes=Notes(request.notes.file))
+        rows = beginning(declared_rows(quiet, part, declared.name, must=True), "as the mapping reads them")
+        needed = COLUMNS[request.kind].required
+        raise refusal(
+            "mapping-field", mapping=declared, field=missing[0], request=request, needed=needed, rows=rows
+        )
 
 
 def layouts() -> list[Layout]:
     """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
-    named = {layout.name: layout for layout in (*shipped(), LABEL_STUDIO, ARGILLA, MIND, MIND_TRAIN)}
+    order = _KINDS["order"]
     known = sorted(
-        named.values(), key=lambda layout: _ORDER.index(layout.name) if layout.name in _ORDER else len(_ORDER)
+        (*shipped(), MIND, MIND_TRAIN),
+        key=lambda layout: order.index(layout.name) if layout.name in order else len(order),
     )
-    for point in _other_packages():
+    for point in plugins(IMPORTERS):
         with suppress(UsageError):
             known.append(_loaded(point))
     return [*known, PLAIN]
@@ -134,17 +179,12 @@ def _loaded(point: EntryPoint) -> Layout:
     return layout
 
 
-def _other_packages() -> tuple[EntryPoint, ...]:
-    """The layouts of other packages, by name."""
-    return tuple(plugins(IMPORTERS))
-
-
 def named_layouts(name: str | None) -> list[Layout]:
     """All layouts, or the one of this name. Raises UsageError for an unknown name."""
     known = layouts()
     named = [layout for layout in known if name in (None, layout.name)]
     if not named:
-        for point in _other_packages():
+        for point in plugins(IMPORTERS):
             if point.name == name:
                 _loaded(point)  # says why it cannot
         raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
@@ -167,51 +207,253 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     known = named_layouts(name)
     if name is not None:
         if kind not in known[0].kinds:
-            title = f"layout {name} does not contain {kind}"
-            raise InputError(title, f"It holds: {', '.join(known[0].kinds)}.")
+            raise refusal("no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
         return known[0]
     refuse_columns(sample)
-    special = special_layout(known, sample, kind)
-    if special is None and kind not in plain_kinds(sample, system):
-        fits = {
-            other: layout
-            for other in IMPORT_KINDS
-            if (layout := special_layout(known, sample, other)) is not None
-        }
-        if fits:
-            first = next(iter(fits))
-            raise InputError(
-                f"{sample.path} contains {' and '.join(fits)}, not {kind}",
-                f"It has the layout {fits[first].name}: {fits[first].about}.",
-                f"Import it with --as {first}.",
-            )
-    return special or PLAIN
+    if special := special_layout(known, sample, kind):
+        return special
+    header = header_of(sample.text, {name for names in KNOWN.values() for name in names})
+    if missing_of(kind, {name.lower() for name in header}, system):
+        others = ((other, special_layout(known, sample, other)) for other in IMPORT_KINDS)
+        if fits := {other: layout for other, layout in others if layout is not None}:
+            one = next(iter(fits.values()))
+            layout = f"{one.name}: {one.about}"
+            raise refusal("other-kind", path=sample.path, kinds=list(fits), kind=kind, layout=layout)
+    return PLAIN
 
 
 def refuse_columns(sample: Sample) -> None:
     """Raise InputError for a JSON object that holds a table column by column, or under an index."""
     if column_wise(sample, _NAMES, _IDS):
-        raise InputError(
-            f"{sample.path} holds its rows column by column, or under an index",
-            f"It begins: {one_line(sample.text, 120)}",
-            "Write an object for each row (pandas: orient='records'); nothing was imported.",
-        )
+        raise refusal("by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
 def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
-    """The layout that reads a file with this mapping: plain tables, or the labelling tool that the mapping names.
+    """The layout that reads a file with this mapping: plain tables, its own, or the labelling tool that it names.
 
     Raises InputError for any other name, and for a tool whose exports do not hold this kind.
     """
     if not mapping.layout:
-        return PLAIN
+        return declared_layout(mapping) if mapping.kinds else PLAIN
     if mapping.layout in _TOOLS and kind == "labels":
         return named_layouts(mapping.layout)[0]
-    raise InputError(
-        f"layout “{mapping.layout}” in the mapping {mapping.name} does not support {kind}",
-        f"A mapping describes a table, or the labels of: {', '.join(_TOOLS)}.",
-        "See “recjudge docs importing-labels”.",
+    raise refusal("mapping-layout", layout=mapping.layout, name=mapping.name, kind=kind, tools=_TOOLS)
+
+
+# ---- plain tables: a header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes -------
+
+
+def plain_rows(request: Request) -> Iterator[Row]:
+    """The rows of a plain table; ratings get their event type. Raises InputError for a table that lacks a column."""
+    kind, notes = request.kind, request.notes
+    dialect: Dialect = request.mapping or Dialect()
+    if not dialect.header and (usual := _headerless_columns(sample_of(request.path, dialect.encoding), kind)):
+        dialect = dialect.model_copy(update={"header": usual})
+        notes.remark("no-header")
+    table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
+    table = _of_lists(chosen_rows(table, request.where, request.path, notes), kind)
+    notes.columns = uses(kind, table.original, table.columns)
+    given = set(table.columns)
+    rated = kind == "events" and "type" not in given and not request.event_type and "value" in given
+    if rated:
+        notes.remark("no-type")
+    if missing := missing_of(kind, given | {"type"} if rated else given, request.system, request.event_type):
+        raise missing_columns(request, table, missing)
+    if rated:
+        return ((line, {**row, "type": RATING}) for line, row in table.rows)
+    if kind == "labels" and table.original == LABEL_COLUMNS and not table.json:
+        # our own export, without the apostrophes that protect formulas
+        return ((line, {name: unmarked(text) for name, text in row.items()}) for line, row in table.rows)
+    return table.rows
+
+
+def _of_lists(table: Table, kind: ImportKind) -> Table:
+    """The table; one of lists with the names that `list_columns` finds."""
+    columns = list_columns(table.columns) if kind == "lists" else table.columns
+    new = {old: name for old, name in zip(table.columns, columns, strict=True) if old != name}
+    if not new:
+        return table
+    rows = ((line, {new.get(name, name): text for name, text in row.items()}) for line, row in table.rows)
+    return table._replace(columns=columns, rows=rows)
+
+
+PLAIN = Layout(
+    name="plain",
+    kinds=IMPORT_KINDS,
+    about="CSV, TSV or JSON Lines with the columns of “recjudge docs mapping”; any table with --mapping",
+    fits=lambda _sample, _kind: True,
+    rows=plain_rows,
+    takes_where=True,
+)
+_ROWS = 50
+# looks like a weight in a matrix, never like an id
+_FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*(e-?\d+)?", re.ASCII | re.IGNORECASE)
+# the kind and the number of columns of a file without a header -> its columns
+_ORDERS: dict[tuple[ImportKind, int], tuple[str, ...]] = {
+    ("lists", 3): ("user_id", "item_id", "score"),
+    ("events", 3): ("user_id", "item_id", "value"),
+    ("events", 4): ("user_id", "item_id", "value", "timestamp"),
+}
+
+
+def _headerless_columns(sample: Sample, kind: ImportKind) -> tuple[str, ...]:
+    """The columns of a file of this kind that has no header; empty if its first row may be one."""
+    rows = headerless_rows(sample)
+    return _ORDERS.get((kind, len(rows[0])), ()) if rows else ()
+
+
+def headerless_rows(sample: Sample) -> list[list[str]]:
+    """The first rows of a file without a header; empty for any other file.
+
+    Every row of the file's beginning has two ids, a number in the third field, and perhaps a number of nine digits or more
+    or a date in the fourth.
+    """
+    lines = [line.rstrip("\r") for line in sample.text.split("\n", _ROWS)[:_ROWS] if line.strip()]
+    rows = [fields_of(line) for line in lines]
+    if not rows or len({len(row) for row in rows}) != 1 or len(rows[0]) not in (3, 4):
+        return []
+    return rows if all(map(_is_data, rows)) else []
+
+
+def _is_data(row: list[str]) -> bool:
+    if any(not name.strip() or _FRACTION.fullmatch(name.strip()) for name in row[:2]):
+        return False
+    try:
+        number(row[2], "")
+        return len(row) == 3 or (len(row[3].strip()) > 8 and bool(timestamp(row[3])))
+    except RowFault:
+        return False
+
+
+def only_a_header(sample: Sample) -> bool:
+    """Whether the file is one line of column names."""
+    lines = [line for line in sample.text.splitlines() if line.strip()]
+    return len(lines) == 1 and lines[0].lstrip()[:1] not in ("{", "[") and not headerless_rows(sample)
+
+
+# ---- the kind of a plain table -----------------------------------------------------------------------------------
+
+_ROLES = {role: set(expanded(spec)) for role, spec in _KINDS["roles"].items()}
+_BETWEEN_IDS, _DIGIT = re.compile(r"[|;,\s]+"), re.compile(r"\d")
+_MOST_COLUMNS = 4
+
+
+class Guess(NamedTuple):
+    """The kind of data in a plain table, or, if uncertain, the `choices`. Both are empty if it is not a table we know."""
+
+    kind: ImportKind | None = None
+    choices: tuple[Choice, ...] = ()
+
+
+def guess(sample: Sample, system: str | None = None) -> Guess:
+    """The kind of data in the table, by its columns and, if these do not decide, by its rows.
+
+    `system`: the system of all rows.
+    """
+    if rows := headerless_rows(sample):
+        surely = not _like_ratings([row[2] for row in rows])
+        if len(rows[0]) == 4:
+            return Guess(choices=_choices("ratings")) if surely or system else Guess("events")
+        return Guess("lists") if surely or system else Guess(choices=_choices("scored", "ratings"))
+    everything = WantedColumns(
+        {name for names in KNOWN.values() for name in names},
+        {f"{kind} {name}": aliases for kind, names in ALIASES.items() for name, aliases in names.items()},
     )
+    columns = header_of(sample.text, everything)
+    roles = _roles(columns, system)
+    cells: tuple[Choice, ...] = ()
+
+    def has(role: str) -> bool:
+        nonlocal cells
+        if role == "marks":
+            return _like_ratings([row.get("score", "") for row in _first_rows(sample, "lists")[1]])
+        if role == "cells":
+            cells = _in_cells(sample)
+            return bool(cells)
+        return _repeats(sample) if role == "repeats" else role in roles
+
+    for rule in _KINDS["rules"]:
+        if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule["has"].split()):
+            may = rule.get("may", ())
+            return Guess(rule.get("is"), _choices(*may) + (cells if "cells" in may else ()))
+    return Guess()
+
+
+def _choices(*names: str) -> tuple[Choice, ...]:
+    return tuple(Choice(*_KINDS["choices"][name]) for name in names if name != "cells")
+
+
+def _roles(columns: Sequence[str], system: str | None) -> set[str]:
+    """The roles that the columns of a table have, and what follows from several. `bare_id` and `bare_name`: columns called
+    `id` or `name` alone, which may be of users or of items; `measured`: more than attributes of users."""
+    names = {squashed(name) for name in columns}
+    roles = {role for role, aliases in _ROLES.items() if not names.isdisjoint(aliases)}
+    as_labels = set(wanted_columns("labels").renamed(columns))
+    pair = {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels
+    about_items = tuple(_KINDS["about_items"])
+    extra = {
+        "bare_name": "name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
+        "several": bool(numbered(columns)),
+        "battles": pair
+        or ("system_b" in as_labels and (holds_counts(as_labels) or two_game_columns(as_labels))),
+        "measured": not roles.isdisjoint(_KINDS["measures"]) or any(n.endswith(about_items) for n in names),
+        "by_length": bool(named_by_length(columns)),
+        "system": bool(system),
+        "named": bool(system),
+    }
+    return roles | {role for role, there in extra.items() if there}
+
+
+def _first_rows(sample: Sample, kind: ImportKind, most: int = 200) -> tuple[Table, list[dict[str, str]]]:
+    table = read_table(sample.path, wanted_columns(kind), Dialect(), Notes(sample.path))
+    return table, [row for _, (_, row) in zip(range(most), table.rows, strict=False)]
+
+
+def _in_cells(sample: Sample) -> tuple[Choice, ...]:
+    """A choice for each column whose cells in the file's beginning all hold several ids."""
+    try:
+        table, rows = _first_rows(sample, "users")
+    except InputError:
+        return ()
+    if "user_id" not in table.columns or not rows:
+        return ()
+    user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
+    found = []
+    for name in table.columns:
+        if name != "user_id" and all(_holds_ids(row[name]) for row in rows):
+            fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
+            short = one_line(name, 60)
+            meaning = f"lists in the cells of “{short}”, with a FILE.toml that says: lists = {{ {fields} }}"
+            found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
+    return tuple(found[:_MOST_COLUMNS])
+
+
+def _holds_ids(cell: str) -> bool:
+    """Whether the cell has at least two words with a digit in them, with separators between, or is a list of objects."""
+    parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
+    return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
+
+
+def _like_ratings(cells: Collection[str]) -> bool:
+    """Whether all numbers look like half stars, marks or percentages: halves between 0 and 100."""
+    try:
+        values = [number(cell, "") for cell in cells if cell.strip()]
+    except RowFault:
+        return False
+    return all(0 <= value <= 100 and value * 2 == int(value * 2) for value in values)
+
+
+def _repeats(sample: Sample) -> bool:
+    """Whether an id occurs twice in the file; reads the whole file. Errors are left to the import, which explains them."""
+    seen: set[str] = set()
+    with suppress(InputError):
+        table = read_table(sample.path, wanted_columns("users"), Dialect(), Notes(sample.path))
+        for _, row in table.rows:
+            user_id = row.get("user_id", "").strip()
+            if user_id in seen:
+                return True
+            seen.add(user_id)
+    return False
 
 
 # ---- what a file holds -------------------------------------------------------------------------------------------
@@ -253,9 +495,9 @@ def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:
 def _hint(first: str) -> str:
     """What to do about a first line that keeps the columns from being found; empty if nothing is known."""
     line = first.strip("\ufeff \t\r\n")
+    keys = json_keys(line)
     if line.startswith("#"):
         return "Delete the comment above the header. "
-    keys = json_keys(line)
     if set(keys) >= {"columns", "data"}:
         return "Write an object for each row (pandas: orient='records'). "
     if array := next((key for key, value in keys.items() if value == "["), ""):
@@ -268,16 +510,8 @@ def _hint(first: str) -> str:
 
 def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputError:
     """The error for a file that may contain one of several kinds of data, or no known kind."""
-    begins = f"Its first line is: {one_line(sample.first_line, 200)}"
+    first = one_line(sample.first_line, 200)
     if not choices:
-        return InputError(
-            f"cannot tell what {sample.path} contains",
-            f"It has no known layout and lacks the columns of a plain table. {begins}",
-            f"{_hint(sample.first_line)}Name the kind with --as, or describe it with --mapping (recjudge docs mapping).",
-        )
-    steps = "\n  ".join(commands(sample.path, project, choices))
-    return InputError(
-        f"cannot tell what {sample.path} contains",
-        f"{begins}\n  Nothing was imported.",
-        f"Say what it is:\n  {steps}",
-    )
+        return refusal("unknown", path=sample.path, first=first, hint=_hint(sample.first_line))
+    steps = "".join(f"\n  {line}" for line in commands(sample.path, project, choices))
+    return refusal("what-is-it", path=sample.path, first=first, commands=steps)

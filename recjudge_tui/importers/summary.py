@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from typing import Any
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.importers.values import plain_number
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.importers.values import filled, plain_number
 from recjudge_tui.steps import Step
 from recjudge_tui.store.imports import ImportFacts
 
@@ -92,56 +92,22 @@ class ImportSummary(Model):
 
 def rendered(record: Record) -> str:
     """The record on one line of at most 160 characters."""
-    return one_line(" · ".join(part for part in _parts(record) if part), _WIDTH)
-
-
-def _parts(record: Record) -> Iterator[str]:
-    if isinstance(record, Item):
-        yield from (f"item {record.item_id}", record.title, record.brand, record.category)
-        yield _attributes(record.attributes)
-        return
-    yield f"user {record.user_id}" if record.user_id else ""
-    if isinstance(record, User):
-        yield _attributes(record.attributes)
-        return
+    facts: dict[str, Any] = record._asdict()
+    facts["attributes"] = ", ".join(
+        f"{name} = {value}" for name, value in facts.get("attributes", {}).items()
+    )
     if isinstance(record, Event):
-        value = "" if record.value is None else f" {plain_number(record.value)}"
-        yield f"{record.type}{value}"
-        yield f"item {record.item_id}" if record.item_id else f"“{one_line(record.text, 60)}”"
-        yield record.timestamp
+        facts["value"] = "" if record.value is None else f" {plain_number(record.value)}"
     elif isinstance(record, Slate):
         names = [place.item_id for place in record.items]
-        more = ", …" if len(names) > _ITEMS else ""
-        yield f"system {record.system}"
-        yield f"{len(names)} item{'s' if len(names) > 1 else ''}: {', '.join(names[:_ITEMS])}{more}"
-    elif isinstance(record, Explanation):
-        yield f"item {record.item_id}"
-        yield f"system {record.system}"
-        yield f"“{one_line(record.text, 60)}”"
+        facts["items"] = (
+            f"{quantity(len(names), 'item')}: {', '.join(names[:_ITEMS])}{', …' * (len(names) > _ITEMS)}"
+        )
     elif isinstance(record, Label):
-        yield from _judged(record)
-    yield f"context {record.context}" if record.context else ""
-    yield f"served at {record.served_at}" if record.served_at else ""
-
-
-def _judged(label: Label) -> Iterator[str]:
-    yield f"item {label.item_id}" if label.item_id else ""
-    yield f"{label.system_a} (A) against {label.system_b} (B)" if label.system_a else ""
-    yield f"system {label.system}" if label.system else ""
-    answer = "has no readable answer" if label.value is None else f"says {label.label}"
-    yield f"{label.rater} {answer} on {label.aspect}"
-    yield _order(label)
-    yield label.protocol
-
-
-def _order(label: Label) -> str:
-    if len(label.games) > 1:
-        differ = len({game.value for game in label.games}) > 1
-        return "the two orders differ" if differ else "the same in both orders"
-    return "".join(
-        f"{label.system_a if game.first == 'a' else label.system_b} shown first" for game in label.games
-    )
-
-
-def _attributes(attributes: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in attributes.items())
+        facts["answer"] = "has no readable answer" if record.value is None else f"says {record.label}"
+        games = record.games
+        first = [record.system_a if game.first == "a" else record.system_b for game in games]
+        differ = len({game.value for game in games}) > 1
+        both = "the two orders differ" if differ else "the same in both orders"
+        facts["order"] = both if len(games) > 1 else f"{first[0]} shown first" if games else ""
+    return one_line(" · ".join(filled(type(record).__name__, facts)), _WIDTH)

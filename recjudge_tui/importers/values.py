@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import math
 import re
+import string
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import InputError
+from recjudge_tui.files import parse_toml
 
 SHOWN = 20
 # ---- findings ----------------------------------------------------------------------------------------------------
@@ -20,12 +24,26 @@ Row = tuple[int, dict[str, str]]
 
 
 class RowFault(Exception):  # noqa: N818 - a finding about one row, which is left out and counted
-    """A row that cannot be used. `kind` is a short fixed phrase for counting, `text` the full message."""
+    """A row that cannot be used. `kind` is a short fixed phrase for counting; without a text, that of words.toml with these
+    facts tells more, if necessary by what follows a “:” in the kind."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-        self.text = text
+    def __init__(self, kind: str, text: str = "", /, **facts: object) -> None:
+        super().__init__(kind, text)
+        self.kind, self.said = kind.partition(":")[0], (kind, text, facts)
+
+    @property
+    def text(self) -> str:
+        kind, text, facts = self.said
+        return text or _words("rows", kind, facts)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def refuse(wrong: object, kind: str, text: str = "", /, **facts: object) -> None:
+    """Raise RowFault if something is wrong with the row."""
+    if wrong:
+        raise RowFault(kind, text, **facts)
 
 
 class Notes:
@@ -44,22 +62,25 @@ class Notes:
         self.columns = ""
         self.remarks: list[str] = []
 
-    def warn(self, line: int, kind: str, text: str) -> None:
-        """Note a problem in a row that is kept."""
-        self.kinds[kind] += 1
+    def warn(self, line: int, kind: str, text: str = "", /, **facts: object) -> None:
+        """Note a problem in a row that is kept, by its kind and text as of `RowFault`."""
+        self.kinds[kind if text else kind.partition(":")[0]] += 1
         if len(self.first) < SHOWN:
+            text = text or _words("rows", kind, facts)
             self.first.append(f"{self.file}:{self.unit}{line}: {one_line(text, 300)}")
 
-    def skip(self, line: int, kind: str, text: str, rows: int = 1) -> None:
+    def skip(self, line: int, kind: str, text: str = "", /, rows: int = 1, **facts: object) -> None:
         """Count a row, or a group of rows, as left out."""
         self.skipped += rows
-        self.warn(line, kind, text)
+        self.warn(line, kind, text, **facts)
 
     def skip_row(self, line: int, fault: RowFault, what: str = "row left out") -> None:
-        self.skip(line, fault.kind, fault.text if "left out" in fault.text else f"{fault.text}; {what}")
+        text = fault.text if len(self.first) < SHOWN else "left out"
+        self.skip(line, fault.kind, text if "left out" in text else f"{text}; {what}")
 
-    def remark(self, text: str) -> None:
-        """Say once how the file was read."""
+    def remark(self, text: str, /, **facts: object) -> None:
+        """Say once how the file was read: a text, or that of this name in words.toml."""
+        text = _words("remarks", text, facts) if text in _WORDS["remarks"] else text
         if text not in self.remarks:
             self.remarks.append(text)
 
@@ -74,6 +95,50 @@ class Notes:
 def shown(value: object) -> str:
     """A value from the file, quoted for a message."""
     return f"“{one_line(value, 60)}”"
+
+
+def first_few(names: Iterable[str], most: int) -> str:
+    """The names, of which only the first few are written."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return f"{', '.join(every[:most])}{more}"
+
+
+class _Form(string.Formatter):
+    def format_field(self, value: Any, spec: str) -> Any:
+        if spec in ("l", "and"):
+            return one_line((", " if spec == "l" else " and ").join(map(str, value)), 300)
+        if spec == "s":
+            return value.described()
+        return shown(value) if spec == "q" else super().format_field(value, spec)
+
+
+_WORDS = parse_toml(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_FORM = _Form()
+_format = _FORM.vformat
+LOSSES: Collection[str] = _WORDS["advice"]
+
+
+def _words(table: str, name: str, facts: Mapping[str, object]) -> str:
+    return _format(_WORDS[table][name], (), facts)
+
+
+def filled(record: str, facts: Mapping[str, object]) -> list[str]:
+    """The parts of a record of this type (words.toml) whose first field is not empty."""
+    parts = _WORDS["records"][record]
+    return [
+        _format(part, (), facts) for part in parts if facts[next(f for _, f, _, _ in _FORM.parse(part) if f)]
+    ]
+
+
+def advice(lost: Mapping[str, int]) -> str:
+    """What to do about the most frequent reason; empty if there is none."""
+    return str(_WORDS["advice"].get(max(lost, key=lambda kind: lost[kind], default=""), "")).format()
+
+
+def refusal(name: str, /, **facts: object) -> InputError:
+    """The error of this name in words.toml."""
+    return InputError(*(_format(part, (), facts) for part in _WORDS["errors"][name]))
 
 
 def storable(text: str) -> bool:
@@ -98,33 +163,52 @@ MISSING = frozenset(
 _NO_CONTEXT = MISSING - {"None", "none", "NONE"}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
+_FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
 # the most different cells of a column that are remembered
 _MOST_KEPT = 100_000
 
 
 class Ids:
-    """The ids in these columns of a file, without the spaces around them; a missing one is empty."""
+    """The ids in these columns of a file, without the spaces around them; a missing one is empty. `12.0` is `12` where
+    `known` (the ids that the project names, by column) has only that: pandas writes whole numbers so where a value of the
+    column is missing.
+    """
 
-    def __init__(self, notes: Notes, names: Iterable[str]) -> None:
-        self.notes = notes
-        # column -> its cells that are ids as they stand
-        self.known: dict[str, dict[str, str]] = {name: {} for name in names}
+    def __init__(
+        self, notes: Notes, names: Iterable[str], known: Callable[[str], Collection[str]] = lambda _column: ()
+    ) -> None:
+        self.notes, self.known, self.remarked = notes, known, set[str]()
+        # column -> cell -> its id
+        self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
 
     def read(self, line: int, name: str, raw: str) -> str:
         """The id in a cell."""
-        known = self.known[name]
-        if raw in known:
-            return raw
+        before = self.read_before[name]
+        if (found := before.get(raw)) is not None:
+            return found
         bare = raw.strip()
         if bare in (_NO_CONTEXT if name == "context" else MISSING):
             return ""
         if bare != raw:
-            self.notes.warn(line, "spaces around an id", f"spaces around {name} {shown(bare)} were removed")
+            self.notes.warn(line, "spaces around an id", name=name, text=bare)
             return bare
-        if len(known) > _MOST_KEPT:
-            known.clear()
-        known[raw] = raw
-        return raw
+        if len(before) > _MOST_KEPT:
+            before.clear()
+        if name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
+            bare = self._whole(name, bare)
+        before[raw] = bare
+        return bare
+
+    def _whole(self, name: str, bare: str) -> str:
+        known, whole = self.known(name), bare[:-2]
+        fits = whole in known and bare not in known
+        # a table of items or users has one column of ids
+        remark = "whole-ids" if fits else "" if known or len(self.read_before) == 1 else "ids-first"
+        if remark and name not in self.remarked:
+            self.remarked.add(name)
+            what = f"{name}s such as {shown(bare)}"
+            self.notes.remark(remark, what=what, whole=whole, kind=name[:4])
+        return whole if fits else bare
 
     def filled(self, line: int, name: str, raw: str) -> str:
         """The id in a cell. Raises RowFault for a missing one."""
@@ -135,8 +219,8 @@ class Ids:
 
     def tidy(self, line: int, row: dict[str, str]) -> None:
         """Read the ids of a row in place."""
-        for name, known in self.known.items():
-            if (raw := row.get(name)) and raw not in known:
+        for name, before in self.read_before.items():
+            if (raw := row.get(name)) and before.get(raw) != raw:
                 row[name] = self.read(line, name, raw)
 
 
@@ -153,7 +237,7 @@ def number(value: str, column: str) -> float:
     comma = (
         ' (write 0.95 and 1000, or “decimal = ","” in a mapping file)' if _WITH_COMMA.fullmatch(text) else ""
     )
-    raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number{comma}") from None
+    raise RowFault("not a finite number", column=column, text=value, advice=comma) from None
 
 
 def optional_number(value: str, column: str) -> float | None:
@@ -167,7 +251,7 @@ def whole(value: str, column: str) -> int:
         return int(value)
     parsed = number(value, column)
     if parsed != int(parsed) or abs(parsed) > 2**53:
-        raise RowFault("not a whole number", f"{column} {shown(value)} is not a whole number")
+        raise RowFault("not a whole number", column=column, text=value)
     return int(parsed)
 
 
@@ -227,9 +311,7 @@ class Times:
                 time = _iso(text)
             read = time.astimezone(timezone.utc).isoformat()
         except (ValueError, OverflowError):
-            raise RowFault(
-                "bad timestamp", f"{column} {shown(value)} is not a time ({_advice(text)})"
-            ) from None
+            raise RowFault("bad timestamp", column=column, text=value, advice=_advice(text)) from None
         if not self.units:
             self._last = value, read
         return read
@@ -242,7 +324,7 @@ class Times:
                 f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
                 for unit, count in units.items()
             ]
-            notes.remark(f"times that are numbers are read as {' and '.join(parts)}")
+            notes.remark("times", units=" and ".join(parts))
 
 
 def timestamp(value: str, column: str = "timestamp") -> str:
@@ -260,7 +342,7 @@ def formatted(value: str, form: str) -> str:
             (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc).isoformat()
         )
     except (ValueError, OverflowError):
-        raise RowFault("bad timestamp", f"timestamp {shown(value)} is not written as {form}") from None
+        raise RowFault("bad timestamp:form", text=value, form=form) from None
 
 
 def _advice(text: str) -> str:
@@ -301,60 +383,19 @@ def _iso(text: str) -> datetime:
 
 # ---- HTML --------------------------------------------------------------------------------------------------------
 
-_HIDDEN = frozenset({"script", "style", "template", "head"})
-# the content of these elements is not markup
-_RAW = frozenset({"script", "style"})
 _BREAKS = frozenset("br p div li ul ol tr table h1 h2 h3 h4 h5 h6 blockquote section".split())
-_NAME = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-_QUOTE_OR_END = re.compile("[>\"']")
+# the rest of a tag; a `>` in quotation marks does not end it
+_REST = r"""(?:"[^"]*"|'[^']*'|[^>])*(?:>|\Z)"""
+# comments, elements that are not shown, tags, declarations
+_MARKUP = re.compile(
+    rf"<!--.*?(?:-->|\Z)|<(script|style|template|head)(?=[\s/>]){_REST}.*?(?=</\1|\Z)"
+    rf"|</?([a-z][^\s/>]*){_REST}|<[!?/][^>]*(?:>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def html_text(markup: str) -> str:
     """The visible text, one line per block; without scripts, styles and attributes."""
-    parts: list[str] = []
-    hidden = at = 0
-    while (start := markup.find("<", at)) >= 0:
-        if not hidden:
-            parts.append(html.unescape(markup[at:start]))
-        tag = _NAME.match(markup, start)
-        if tag is None:
-            at = _past_declaration(markup, start)
-            if at == start + 1 and not hidden:
-                parts.append("<")
-            continue
-        at, name, closes = _past_tag(markup, tag.end()), tag[2].lower(), bool(tag[1])
-        if name in _BREAKS:
-            parts.append("\n")
-        elif name in _HIDDEN:
-            hidden = max(0, hidden - 1) if closes else hidden + 1
-        if name in _RAW and not closes:
-            end = re.compile(f"</{name}", re.IGNORECASE).search(markup, at)
-            at = end.start() if end else len(markup)
-    if not hidden:
-        parts.append(html.unescape(markup[at:]))
-    lines = (" ".join(line.split()) for line in "".join(parts).splitlines())
+    text = _MARKUP.sub(lambda tag: "\n" if (tag[2] or "").lower() in _BREAKS else "", markup)
+    lines = (" ".join(line.split()) for line in html.unescape(text).splitlines())
     return "\n".join(line for line in lines if line)
-
-
-def _past_declaration(markup: str, start: int) -> int:
-    """The position after the comment or declaration at `start`, or after the `<` if there is none."""
-    if markup.startswith("<!--", start):
-        end, length = markup.find("-->", start + 4), 3
-    elif markup.startswith(("<!", "<?", "</"), start):
-        end, length = markup.find(">", start), 1
-    else:
-        return start + 1
-    return end + length if end >= 0 else len(markup)
-
-
-def _past_tag(markup: str, at: int) -> int:
-    """The position after the tag whose name ends at `at`; a `>` in quotation marks does not end the tag."""
-    while stop := _QUOTE_OR_END.search(markup, at):
-        if stop[0] == ">":
-            return stop.end()
-        closing = markup.find(stop[0], stop.end())
-        if closing < 0:
-            end = markup.find(">", stop.end())
-            return end + 1 if end >= 0 else len(markup)
-        at = closing + 1
-    return len(markup)

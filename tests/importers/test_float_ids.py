@@ -1,4 +1,4 @@
-"""Ids like `12.0`, as pandas writes whole numbers: joined with the known ids if all of them are known."""
+"""Ids like `12.0`, as pandas writes whole numbers: joined with the known ids."""
 
 from __future__ import annotations
 
@@ -13,24 +13,12 @@ def _items(db: Database) -> list[str]:
     return [row[0] for row in db.rows("SELECT item_id FROM slate_items ORDER BY slate_id, rank")]
 
 
-def test_all_are_known(load: Load, db: Database) -> None:
+def test_known_ids_are_joined_and_others_stay(load: Load, db: Database) -> None:
     load("items", ITEMS, "items.csv")
-    summary = load("lists", SCORES + "u,s,12.0,0.5\nu,s,13.0,0.75\nv,s,14.0,0.25\n")
-    assert (summary.stored, summary.skipped, summary.warning_count) == (3, 0, 0)
-    assert (
-        "item ids such as “12.0” are read as the known ids such as “12” (3 in all)"
-        in summary.files[0].remarks
-    )
-    assert _items(db) == ["13", "12", "14"]
-
-
-def test_one_is_not_known(load: Load, db: Database) -> None:
-    load("items", ITEMS, "items.csv")
-    rows = "u,s,12.0,0.5\nu,s,99.0,0.75\nu,s,14,0.25\n"
-    summary = load("lists", SCORES + rows)
-    assert summary.warning_kinds == {"unknown item": 2, "ids with .0": 1}
-    assert "1 of 2 item ids such as “12.0” are known without “.0”; all are kept" in summary.warnings[0]
-    assert _items(db) == ["14"]
+    summary = load("lists", SCORES + "u,s,12.0,0.5\nu,s,99.0,0.75\nu,s,14,0.25\nv,s,14.0,0.25\n")
+    assert summary.warning_kinds == {"unknown item": 1}
+    assert "item_ids such as “12.0” are read as the known ids such as “12”" in summary.files[0].remarks
+    assert sorted(_items(db)) == ["12", "14", "14"]
 
 
 def test_both_forms_are_known(load: Load, db: Database) -> None:

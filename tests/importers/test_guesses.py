@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.records import IMPORT_KINDS
-from recjudge_tui.importers.plain import PLAIN
 from recjudge_tui.importers.reader import Sample
-from recjudge_tui.importers.registry import layouts
+from recjudge_tui.importers.registry import PLAIN, layouts
 from tests.support.samples import ARENA_TABLE, INTER, ITEM
 
 # a file's beginning, its layout, and the kinds that it is known to hold

@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import find_files
+from recjudge_tui.importers.folders import FilesByKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.reader import sample_of
 from recjudge_tui.importers.registry import choose_layout
@@ -27,7 +27,7 @@ GUESSES: list[tuple[str, str | bytes, ImportKind, str]] = [
     ("ratings.csv", samples.RATINGS_CSV, "events", "movielens-latest"),
     ("tags.csv", samples.TAGS_CSV, "events", "movielens-latest"),
     ("movies.csv", samples.MOVIES_CSV, "items", "movielens-latest"),
-    ("news.tsv", samples.NEWS, "items", "mind"),
+    ("news.tsv", samples.NEWS, "items", "mind-news"),
     ("behaviors.tsv", samples.BEHAVIORS, "events", "mind"),
     ("unlabelled", samples.BEHAVIORS.replace("-0", "").replace("-1", ""), "events", "mind"),
     ("prediction.txt", samples.PREDICTION, "lists", "mind"),
@@ -50,7 +50,9 @@ def test_guess(
     path = tmp_path / "file.bin"
     path.write_bytes(raw.replace(b"\n", ends.encode()))
     assert choose_layout(sample_of(path), kind, None).name == layout
-    assert find_files([path], None).files == {kind: [path]}
+    found = FilesByKind()
+    found.add([path], None)
+    assert found.files == {kind: [path]}
     others: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations")
     if layout == "plain":
         return
@@ -66,7 +68,7 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
     cases: tuple[tuple[str, ImportKind, str], ...] = (
         (samples.RATINGS_CSV, "events", "movielens-latest"),
         (samples.RATINGS_DAT, "events", "movielens-1m"),
-        (samples.NEWS, "items", "mind"),
+        (samples.NEWS, "items", "mind-news"),
     )
     for content, kind, layout in cases:
         path = tmp_path / "file"
@@ -89,7 +91,7 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no column title Found: movieId, imdbId, tmdbId"):
         import_files(db, "p", [path], "items")
     with pytest.raises(InputError, match=r"cannot tell what .*links.csv contains .*--as"):
-        find_files([path], None)
+        FilesByKind().add([path], None)
     with pytest.raises(InputError, match=r"links.csv does not have title"):
         import_files(db, "p", [path], "items", layout="movielens-latest")
 
@@ -100,7 +102,7 @@ def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> 
     with pytest.raises(
         InputError, match=r"(?s)--as users .*--as labels --mapping FILE.toml +answers about systems"
     ):
-        find_files([path], None)
+        FilesByKind().add([path], None)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_errors_about_unknown_files_say_what_to_do(tmp_path: Path, content: str,
     path = tmp_path / "file"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=f"cannot tell what .*{says}"):
-        find_files([path], None)
+        FilesByKind().add([path], None)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +136,8 @@ def test_errors_about_unknown_files_say_what_to_do(tmp_path: Path, content: str,
     [
         ("movielens-100k", "events", r"file:1: not events of movielens-100k .*begins: “N1 sports"),
         ("movielens-1m", "items", r"file:1: not items of movielens-1m .*movies.dat"),
-        ("mind", "events", r"file:1: not MIND's behaviors Its lines look like news"),
-        ("mind", "lists", r"file:1: not MIND's predictions .*ranks of its candidates"),
-        ("mind-train", "events", r"file:1: not MIND's behaviors"),
+        ("mind", "events", r"file:1: 8 fields instead of 5"),
+        ("mind", "lists", r"needs its behaviors.tsv Predictions are ranks"),
     ],
 )  # fmt: skip
 def test_a_named_layout_that_the_file_has_not(

@@ -97,5 +97,5 @@ def test_entries_are_read_across_blocks(tmp_path: Path) -> None:
     run = {f"q{n}": {f"d{n}-{k}": k / 7 for k in range(100)} for n in range(600)}
     path.write_text(json.dumps(run))
     assert path.stat().st_size > 1 << 20
-    found = {entry.key: {k: float(v) for k, v in entry.value} for entry in json_entries(path)}
+    found = {key: {k: float(v) for k, v in value} for key, value in json_entries(path)}
     assert found == run

@@ -72,7 +72,10 @@ def test_a_broken_array_is_one_error(tmp_path: Path, content: str | bytes, says:
 def test_elements_that_are_no_objects_are_counted(tmp_path: Path) -> None:
     found, notes = _read(tmp_path / "a", '[1, "x", {"a": 1}, null]')
     assert found == [(3, {"a": "1"})]
-    assert (notes.skipped, notes.first[0]) == (3, f"{tmp_path / 'a'}:record 1: not a JSON object; left out")
+    assert (notes.skipped, notes.first[0]) == (
+        3,
+        f"{tmp_path / 'a'}:record 1: not a JSON object: “1”; left out",
+    )
 
 
 def test_first_keys_of_an_object_that_is_cut_off() -> None:

@@ -131,11 +131,11 @@ def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
         ("[items]\nitem_id = { column = 'x', value = 'y' }", "needs either a column or a constant"),
         ("[items]\nitem_id = { column = 'x', html = 'yes' }", "html” Input should be a valid boolean"),
         ("[labels]\nrater = 'r'\n[labels.ann]\noverall = 'x'", "a table for each rater"),
-        ("[labels]\nvalue = 'r'\n[labels.ann]\noverall = 'x'", "a column for each aspect"),
-        ("[labels]\nscale = [5, 1]", "must be the lowest and the highest value"),
+        ("[labels]\nvalue = 'r'\n[labels.ann]\noverall = 'x'", "so it cannot have “value” too"),
+        ("[labels]\nscale = [5, 1]", "must be below the highest"),
         ("encoding = 'nonsense'", "“nonsense” is not known"),
         ("decimal = ';'", "“decimal” Input should be"),
-        ("delimiter = '::'", "must be a string of one character"),
+        ("delimiter = '::'", "should have at most 1 character"),
         ("[users]\nuser_id = 'x'", "has no table .items."),
         ("[items]\nitem_id = 'item_id'", "has no field “title” for items"),
         ("[items]\nitem_id = 'nope'\ntitle = 'title'", "has no column nope Found: item_id, title"),
@@ -235,7 +235,7 @@ def test_a_header_for_a_file_that_has_none(load: Load, db: Database, tmp_path: P
     assert [row[0] for row in db.rows("SELECT item_id FROM slate_items ORDER BY rank")] == ["13", "12"]
     with pytest.raises(InputError, match="the first row has 2 fields, but the header 3"):
         load("lists", "u,12\n", "2.csv", mapping=mapping)
-    for header, says in (('"who"', "must be a list of column names"), ('["a", "a"]', "names a column twice")):
+    for header, says in (('"who"', "should be a valid tuple"), ('["a", "a"]', "names a column twice")):
         mapping.write_text(f"header = {header}\n" + table)
         with pytest.raises(InputError, match=says):
             load("lists", "u,12\n", mapping=mapping)

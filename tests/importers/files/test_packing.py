@@ -46,11 +46,8 @@ def test_one_table_in_an_archive(load: Load, name: str, content: bytes) -> None:
 
 
 def test_a_damaged_workbook_is_to_be_exported_as_csv(load: Load) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"is a damaged Excel workbook .*Export the sheet as CSV"):
         load("lists", b"PK\x03\x04cut off", "lists.xlsx")
-    assert str(error.value).endswith(
-        "is a damaged Excel workbook Export the sheet as CSV (UTF-8) and import that."
-    )
 
 
 def test_a_packed_file_in_a_folder_keeps_its_layout(db: Database, tmp_path: Path) -> None:

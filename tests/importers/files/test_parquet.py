@@ -110,7 +110,7 @@ def test_cut_off_and_empty_files(db: Database, tmp_path: Path) -> None:
     none = _write(
         tmp_path / "none.parquet", {"item_id": pa.array([], pa.string()), "title": pa.array([], pa.string())}
     )
-    with pytest.raises(InputError, match=r"none\.parquet has no rows"):
+    with pytest.raises(InputError, match=r"none\.parquet is empty"):
         import_files(db, "p", [none], "items")
     assert db.value("SELECT count(*) FROM projects") == 0
 

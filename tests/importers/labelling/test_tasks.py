@@ -81,8 +81,8 @@ def test_label_studio_leaves_out_what_was_not_said(load: Load, db: Database) -> 
     summary = load("labels", json.dumps(tasks), "export.json")
     assert _verdicts(db) == [("7", "overall", "B")]
     assert summary.warning_kinds == {
-        "draft": 2, "cancelled": 1, "no answer": 2, "not a verdict": 1, "several choices": 1, "broken annotation": 1,
-        "no user_id": 1, "no rater": 1, "not a task": 1,
+        "drafts": 2, "was_cancelled true": 1, "nothing in it": 3, "type rectanglelabels": 1, "several choices": 1,
+        "no answer": 1, "no user_id": 1, "no rater": 1,
     }  # fmt: skip
     assert summary.skipped == 11
     assert any(":record 2: task “5”, “overall”: several choices" in text for text in summary.warnings)
@@ -138,14 +138,15 @@ def test_argilla_records_of_both_versions(
     assert summary.files[0].layout == "argilla"
     assert _verdicts(db) == [("ann", "overall", "A")]
     assert _notes(db) == ["Because."]
-    assert summary.warning_kinds["draft"] == 1
+    assert summary.warning_kinds["status draft"] == 1
     assert summary.skipped == 1
 
 
 def test_argilla_without_a_status_says_so_once(load: Load, db: Database) -> None:
     records = [_argilla({"overall": [{"value": v, "user_id": u}]}) for u, v in (("ann", "A"), ("ben", "B"))]
     summary = load("labels", json.dumps(records), "records.json")
-    assert (summary.stored, summary.skipped, summary.warning_kinds) == (2, 0, {"no status": 1})
+    assert (summary.stored, summary.skipped, summary.warning_kinds) == (2, 0, {})
+    assert "responses without a status count as submitted" in summary.files[0].remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ def test_a_grid_of_aspects(
         ("cases = 'Case \\d+'", "must have a group for the number of the case"),
         ("cases = 'Case (\\d+'", "is not a regular expression"),
         ("cases = 7", "must be a pattern, or a table"),
-        ("cases = 'Case (\\d+)'\nvalues = 'A'", "must be a table of old"),
+        ("cases = 'Case (\\d+)'\nvalues = 'A'", "should be a valid dictionary"),
         (
             "cases = 'Case (\\d+)'\nvalue = 'Who'",
-            "so it cannot have another column for the case or the value",
+            "so it cannot have “value” too",
         ),
         ("cases = 'Question (\\d+)'", r"no column matches “cases” .*The columns are: Who, Case 1\."),
         ("[labels.cases]\n1 = 'Case 2'", "has no column Case 2"),

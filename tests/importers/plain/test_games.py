@@ -113,7 +113,7 @@ def test_ambiguous_letters_ask_for_their_meaning(
     rows = "rater,user_id,system_a,system_b,verdict_1,verdict_2\nj,u1,a,b,[[A]],[[A]]\nj,u2,a,b,A,B\nj,u3,a,b,B,B\n"
     with pytest.raises(InputError) as caught:
         load("labels", rows)
-    assert "in.csv:2: “[[A]]” may be the system a or the list shown first" in caught.value.title
+    assert "in.csv:2: “[[A]]” may be the system a or list 1 of those shown" in caught.value.title
     assert "sides = " in str(caught.value.next_step)
     mapping = tmp_path / "m.toml"
     names = ("rater", "user_id", "system_a", "system_b", "verdict_1", "verdict_2")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import find_files, import_paths
-from recjudge_tui.importers.plain import guess
+from recjudge_tui.importers.folders import FilesByKind, import_paths
 from recjudge_tui.importers.reader import sample_of
+from recjudge_tui.importers.registry import guess
 from recjudge_tui.store.database import Database
 
 CERTAIN: list[tuple[str, str, ImportKind]] = [
@@ -53,7 +53,9 @@ def test_certain(tmp_path: Path, text: str, kind: ImportKind) -> None:
     path = tmp_path / "in.csv"
     path.write_text(text)
     assert guess(sample_of(path)) == (kind, ())
-    assert find_files([path], None).files == {kind: [path]}
+    found = FilesByKind()
+    found.add([path], None)
+    assert found.files == {kind: [path]}
 
 
 UNCERTAIN = [
