@@ -366,7 +366,8 @@ def place_text(row: Row) -> str:
 
 
 def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
-    """What the first board says, in one sentence; nDCG, where it puts another system last or first."""
+    """What the first board says, in one sentence, of several with its rater; nDCG, where it puts another system last or
+    first."""
     if not ranked:
         return ""
     board = ranked[0]
@@ -376,7 +377,9 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
         return ""
     names, users = board.contests.systems, quantity(board.contests.counts.count, "user")
     first = board.tested[0]
-    leader = names[first.upper]
+    raters = {board.contests.question.rater for board in ranked}
+    by = f"By {board.contests.question.rater}, " if len(raters) > 1 else ""
+    leader = f"{by}{names[first.upper]}"
     if first.separable:
         text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({p_text(first.p_holm)})."
     else:
