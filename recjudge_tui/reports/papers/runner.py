@@ -514,7 +514,7 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
     questions = project_questions(project.db, project.id)
     met = dict.fromkeys(q.rater for q in questions if protocol in (None, q.protocol))
     if role == "judges":
-        judges = [name for name in chosen if not speaks_for_people(known[name])] if chosen else []
+        judges = [name for name in chosen if name in known and not speaks_for_people(known[name])]
         return tuple(
             name for name in met if (name in (judges or chosen) if chosen else is_judging(known[name]))
         )
