@@ -84,7 +84,7 @@ def _shares(protocol: str) -> dict[str, Any] | None:
 def first_page(page: Page) -> Part:
     """One page to hand on: the conclusion, the board, how far to trust it, why, where, what to read, what it cost, and what
     is missing before one may act on it."""
-    from recjudge_tui.reports.cases import case_page
+    from recjudge_tui.reports.cases import case_text
     from recjudge_tui.reports.home import conclusion, whole_home
     from recjudge_tui.reports.read_first import read_first
 
@@ -125,7 +125,7 @@ def first_page(page: Page) -> Part:
         gaps.append("nobody has checked the judge: no person judged its cases")
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
-    texts = [(title, case_page(project.db, case, 100)) for title, case in cases.items()]
+    texts = [(title, case_text(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
 
 

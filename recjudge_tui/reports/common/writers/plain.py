@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _GAP = 2
-_NARROWEST_TEXT = 12
+_NARROWEST_TEXT, _WIDEST = 12, 160
 _LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_NOTE = 400, 80, 10_000
 
 
@@ -205,10 +205,10 @@ def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
 
 
 def _natural(column: TextColumn) -> int:
-    """The width at which nothing is wrapped."""
+    """The width at which nothing but prose is wrapped."""
     from rich.cells import cell_len
 
-    return max(cell_len(column.label), *map(cell_len, column.cells), 0)
+    return min(max(cell_len(column.label), *map(cell_len, column.cells), 0), _WIDEST)
 
 
 def _width(columns: list[TextColumn]) -> int:
