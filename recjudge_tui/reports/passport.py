@@ -49,6 +49,7 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
@@ -98,8 +99,8 @@ def _missing(name: str, why: str, step: Step | None = None, **where: object) -> 
 _READ = columns("figure|Figure", "of|Of", "against|Against", "value|Value", "people|People|float", "n note")
 # what is read first of the parts but agreement
 _FIRST = (
-    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
-    "latency, median",
+    "position consistency", "correct", "planted faults detected", "equal answers", "calibration error", "failed calls",
+    "price of 1,000 cases", "latency, median",
 )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
 # ---- passport parts ----------------------------------------------------------------------------------------------
 
 
-AGREEMENT, PREFERENCES = "Agreement with people", "Preferences"
+AGREEMENT = "Agreement with people"
 _PREFERENCES = {
     "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
     "homogeneity": "prefers uniform lists",
@@ -312,6 +313,17 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
         yield _row(row["outcome"], "share", row, **about)
 
 
+def planted_rows(of: PassportSource) -> Iterator[Row]:
+    """Faults planted into real lists: flagged for their issue or another one, missed, and false alarms."""
+    rows = of.mine("robustness injected", rater=of.rater.name)
+    if not rows:
+        step = Step("planted", {"judge": of.judge.spec})
+        yield _missing("planted faults detected", "it judged no list with a planted fault", step)
+    # those of all faults together come first
+    for row in rows[: len(OUTCOMES)]:
+        yield _row(f"planted faults {row['outcome']}", "share", row, value=row["share"])
+
+
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
     """Repeats of one question: the chance that two answers are equal, mean over questions, interval over users.
 
@@ -428,8 +440,9 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
 
 _PARTS = {
     "Judge": identity_rows, AGREEMENT: agreement_rows, "Strictness": strictness_rows, "Position": position_rows,
-    "Adversarial pairs": adversarial_rows, "Self-consistency": consistency_rows, "Confidence": confidence_rows,
-    "Failures": failure_rows, PREFERENCES: preference_rows, "Price and latency": price_rows,
+    "Adversarial pairs": adversarial_rows, "Planted faults": planted_rows, "Self-consistency": consistency_rows,
+    "Confidence": confidence_rows, "Failures": failure_rows, "Preferences": preference_rows,
+    "Price and latency": price_rows,
 }  # fmt: skip
 
 
