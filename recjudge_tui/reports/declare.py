@@ -498,7 +498,7 @@ _DECLARED = (
             "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
             "gate -p movies --rater run:15 --against run:14 --systems new,old",
         ),
-        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        formats=("junit",), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
     ),
     Report(

@@ -226,9 +226,9 @@ _USUAL = json.loads(json.dumps({name: option.default for name, option in RUN_OPT
 _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 
 
-def runs(db: Database, of: Project | None = None) -> Table:
-    """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
-    found = list_runs(db, None if of is None else of.id)
+def runs(db: Database, of: Project | None = None, only: Collection[int] = ()) -> Table:
+    """One row per run, newest first; tokens and cost of new calls only, not of cached answers. `only`: of these runs."""
+    found = [run for run in list_runs(db, None if of is None else of.id) if not only or run["id"] in only]
     odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
     said = (*odd, *(text for run in found for text in run_notes(run)))
     return _listed(

@@ -400,8 +400,7 @@ _WIDTH = 100
 _LONGEST = 10_000_000
 
 EXPORT_HINT = (
-    "The listed verdicts are written to this file. Its ending sets the format: "
-    ".csv .jsonl .json .md .tex .html .txt .parquet"
+    "The listed verdicts are written to this file. Its ending sets the format: .csv .jsonl .json .parquet"
 )
 
 
@@ -439,10 +438,11 @@ def export_list(
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.exports import save_verdicts
+    from recjudge_tui.reports.common.stream import format_of
+    from recjudge_tui.reports.exports import write_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
-    written = save_verdicts(Project.numbered(db, project_id), chosen.text(), path, ids=ids)
+    written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)
     note = written.message()
     return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
 
