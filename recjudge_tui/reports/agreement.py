@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
@@ -23,16 +24,18 @@ from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import label_names, rater_notes, scale_notes
+from recjudge_tui.reports.common.scales import rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
 from recjudge_tui.reports.declare import Options, Report, table_of
 from recjudge_tui.reports.rater_pairs import (
     ALL,
+    Grid,
     People,
     between_labels,
     by_labels,
     fitting,
     label_sets,
+    levels_of,
     pair_estimates,
     unfit,
 )
@@ -59,7 +62,6 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.agreement import (
     ac2,
-    confusion,
     kendall,
     label_scores,
     many_raters_estimates,
@@ -72,6 +74,7 @@ from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
+from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.cases import untimed_note
 
 SYSTEM = "system"
@@ -296,7 +299,7 @@ def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
     )
 
 
-def _sanity_notes(met: Met) -> list[Note]:
+def _sanity_notes(met: Met) -> list[str]:
     """Warnings about judges whose verdicts say nothing."""
     about = Base(met.project, met.selection, met.ratings, (), met.left_out)
     asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
@@ -314,7 +317,7 @@ def _about(met: Met) -> Iterator[str]:
     yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
-def _definitions(rows: Sequence[Row]) -> list[Note]:
+def _definitions(rows: Sequence[Row]) -> list[str]:
     used = (
         (any(row["ceiling"] is not None for row in rows), _PEOPLE),
         (any(row["ceiling_rest"] is not None for row in rows), _REST),
@@ -531,62 +534,44 @@ _BY_LABEL = columns(
 )  # fmt: skip
 
 
-class _Labelled:
-    """Two raters' labels (cases,), of pairs without a common side from both sides; `values`: every label, rising."""
-
-    def __init__(self, met: Met, meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> None:
-        self.meeting, self.both = meeting, both
-        self.a, self.b = (both.seen.both_sides(side) for side in (both.x, both.y))
-        self.user = np.concatenate([both.user] * 2) if both.seen.mirrored else both.user
-        given = np.array(both.seen.labels(labels) or [], dtype=np.float64)
-        self.values = np.unique(np.concatenate([given, self.a, self.b]))
-        project, fine = met.project, met.selection.fine
-        self.names = label_names(project.db, project.id, *meeting[2:], self.values, fine=fine) or {}
-
-    def name(self, value: float) -> str:
-        return self.names.get(value, f"{value:.3g}")
-
-
-def _labelled(met: Met) -> tuple[list[_Labelled], list[str]]:
+def _grids(met: Met) -> tuple[list[tuple[Meeting, Grid]], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
-    labels = label_sets(met)
-    out: list[_Labelled] = []
+    out: list[tuple[Meeting, Grid]] = []
     notes: list[str] = []
     lacks: list[tuple[Meeting, str, Pairs]] = []
-    for meeting in met.meetings:
+    for meeting, labels in label_sets(met).items():
         outer = met.pairs(meeting)
-        found = _Labelled(met, meeting, outer.complete, labels[meeting])
-        if not by_labels(meeting, met) or found.values.size > MOST_LABELS:
+        values = np.concatenate([outer.complete.matrix.ravel(), np.array(labels or ())])
+        levels, labelled = levels_of(met.project, meeting, values, fine=met.selection.fine)
+        if not by_labels(meeting, met) or any(level.low < level.high for level in levels):
             notes.append(f"{where_of(meeting)}: a scale without labels has no confusion table")
             continue
         lacks.append((meeting, "", outer))
-        if found.both.n:
-            out.append(found)
+        if outer.complete.n:
+            out.append((meeting, Grid(outer.complete, levels, labelled)))
             continue
         why, chosen = "no case has a verdict from both", met.selection.cases.systems
         if len(chosen) == 1 and compares_lists(meeting.protocol):
             why = f"{chosen[0]} alone makes no pair: name two systems"
         notes.append(f"{where_of(meeting)}: {why}")
     notes += [*lacking_notes(lacks), *_about(met)]
-    notes += orientation_notes({where_of(found.meeting): found.both.seen for found in out})
-    if any(found.both.seen.mirrored for found in out):
+    notes += orientation_notes({where_of(meeting): grid.both.seen for meeting, grid in out})
+    if any(grid.both.seen.mirrored for _, grid in out):
         notes.append("counts: each of the n pairs is in the table twice, from the side of either system")
     return out, [*notes, *([] if met.meetings else [nothing(met)])]
 
 
 def confusion_table(project: Project, choose: Options) -> Table:
     """One row per cell of each two raters, empty ones too: labels and values of both, count, share of n; highest first."""
-    found, notes = _labelled(_met(project, choose))
+    found, notes = _grids(_met(project, choose))
     rows: list[Row] = []
-    for labelled in found:
-        counts = confusion(labelled.a, labelled.b, labelled.values.tolist())
-        places = range(labelled.values.size - 1, -1, -1)
-        for at_a, at_b in ((at_a, at_b) for at_a in places for at_b in places):
-            a, b = float(labelled.values[at_a]), float(labelled.values[at_b])
-            count = int(counts[at_a, at_b])
+    for meeting, grid in found:
+        total = int(grid.counts.sum())
+        for (at_a, a), (at_b, b) in product(enumerate(grid.levels), repeat=2):
+            count = int(grid.counts[at_a, at_b])
             rows.append({
-                **_who(labelled.meeting), "label_a": labelled.name(a), "label_b": labelled.name(b), "value_a": a,
-                "value_b": b, "count": count, "share": count / int(counts.sum()), "n": labelled.both.n,
+                **_who(meeting), "label_a": a.name, "label_b": b.name, "value_a": a.low, "value_b": b.low,
+                "count": count, "share": count / total, "n": grid.both.n,
             })  # fmt: skip
     return Table("Confusion", _CONFUSION, tuple(rows), tuple(notes), answer=_commonest_error(rows))
 
@@ -614,27 +599,26 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     """The ids of the cases that one row of `confusion_table` counts; `choose`: the table's own options."""
     among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
     met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
-    ids: list[int] = []
-    for meeting in met.meetings:
-        if tuple(_who(meeting).values()) == _pair(row):
-            both = met.pairs(meeting).complete
-            here = (both.x == row["value_a"]) & (both.y == row["value_b"])
-            if both.seen.mirrored:
-                here |= (-both.x == row["value_a"]) & (-both.y == row["value_b"])
-            ids += both.cases.ids[both.row[here]].tolist()
-    return ids
+    a, b = real(row, "value_a"), real(row, "value_b")
+    grids = (
+        Grid(met.pairs(m).complete, (), True) for m in met.meetings if tuple(_who(m).values()) == _pair(row)
+    )
+    return [case for grid in grids for case in grid.cases(Cell(a, a, b, b)).tolist()]
 
 
 def by_label_table(project: Project, choose: Options) -> Table:
     """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the
     reference. An undefined figure is None with the reason in `note`; it is left out of the averages."""
-    found, notes = _labelled(_met(project, choose))
+    found, notes = _grids(_met(project, choose))
     rows: list[Row] = []
-    for labelled in found:
-        scores = label_scores(labelled.a, labelled.b, labelled.user, labelled.values)
+    for meeting, grid in found:
+        a, b = grid.both.seen.both_sides(grid.both.matrix)
+        users = np.tile(grid.both.user, a.size // grid.both.n)
+        scores = label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
         lines: list[tuple[Row, Mapping[str, Estimate]]] = [
-            ({"label": labelled.name(value), "average": None, "label_value": value}, by_stat)
-            for value, by_stat in reversed(scores.by_label.items())
+            ({"label": level.name, "average": None, "label_value": level.low}, scores.by_label[level.low])
+            for level in grid.levels
+            if level.low in scores.by_label
         ]
         lines += [
             ({"label": None, "average": name, "label_value": None}, by)
@@ -642,7 +626,7 @@ def by_label_table(project: Project, choose: Options) -> Table:
         ]
         for about, by_stat in lines:
             for stat, figure in by_stat.items():
-                rows.append({**_who(labelled.meeting), **about, "stat": stat, **estimate_cells(figure)})
+                rows.append({**_who(meeting), **about, "stat": stat, **estimate_cells(figure)})
     if rows:
         notes.append(
             definition(

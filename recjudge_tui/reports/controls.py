@@ -13,7 +13,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import covariates
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import about_base, briefly, interval_text, no_pairs, sanity_warnings
@@ -68,14 +68,14 @@ def controlled(project: Project, choose: Options) -> Table:
     named = [name for control in dict.fromkeys(choose.control) for name in CONTROLS[control]]
     measured = covariates(project.db, project.id, chosen.ratings, TOP_K) if chosen.questions else {}
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     worthless: dict[tuple[str, str], str] = {}
     for question in chosen.questions:
         worthless[question.rater, question.aspect] = sanity(chosen, question).reason
         if not worthless[question.rater, question.aspect]:
             more, note = _rows(chosen, question, named, measured)
             rows += more
-            notes += [Note(f"{question.rater}, {question.aspect}: {note}")] if note else []
+            notes += [f"{question.rater}, {question.aspect}: {note}"] if note else []
     every = [
         *sanity_warnings(worthless),
         *([] if rows else [no_pairs(chosen)]),

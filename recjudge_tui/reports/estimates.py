@@ -66,9 +66,9 @@ def estimate(project: Project, choose: Options) -> Table:
     without = [m.aspect for m in meetings if (m.protocol, m.aspect) in met.nominal]
     labels = label_sets(met)[meetings[0]]
     measure = _measure(choose.protocol, choose.measure, labels, unordered=len(without) == len(meetings))
-    notes = [Note(text) for text in combined_notes([met.ratings.raters[choose.truth]])]
+    notes = combined_notes([met.ratings.raters[choose.truth]])
     if measure == "mean" and without:
-        notes.append(Note(f"{', '.join(without)}: categories without an order have no mean, only shares"))
+        notes.append(f"{', '.join(without)}: categories without an order have no mean, only shares")
         meetings = [m for m in meetings if m.aspect not in without]
     rows: list[Row] = []
     looked_at: list[_Balance] = []
@@ -79,7 +79,7 @@ def estimate(project: Project, choose: Options) -> Table:
     notes = [*_balance_notes(looked_at), *dict.fromkeys(notes), *_ABOUT]
     if choose.labelled_users is not None:
         drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
-        notes.insert(0, Note(drawn))
+        notes.insert(0, drawn)
     title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
     of_mean = measure == "mean"
     shown = columns(
@@ -110,7 +110,7 @@ def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, un
 
 
 def _question_rows(
-    met: Met, meeting: Meeting, measure: str, choose: Options, notes: list[Note], looked_at: list[_Balance]
+    met: Met, meeting: Meeting, measure: str, choose: Options, notes: list[str], looked_at: list[_Balance]
 ) -> Iterator[Row]:
     """The rows of one question; what is to be said of them is added to `notes` and `looked_at`."""
     sides = met.pairs(meeting)
@@ -118,7 +118,7 @@ def _question_rows(
     alike = by_labels(meeting, met)
     values = np.concatenate([human, judge] if alike else [human])
     names = label_names(met.project.db, met.project.id, meeting.protocol, meeting.aspect, values)
-    notes += [Note(f"{meeting.aspect}: {text}") for text in sides.left_out]
+    notes += [f"{meeting.aspect}: {text}" for text in sides.left_out]
     for part in _parts(sides, human, judge, choose):
         where = " vs ".join(filter(None, (part.system, part.opponent)))
         for label, powered, known in _estimates(part, names, measure, met, meeting, alike):
@@ -127,7 +127,7 @@ def _question_rows(
             looked_at.append((", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p))
         if lost := int((~np.isnan(part.human) & np.isnan(part.judge)).sum()):
             text = f"{quantity(lost, 'label')} of cases without a verdict of {choose.rater} left out"
-            notes.append(Note(f"{where}, {meeting.aspect}: {text}"))
+            notes.append(f"{where}, {meeting.aspect}: {text}")
 
 
 def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) -> Iterator[_Part]:
@@ -218,7 +218,7 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
         }  # fmt: skip
 
 
-def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
+def _balance_notes(balances: Sequence[_Balance]) -> Iterator[str]:
     """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
     adjusted = holm([p for _, p in balances])
     tested = sum(p is not None for p in adjusted)

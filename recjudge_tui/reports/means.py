@@ -50,18 +50,18 @@ def board(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     table = _by_mean(chosen) if choose.method == "mean" else _by_share(chosen)
     warnings = [Note(line, "warning") for q in chosen.questions for line in sanity(chosen, q).lines]
-    empty = [] if table.rows or table.notes else [Note(no_verdicts(chosen))]
+    empty = [] if table.rows or table.notes else [no_verdicts(chosen)]
     scales = scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
-    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *map(Note, scales), *about_base(chosen))
+    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *scales, *about_base(chosen))
     return replace(table, notes=notes, settings={"method": choose.method})
 
 
-def _ordered(chosen: Base) -> tuple[list[Question], list[Note]]:
+def _ordered(chosen: Base) -> tuple[list[Question], list[str]]:
     """The questions whose answers have an order, and a note on the others."""
     unordered = categories(chosen.project.db, chosen.project.id)
     ordered = [q for q in chosen.questions if q[1:] not in unordered]
     others = ", ".join(dict.fromkeys(q.aspect for q in chosen.questions if q not in ordered))
-    return ordered, [Note(f"{others}: categories without an order have no mean")] if others else []
+    return ordered, [f"{others}: categories without an order have no mean"] if others else []
 
 
 # ---- means -----------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def pairs(project: Project, choose: Options) -> Table:
     for question, found in zip(ordered, tested, strict=True):
         rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(found)]
     notes = (
-        *(pair_notes(tested) if rows else [Note("no rater has judged two systems")]),
+        *(pair_notes(tested) if rows else ["no rater has judged two systems"]),
         *others,
         *about_base(chosen),
     )
@@ -210,9 +210,9 @@ def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
+def pair_notes(measured: Sequence[MeasuredPairs]) -> list[str]:
     """A sentence about the neighbours in the ranking by each figure, and the definition of the test."""
-    lines = [Note(sentence) for pairs in measured if (sentence := pair_sentence(pairs))]
+    lines = [sentence for pairs in measured if (sentence := pair_sentence(pairs))]
     return [*lines, definition(_TEST)] if lines else []
 
 
@@ -245,7 +245,7 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
 def _by_share(chosen: Base) -> Table:
     """One row per system, rater, aspect and label, best label first; read as one row a system, a column for each label."""
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     labels: dict[str, None] = {}
     project, fine = chosen.project, chosen.selection.fine
     for aspect in dict.fromkeys(q.aspect for q in chosen.questions):
@@ -254,7 +254,7 @@ def _by_share(chosen: Base) -> Table:
         protocol = chosen.selection.protocol or alike[0].protocol
         names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
         if names is None:
-            notes.append(Note(f"{aspect}: {protocol} scores have no labels to count"))
+            notes.append(f"{aspect}: {protocol} scores have no labels to count")
             continue
         for question in alike:
             given = chosen.ratings.verdicts[question].value
@@ -262,13 +262,13 @@ def _by_share(chosen: Base) -> Table:
             strange = np.setdiff1d(given[~np.isnan(given)], list(names)).size > MOST_LABELS
             if strange or chosen.rater(question).of_metrics:
                 why = "scores lie between the labels, so there is nothing to count"
-                notes.append(Note(f"{question.rater}, {aspect}: {why}"))
+                notes.append(f"{question.rater}, {aspect}: {why}")
                 continue
             labels |= dict.fromkeys(names.values())
             rows += _share_rows(chosen, question, names)
     rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
-    notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
+    notes += [f"{a}, {b}, {c}: {count} failed and are not in n" for (a, b, c), count in failed.items()]
     about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
     notes += [definition(f"{about} where rare)")] if rows else []
     # one row a system, rater and aspect: the share of each label with its interval

@@ -200,7 +200,7 @@ def metrics(project: Project, choose: Options) -> Table:
             for pairs in tested
             for row in pair_rows(pairs)
         ]
-        notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
+        notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
         title = f"Pairs of systems by offline metrics at {k}"
         return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
     rows = list(_rows(measured, k, names))
@@ -247,7 +247,7 @@ def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
 
 def _notes(
     project: Project, measured: Measured, tested: Sequence[MeasuredPairs], choose: Options
-) -> Iterator[Note]:
+) -> Iterator[str]:
     if not measured.systems:
         yield Note("no lists yet", step=Step("import lists"))
         return
@@ -255,13 +255,11 @@ def _notes(
         yield Note(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
-    yield from map(Note, held_out_copies(project.db, project.id).sentences)
+    yield from held_out_copies(project.db, project.id).sentences
     if replace(choose.cases, systems=()) == EVERY_CASE:
-        yield from map(
-            Note, filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
-        )
+        yield from filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
-        yield Note(untimed_note(untimed, "lists"))
+        yield untimed_note(untimed, "lists")
     yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     least = choose.relevant_from
     value = _USUALLY_RELEVANT if least is None else f"with a value of at least {least:g}"

@@ -150,7 +150,7 @@ def position(project: Project, choose: Options) -> Table:
         return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
     earlier = [
-        Note(f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out")
+        f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out"
         for part in asked
         if part.earlier
     ]
@@ -352,7 +352,7 @@ class _Pairs:
                 said[question.rater] = why
         return said
 
-    def notes(self) -> list[Note]:
+    def notes(self) -> list[str]:
         """What is wrong with the raters' verdicts, and what the raters are."""
         wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
         return [*wrong, *rater_notes(self.base)]
@@ -426,7 +426,7 @@ def adversarial(project: Project, choose: Options) -> Table:
     if len({published.ratings.verdicts[question].row.tobytes() for question in published.questions}) > 1:
         notes.append(Note("the raters saw different pairs", "data", Step("choose", {"option": "rater"})))
     if len(systems) == 1:
-        notes.append(Note("all lists are from one system, because there was no second one for half of them"))
+        notes.append("all lists are from one system, because there was no second one for half of them")
     notes += [*earlier_notes(newest.base.ratings, about), *_ABOUT_PAIRS]
     table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=first_few([*said.values()]))
     return briefly(table, _ADVERSARIAL_BRIEF, brief)
@@ -449,7 +449,7 @@ def _outcome_rows(pairs: _Pairs, question: Question) -> list[Row]:
     return rows
 
 
-def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
+def _gives_itself_away(pairs: _Pairs) -> Iterator[str]:
     """How often a foreign list, as published, shows what the user already has."""
     project, ratings = pairs.base.project, pairs.of_lists("published").base.ratings
     published = {row for own in ratings.verdicts.values() for row in own.row.tolist()}
@@ -458,7 +458,7 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
         users = {user for user, _ in shown.values()}
         has = {user: items_had(project.db, project.id, user) for user in users}
         held = [len(has[user] & set(items)) for user, items in shown.values()]
-        yield Note(
+        yield (
             f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
             f" already has, {sum(held) / len(held):.1f} items a list"
         )
@@ -533,9 +533,9 @@ def ablation(project: Project, choose: Options) -> Table:
     notes = [*newest.notes(), *earlier_notes(newest.base.ratings, newest.base.questions)]
     judged = {question.rater for question in newest.base.questions}
     if any(every.base.ratings.raters[name].kind == "rules" for name in judged):
-        notes.append(Note("rules reads the lists, not the prompt: its answers are the same for every prompt"))
+        notes.append("rules reads the lists, not the prompt: its answers are the same for every prompt")
     if missing := [name for name in names if name not in judged]:
-        notes.append(Note(f"nothing judged by {', '.join(missing)}"))
+        notes.append(f"nothing judged by {', '.join(missing)}")
     own_rows = [
         row | {"better": ", ".join(_beaten(rows, row)), "failed": row["failed"] or None}
         for row in rows
@@ -654,7 +654,7 @@ def injected(project: Project, choose: Options) -> Table:
     notes += rater_notes(chosen)
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
-        notes.append(Note(f"{same}: its figures show what these alone can detect"))
+        notes.append(f"{same}: its figures show what these alone can detect")
     kinds = [
         f"{kind} ({ISSUE_OF[kind]}): {ABOUT[kind]}" for at, kind in enumerate(FAULT_KINDS) if at in lists.kind
     ]
@@ -676,7 +676,7 @@ def injected(project: Project, choose: Options) -> Table:
     return briefly(table, _INJECTED_BRIEF, brief)
 
 
-def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[Note]]:
+def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     project, ratings = chosen.project, chosen.ratings
     faults = judged_faults(project.db, project.id)
@@ -692,7 +692,7 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase],
     here = in_generation(lifetimes, every, newest_judged(lifetimes, every))
     left_out = int((~here).sum())
     kept = [case for case, stood in zip(faults, here.tolist(), strict=True) if stood]
-    return kept, [Note(f"{quantity(left_out, 'list')} made from earlier lists left out")] if left_out else []
+    return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
 def _made_lists(items: Items, faults: Sequence[PlantedCase]) -> _Lists:

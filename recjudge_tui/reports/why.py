@@ -347,15 +347,13 @@ def _table(
     for side in sides:
         mine = [row for row in found or rows if row["goes_with"] == side]
         shown += mine[: _SHOWN if found else _NAMED]
-    notes = [Note(line, "warning") for line in sane.lines]
+    notes: list[str] = [Note(line, "warning") for line in sane.lines]
     if ties := sum(not argument.side for argument in arguments):
         notes.append(
-            Note(
-                f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
-            )
+            f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
         )
     if len(shown) < len(found):
-        notes.append(Note(f"{len(shown)} of {len(found)} findings are shown"))
+        notes.append(f"{len(shown)} of {len(found)} findings are shown")
     notes += [*about_base(chosen), *_ABOUT]
     settings = {"rater": question.rater, "protocol": question.protocol, "aspect": question.aspect}
     title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(arguments)}
