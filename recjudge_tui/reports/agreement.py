@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from statistics import NormalDist
@@ -49,7 +49,6 @@ from recjudge_tui.reports.words import (
     orientation_notes,
 )
 from recjudge_tui.shapes import (
-    Base,
     Meeting,
     Met,
     Orientation,
@@ -92,10 +91,10 @@ def agreement(project: Project, choose: Options) -> Table:
         return table_of(project, report, raters=choose.raters, truth=choose.truth)
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
-    tables: dict[str, Callable[[Project, Options], Table]] = {
+    tables = {
         "confusion": confusion_table, "by_label": by_label_table, "together": together_table, "ensembles": ensembles_table,
     }  # fmt: skip
-    made = tables[chosen[0]](project, choose) if chosen else pairs_table(project, choose)
+    made = tables.get(chosen[0] if chosen else "", pairs_table)(project, choose)
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
@@ -172,6 +171,7 @@ _OF_SYSTEMS = (
     "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
     " judged; n: systems, interval by Fisher's z"
 )
+_INTERVAL = "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -199,7 +199,9 @@ def pairs_table(project: Project, choose: Options) -> Table:
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stat else ():
         between |= between_labels(meeting, met, labels[meeting])
-    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
+    asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
+    notes: list[str] = [Note(line, "warning") for question in asked for line in sanity(met, question).lines]
+    notes += [*lacking_notes(lacks), *_about(met)]
     why = "correlations are shown, because percent agreement and kappas compare labels"
     for rater, value in sorted(between.items()):
         notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
@@ -239,7 +241,7 @@ def _figures(
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
-    skewed = _skew(meeting, both, labels)
+    skewed = _skew(both, labels)
     for stat in stats:
         figure = figures.get(stat) or undefined(reasons[stat], both.n)
         row = {"stat": stat, **estimate_cells(figure), "users": both.users}
@@ -276,7 +278,7 @@ def _remark(meeting: Meeting, seen: Orientation, stat: str, figure: Estimate, sk
     return skewed if STATISTICS[stat].by_chance and figure.value < _LOW_KAPPA else ""
 
 
-def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
+def _skew(both: Pairs, labels: Sequence[float] | None) -> str:
     """Why chance-corrected figures are low although agreement is high: most values would be equal by chance."""
     x, y = both.x, both.y
     if labels is None or both.n == 0 or not np.isin(both.matrix, labels).all():
@@ -287,23 +289,8 @@ def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
     equal, credited = percent(x, y) or 0.0, ac2(x, y, labels) or 0.0
     high = [f"AC2 is {credited:.2f}"] if credited >= _HIGH_AGREEMENT else []
     high += [f"{equal:.0%} of the values are equal"] if equal >= _HIGH_AGREEMENT else []
-    if not high:
-        return ""
-    gave = []
-    for rater, side in ((meeting.a.rater, x), (meeting.b.rater, y)):
-        values, counts = np.unique(side, return_counts=True)
-        gave.append(f"{rater} gave {values[np.argmax(counts)]:g} in {counts.max() / side.size:.0%}")
-    return (
-        f"low although {' and '.join(high)}: {', '.join(gave)}, so {chance:.0%} of the values would be equal by chance"
-        " (skewed marginals); see percent and ac2 beside it"
-    )
-
-
-def _sanity_notes(met: Met) -> list[str]:
-    """Warnings about judges whose verdicts say nothing."""
-    about = Base(met.project, met.selection, met.ratings, (), met.left_out)
-    asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
-    return [Note(line, "warning") for question in asked for line in sanity(about, question).lines]
+    by_chance = f"{chance:.0%} of the values would be equal by chance (skewed marginals)"
+    return f"low although {' and '.join(high)}: {by_chance}; see percent and ac2 beside it" if high else ""
 
 
 def _about(met: Met) -> Iterator[str]:
@@ -318,16 +305,13 @@ def _about(met: Met) -> Iterator[str]:
 
 
 def _definitions(rows: Sequence[Row]) -> list[str]:
-    used = (
-        (any(row["ceiling"] is not None for row in rows), _PEOPLE),
-        (any(row["ceiling_rest"] is not None for row in rows), _REST),
-        (any(row["level"] == SYSTEM for row in rows), _OF_SYSTEMS),
-        (
-            bool(rows),
-            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted",
-        ),
-    )
-    return [definition(text) for shown, text in used if shown]
+    used = {
+        _PEOPLE: any(row["ceiling"] is not None for row in rows),
+        _REST: any(row["ceiling_rest"] is not None for row in rows),
+        _OF_SYSTEMS: any(row["level"] == SYSTEM for row in rows),
+        _INTERVAL: bool(rows),
+    }
+    return [definition(text) for text, shown in used.items() if shown]
 
 
 def nothing(met: Met) -> str:
@@ -673,9 +657,14 @@ def together_table(project: Project, choose: Options) -> Table:
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
-        stats, refused = _fitting_together(choose.stat, (protocol, aspect) in met.nominal)
-        if refused:
-            notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
+        stats = (
+            tuple(MANY_RATERS) if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
+        )
+        if (protocol, aspect) in met.nominal:
+            able = [stat for stat in (stats if choose.stat else MANY_RATERS) if MANY_RATERS[stat].nominal]
+            if refused := [stat for stat in stats if choose.stat and stat not in able]:
+                notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
+            stats = tuple(able)
         outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
         judged = outer.judged_by(1)
         seen[about] = judged.seen
@@ -697,20 +686,12 @@ def together_table(project: Project, choose: Options) -> Table:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
         notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
-    first = next((row for row in rows if isinstance(row["value"], float)), None)
-    answer = "" if first is None else (
-        f"{first['raters']} raters of {first['aspect']}: {label_of(str(first['stat']))} {figure_text(first, 'value')}."
-    )  # fmt: skip
-    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
-
-
-def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, ...], list[str]]:
-    """The statistics that fit a question, and those asked for that do not (categories have the nominal ones)."""
-    stats = tuple(MANY_RATERS) if ALL in asked else tuple(dict.fromkeys(asked)) or _USUAL_TOGETHER
-    if not nominal:
-        return stats, []
-    of_categories = tuple(stat for stat in (stats if asked else MANY_RATERS) if MANY_RATERS[stat].nominal)
-    return of_categories, [stat for stat in stats if asked and stat not in of_categories]
+    said = [
+        f"{row['raters']} raters of {row['aspect']}: {label_of(str(row['stat']))} {figure_text(row, 'value')}."
+        for row in rows
+        if isinstance(row["value"], float)
+    ]
+    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer="".join(said[:1]))
 
 
 # ---- sets of raters --------------------------------------------------------------------------------------------------

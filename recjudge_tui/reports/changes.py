@@ -141,12 +141,8 @@ class Part:
         """The mean of the second minus the mean of the first, with its interval over users."""
         if not self.both.n:
             return undefined("no case that both were asked about")
-        reach = (
-            None
-            if self.bounds is None
-            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
-        )
-        return mean_estimate(self.differences, self.both.user, reach)
+        width = None if self.bounds is None else self.bounds[1] - self.bounds[0]
+        return mean_estimate(self.differences, self.both.user, None if width is None else (-width, width))
 
     def test(self) -> Row:
         """The cells of the test that fits; without one, `note` says why."""
@@ -389,7 +385,7 @@ _TRANSITIONS_FIRST = "protocol aspect system from to direction count share".spli
 _CASES_FIRST = "case_id user systems from to direction".split()
 _UNTESTED: Row = dict.fromkeys(("test", "statistic", "df", "p", "p_symmetry"))
 # what is undefined where changes have no direction
-_DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference ci_low ci_high".split()
+_DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference".split()
 
 
 def direction_words(protocol: str) -> tuple[str, str]:
@@ -451,20 +447,12 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     }  # fmt: skip
     # whether a rise and a fall of the value mean something
     if not part.ordered or both.seen.mirrored or part.note:
-        return row | dict.fromkeys(_DIRECTED)
+        return row | dict.fromkeys((*_DIRECTED, "ci_low", "ci_high"))
     counts = (int((sign * part.differences > 0).sum()) for sign in (1, -1))
+    users = users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
-    change, ways = part.change, direction_words(part.meeting.protocol)
-    cells = (
-        *counts,
-        *users_for_each(both.y, both.x, both.user),
-        *ways,
-        *means,
-        change.value,
-        change.ci_low,
-        change.ci_high,
-    )
-    return row | dict(zip(_DIRECTED, cells, strict=True))
+    cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
+    return row | dict(zip(_DIRECTED, cells, strict=True)) | interval_cells(part.change)
 
 
 def transitions(changes: Changes) -> Table:
@@ -484,10 +472,9 @@ def transitions(changes: Changes) -> Table:
     notes = [f"{p.meeting.where}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
     filled = [row for row in rows if row["count"]]
-    moved = [row for row in filled if row["from"] != row["to"]]
+    moved = sorted((row for row in filled if row["from"] != row["to"]), key=lambda row: -whole(row, "count"))
     answer = ""
-    if moved:
-        most = max(moved, key=lambda row: whole(row, "count"))
+    for most in moved[:1]:
         ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(whole(most, 'n'), 'case')}"
         answer = f"Most changes of {changes.second.name} are {ways}."
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
@@ -523,11 +510,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
     who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name}
-    return (
-        who
-        | {"protocol": meeting.protocol, "aspect": meeting.aspect}
-        | ({"system": system} if system else {})
-    )
+    who |= {"protocol": meeting.protocol, "aspect": meeting.aspect}
+    return who | ({"system": system} if system else {})
 
 
 def _table(

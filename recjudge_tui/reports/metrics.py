@@ -30,8 +30,7 @@ from recjudge_tui.reports.means import (
     BRIEF_PAIRS,
     PAIR_COLUMNS,
     MeasuredPairs,
-    SystemMeans,
-    compared,
+    measured_pairs,
     occasions,
     pair_notes,
     pair_rows,
@@ -41,6 +40,7 @@ from recjudge_tui.shapes import Base, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import mean_tests
 from recjudge_tui.stats.intervals import mean_estimates
 from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
@@ -132,13 +132,13 @@ class Measured:
     def pairs(self, metrics: Sequence[str], groups: int) -> list[MeasuredPairs]:
         """For each metric of lists the test of every pair of systems, Holm-adjusted within the metric; two systems are
         compared on the occasions for which both have a list."""
-        figures = []
+        found, names = [], [of.system for of in self.systems]
         for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
-            means, names = [of.mean(metric) for of in self.systems], [of.system for of in self.systems]
             values, bounds = occasions(rows, self.owners), LIST_METRICS[metric].bounds
-            figures.append(SystemMeans(metric, names, values, self.owners, means, bounds))
-        return compared(figures, groups)
+            tests = mean_tests(values, self.owners, bounds, groups)
+            found.append(measured_pairs(metric, names, [of.mean(metric) for of in self.systems], tests))
+        return found
 
 
 def measure(
@@ -223,14 +223,9 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
             found = means.get((at, name)) or _coverage(system, measured, k)
             if name != COVERAGE and found.n < lists:
                 reason = LIST_METRICS[name].reason
-                found = (
-                    replace(
-                        found,
-                        note=join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}"),
-                    )
-                    if found.n
-                    else undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
-                )
+                left_out = join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}")
+                none = undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
+                found = replace(found, note=left_out) if found.n else none
             found = found if lists else undefined("no list")
             cutoff = None if name in NO_CUTOFF else k
             row = {"system": system.system, "metric": name, "k": cutoff, **estimate_cells(found)}
