@@ -115,7 +115,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     protocols = protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
     every = [q for q in every if protocols is None or q.protocol in protocols]
-    _check_aspect(every, selection.aspect)
+    check_aspect(every, selection.aspect)
     asked = [q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)]
     left_out = LeftOut()
     if not named and not selection.readers:
@@ -126,7 +126,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
 
 
-def _check_aspect(questions: Iterable[Question], aspect: str | None, under: str = "") -> None:
+def check_aspect(questions: Iterable[Question], aspect: str | None, under: str = "") -> None:
     """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
     judged = sorted({question.aspect for question in questions})
     if judged and aspect is not None and aspect not in judged:
@@ -788,7 +788,7 @@ def meet(
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
     asked = under_protocol(every, raters, selection.protocol)
-    _check_aspect(asked, selection.aspect, f" under {selection.protocol}" if selection.protocol else "")
+    check_aspect(asked, selection.aspect, f" under {selection.protocol}" if selection.protocol else "")
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
         questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])

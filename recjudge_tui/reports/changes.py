@@ -35,7 +35,7 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
-from recjudge_tui.reports.words import orientation_notes, p_text
+from recjudge_tui.reports.words import adjusted, orientation_notes, p_text
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -397,9 +397,7 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
     Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
     rows = [_summary_row(changes, part) for part in changes.parts]
-    for name in ("p", "p_symmetry"):
-        adjusted = holm([p if isinstance(p := row[name], float) else None for row in rows])
-        rows = [row | {f"{name}_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = adjusted(adjusted(rows, holm, "p_holm"), holm, "p_symmetry_holm", "p_symmetry")
     notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
     notes += [*changes.notes, definition(_TESTS)]
     notes.append(definition("difference: mean of the second minus the first; interval over users"))

@@ -31,12 +31,9 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
     "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
 }  # fmt: skip
 _NAMES = {
-    "items": "number of items",
-    "titles": "length of titles",
-    "popularity": "mean popularity",
-    POSITION: "shown first",
+    "items": "number of items", "titles": "length of titles", "popularity": "mean popularity", POSITION: "shown first",
     "homogeneity": "similarity",
-}
+}  # fmt: skip
 SYSTEM, CONTROL = "system", "control"
 _COLUMNS = columns(
     "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", *interval_columns(), "without|Without|float|1",
@@ -76,15 +73,10 @@ def controlled(project: Project, choose: Options) -> Table:
             more, note = _rows(chosen, question, named, measured)
             rows += more
             notes += [f"{question.rater}, {question.aspect}: {note}"] if note else []
-    every = [
-        *sanity_warnings(worthless),
-        *([] if rows else [no_pairs(chosen)]),
-        *notes,
-        *about_base(chosen),
-        *_ABOUT,
-    ]
+    nothing = [] if rows else [no_pairs(chosen)]
+    every = (*sanity_warnings(worthless), *nothing, *notes, *about_base(chosen), *_ABOUT)
     title = f"Leaderboard: {choose.protocol}, controlled for {', '.join(choose.control)}"
-    table = Table(title, _COLUMNS, tuple(rows), tuple(every), {"method": "bt"}, answer=_answer(rows))
+    table = Table(title, _COLUMNS, tuple(rows), every, {"method": "bt"}, answer=_answer(rows))
     alone = len({(row["rater"], row["aspect"]) for row in rows}) == 1
     heads = [column for column in _BRIEF if not alone or column.name not in ("rater", "aspect")]
     return briefly(table, heads, rows, "points")

@@ -38,6 +38,7 @@ from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.slices import slices
 from recjudge_tui.reports.words import (
     about_base,
+    adjusted,
     briefly,
     interval_text,
     no_pairs,
@@ -507,7 +508,6 @@ def correlation_rows(
     systems = sorted(q)
     figures = [q[system] for system in systems]
     rows: list[Row] = []
-    found: list[float | None] = []
     for metric in METRICS:
         values = [measured.get(metric, {}).get(system) for system in systems]
         correlation = association(figures, values)
@@ -516,14 +516,13 @@ def correlation_rows(
         lacks = (
             "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
         )
-        found.append(correlation.p)
         rows.append({
             "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
             "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
             "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
             "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "", lacks),
         })  # fmt: skip
-    return [row | {"p_holm": p} for row, p in zip(rows, holm(found, groups), strict=True)]
+    return adjusted(rows, lambda p: holm(p, groups), "p_holm")
 
 
 # ---- beside absolute scores and AUC ----------------------------------------------------------------------------------

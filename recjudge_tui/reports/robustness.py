@@ -32,6 +32,7 @@ from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, column
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
 from recjudge_tui.reports.words import (
+    adjusted,
     briefly,
     count_text,
     earlier_notes,
@@ -179,9 +180,9 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
                     who | {"gap": size} | _order_row(orders.among(gap == size), part.cases.user)
                     for size in np.unique(gap[~np.isnan(gap)]).tolist()
                 ]
-    for row, p in zip(rows, holm([_number(row["p"]) for row in rows]), strict=True):
-        side = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2"
-        row |= {"p_holm": p, "favoured": side if p is not None and p < ALPHA else ""}
+    for row in (rows := adjusted(rows, holm, "p_holm")):
+        side, p = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2", _number(row["p_holm"])
+        row["favoured"] = side if p is not None and p < ALPHA else ""
     notes = sanity_warnings(reasons)
     if choose.gap and all(row["gap"] is None for row in rows):
         unrated = "no rows by gap: there are no pointwise ratings of both lists of a pair"
@@ -525,8 +526,7 @@ def ablation(project: Project, choose: Options) -> Table:
             | _compared(pairs(ratings.cases, (Side(of[a]), Side(of[b]))))
             for a, b in combinations([name for name in names if name in of], 2)
         ]
-        adjusted = holm([_number(row["p"]) for row in tested])
-        rows += [row | {"p_holm": p} for row, p in zip(tested, adjusted, strict=True)]
+        rows += adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
     if not rows:
         return Table(title, _ABLATION, (), (_NO_PAIRS,))

@@ -221,6 +221,17 @@ def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[str]:
     return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
 
 
+def adjusted(
+    rows: Sequence[Row],
+    correct: Callable[[Sequence[float | None]], list[float | None]],
+    into: str,
+    of: str = "p",
+) -> list[Row]:
+    """The rows with their p values corrected for the number of rows; None where there is none."""
+    values = correct([p if isinstance(p := row[of], float) else None for row in rows])
+    return [row | {into: p} for row, p in zip(rows, values, strict=True)]
+
+
 def wide(
     rows: Iterable[Row], keys: str, column: Callable[[Row], object], cell: Callable[[Row], object]
 ) -> list[Row]:
