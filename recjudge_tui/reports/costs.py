@@ -16,7 +16,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, definitions, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.reports.words import orientation_notes
@@ -74,8 +74,8 @@ def _of_cases(project: Project, choose: Options) -> Table:
     ]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
-    notes = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
-    notes += [] if rows else [Note("no run has judged a case yet")]
+    notes: list[str] = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
+    notes += [] if rows else ["no run has judged a case yet"]
     table = Table("Cost", _CASES, rows, tuple(notes), answer=_cheapest(rows, choose.human_price))
     ratio = "human_ratio" if choose.human_price else ""
     return seen_first(table, f"rater protocol prompt cases calls_per_case cost_per_case note {ratio}")
@@ -185,7 +185,7 @@ def _sets(project: Project, choose: Options) -> Table:
     met = meet(project, choose.selection(raters=members or (truth,), readers=True), truth)
     labels, prices = label_sets(met), spent_a_case(project.db, project.id)
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     seen: dict[str, Orientation] = {}
     for alike in grouped(((m.protocol, m.b, m.aspect), m) for m in met.meetings).values():
         if len(alike) > MOST_JUDGES:
@@ -198,7 +198,7 @@ def _sets(project: Project, choose: Options) -> Table:
         if not ordered and rule == "mean":
             refused = "categories without an order have no mean: use majority or dawid-skene"
         if refused:
-            notes.append(Note(f"{where}: {refused}"))
+            notes.append(f"{where}: {refused}")
             continue
         costs = [
             prices.get(m.a[:2]) if known[m.a.rater].kind in RUN_RATERS else choose.human_price for m in alike
@@ -210,11 +210,11 @@ def _sets(project: Project, choose: Options) -> Table:
         rows += _ranked([row for row, _ in measured])
         views = {how.words() for _, how in measured}
         seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: how for row, how in measured}
-        notes += [Note(f"{where}: {note}") for note in together.left_out]
+        notes += [f"{where}: {note}" for note in together.left_out]
     if rows:
-        notes = [*map(Note, combined_notes([known[truth]])), *notes, *orientation_notes(seen), *_ABOUT]
+        notes = [*combined_notes([known[truth]]), *notes, *orientation_notes(seen), *_ABOUT]
     elif not notes:
-        notes = [Note("no judge answered a question that the truth answered")]
+        notes = ["no judge answered a question that the truth answered"]
     title = f"Ensembles by {rule}: cost against accuracy"
     table = Table(title, _SETS, tuple(rows), tuple(notes), {"rule": rule}, answer=_best(rows, truth))
     names = "protocol aspect jury value ci_low ci_high answered cost_per_case efficient"

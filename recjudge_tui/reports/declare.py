@@ -405,8 +405,8 @@ _DECLARED = (
             BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"),
             OVER,
             own("table", str, "summary: how many verdicts changed, in which direction, and a test; transitions: how"
-                " often each label became each other label; cases: each case that changed; prompt: how the prompts"
-                " differ.", "summary", choices=("summary", "transitions", "cases", "prompt")),
+                " often each label became each other label; cases: each case that changed.", "summary",
+                choices=("summary", "transitions", "cases")),
             *OCCASIONS,
         ),
         about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact"
@@ -415,10 +415,9 @@ _DECLARED = (
         examples=(
             "compare -p movies rules-v1 rules-v2",
             "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
-            "compare -p movies run:14 run:15 --table prompt",
             "compare -p shop rules anna --context home --from 2024-05-01",
         ),
-        own_by=("system",), written="changes:written", ends="changes:ends",
+        own_by=("system",),
         words="change changed transitions before after prompt diff versions two raters",
     ),
     Report(

@@ -215,7 +215,7 @@ def _levels(chosen: Base, dated: Dated) -> list[tuple[str, FloatArray, Bounds | 
     """What is averaged: for labels the share of the best one, for categories the share of each, for scores the mean."""
     question, db, project_id, value = dated.question, chosen.project.db, chosen.project.id, dated.value
     different = np.unique(value[~np.isnan(value)])
-    unordered, names = chosen.is_nominal(question), None
+    unordered, names = question[1:] in chosen.nominal, None
     if unordered or not protocol_facts(question.protocol).scores:
         names = label_names(db, project_id, question.protocol, question.aspect, different)
     if not names or not {*different.tolist()} <= names.keys():

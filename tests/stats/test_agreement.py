@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from scipy import stats
 from scipy.stats import pearsonr
 from sklearn import metrics
-from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from recjudge_tui.stats import agreement as ag
 from recjudge_tui.stats.agreement import (
@@ -98,11 +98,6 @@ def test_kappas_equal_scikit_learn(ours: str, weights: str | None, labels: tuple
     b = np.where(rng.random(300) < 0.6, a, rng.choice(labels, 300))
     theirs = cohen_kappa_score(a, b, labels=labels, weights=weights)
     assert figure(ours, a, b, labels) == pytest.approx(theirs)
-
-
-def test_confusion_equals_scikit_learn_and_keeps_unused_labels() -> None:
-    a, b = [1, 1, 3, 5], [1, 2, 3, 3]
-    assert (ag.confusion(a, b, LABELS) == confusion_matrix(a, b, labels=LABELS)).all()
 
 
 @pytest.mark.parametrize("metric", METRICS)
