@@ -625,7 +625,7 @@ def _calibration(about: About) -> Figure:
         front=front,
     )  # fmt: skip
     what = f"how often {name_text(rater)} gives the label of {name_text(truth)} at each confidence"
-    bins = f"up to {BINS} bins; calibrated ({method}) by labels of other users"
+    bins = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
     title = f"Calibration of {rater} against {truth}, n={n}"
     return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", bins, *errors)
 
