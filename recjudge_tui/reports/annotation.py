@@ -12,8 +12,8 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, definit
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import Vote, own_tasks, project_assignments, votes
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.people import own_tasks, project_assignments, votes
 
 _COLUMNS = columns(
     "annotator|Annotator", "protocol", "open|Open|int", "done|Done|int", "skipped|Skipped|int",
@@ -50,7 +50,7 @@ def _running_agreement(db: Database, project_id: int, rater_id: int, protocol: s
     from recjudge_tui.stats.agreement import agreement_estimates
 
     cast = votes(db, project_id, protocol)
-    pairs: list[tuple[Vote, Vote]] = []
+    pairs: list[tuple[StoredRow, StoredRow]] = []
     for _, given in groupby(cast, key=lambda vote: (vote.case_id, vote.aspect)):
         on_one = list(given)
         mine = [vote for vote in on_one if vote.rater_id == rater_id]
