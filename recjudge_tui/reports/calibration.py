@@ -25,8 +25,7 @@ from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.answers import verdict_confidences
-from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists
+from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -118,7 +117,7 @@ def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArra
     on_scale = np.isin(truth, labels)
     off_scale = int((~np.isnan(truth) & ~on_scale).sum())
     truth = np.where(on_scale, truth, np.nan)
-    sure = verdict_confidences(project.db, judge.id, pair.a, cases)[verdicts.row]
+    (sure,) = verdict_cells(project.db, judge.id, pair.a, cases, "confidence")[:, verdicts.row]
     sure = np.where(verdicts.flipped, np.nan, sure)
     right = np.where(np.isnan(truth), np.nan, verdicts.value == truth)
     user, known = cases.user[verdicts.row], ~np.isnan(sure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -30,7 +29,7 @@ from recjudge_tui.store.people import (
     submit_verdict,
     task_of,
 )
-from recjudge_tui.store.projects import Labeller, labellers
+from recjudge_tui.store.projects import labellers
 from recjudge_tui.tui.answer_sheet import JudgingScreen, ballots_content, reveal_content
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
@@ -39,8 +38,10 @@ from recjudge_tui.tui.screens import COMMON, FILTER, ListScreen
 from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TopBar, bar, number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recjudge_tui.people.annotation import AnnotationPlan, Dispute, Queue, ShownCase
-    from recjudge_tui.store.people import OtherVerdict
+    from recjudge_tui.store.database import StoredRow
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ class View(NamedTuple):
     task: Task | None = None
     shown: ShownCase | None = None
     own: CaseAnswers = CaseAnswers(())
-    others: tuple[OtherVerdict, ...] = ()
+    others: tuple[StoredRow, ...] = ()
     systems: tuple[str, ...] = ()
 
 
@@ -440,7 +441,7 @@ class AnnotateScreen(ListScreen):
 
     def action_new(self) -> None:
         people = dict.fromkeys(each.rater for each in self.every)
-        people |= dict.fromkeys(who.name for who in labellers(self.host.db, self.project_id))
+        people |= dict.fromkeys(labellers(self.host.db, self.project_id))
         known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
         self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
 
@@ -479,10 +480,10 @@ class AnnotateScreen(ListScreen):
         return super().check_action(action, parameters)
 
 
-def _labelled(people: Sequence[Labeller]) -> str:
+def _labelled(people: Mapping[str, int]) -> str:
     """The labels that a project has without assignments, such as imported ones; empty if there are none."""
     if not people:
         return ""
-    named = ", ".join(f"{one_line(who.name, 30)} {number(who.labels)}" for who in people[:_NAMED])
+    named = ", ".join(f"{one_line(who, 30)} {number(labels)}" for who, labels in [*people.items()][:_NAMED])
     more = f" and {number(len(people) - _NAMED)} more" if len(people) > _NAMED else ""
     return f"Labels so far: {named}{more}.\n\n"

@@ -39,7 +39,7 @@ from recjudge_tui.tui.widgets import (
 
 if TYPE_CHECKING:
     from recjudge_tui.people.annotation import Ballot, ShownCase
-    from recjudge_tui.store.people import OtherVerdict
+    from recjudge_tui.store.database import StoredRow
 
 
 # ---- answer sheet ------------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def guidelines_content(text: str) -> Content:
 
 
 def reveal_content(
-    others: Sequence[OtherVerdict],
+    others: Sequence[StoredRow],
     questions: Sequence[AspectQuestion],
     systems: Sequence[str],
     own: str,
@@ -331,7 +331,7 @@ def ballots_content(ballots: Sequence[Ballot], questions: Sequence[AspectQuestio
 
 
 def _opinions(
-    others: Sequence[OtherVerdict], questions: Sequence[AspectQuestion], own: str
+    others: Sequence[StoredRow], questions: Sequence[AspectQuestion], own: str
 ) -> Iterator[Content]:
     words = {question.aspect: {o.value: o.words for o in question.options} for question in questions}
     by_rater: dict[tuple[str, str], list[str]] = {}
@@ -352,7 +352,7 @@ def _opinions(
         )
 
 
-def _words(verdict: OtherVerdict, known: Mapping[float, str]) -> str:
+def _words(verdict: StoredRow, known: Mapping[float, str]) -> str:
     if verdict.value is None:
         return f"{GLYPHS.failed} failed"
     return known.get(verdict.value) or verdict.label or f"{verdict.value:.3g}"

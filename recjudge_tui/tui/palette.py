@@ -10,7 +10,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from recjudge_tui.reports.declare import REPORTS
-from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.keys import DO, EVERYWHERE, GO, MOVE, by_importance, group_of
 from recjudge_tui.tui.screens import is_screen, make_screen, screen_names, to_projects
@@ -25,7 +25,7 @@ _GROUPS = (DO, GO, _REPORTS, MOVE, EVERYWHERE)
 def commands(
     app: App[Any],
     screen: Screen[Any],
-    active: Sequence[ActiveRun],
+    active: Sequence[StoredRow],
     of_app: Iterable[tuple[str, str, Callable[[], object]]],
 ) -> Iterator[Command]:
     """The actions of the screen, the other screens, and the title, key and action of the app's own commands."""
@@ -48,7 +48,7 @@ def _actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
         yield Command(group_of(binding), binding.description.capitalize(), key, run)
 
 
-def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> Iterator[Command]:
+def _places(app: App[Any], screen: Screen[Any], active: Sequence[StoredRow]) -> Iterator[Command]:
     """The other screens of the project, and a monitor for each active run."""
     if app.current_mode != "projects" or len(app.screen_stack) > 1:
         yield Command(GO, "Go to projects", "", partial(to_projects, app))

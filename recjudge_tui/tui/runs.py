@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from recjudge_tui.domain.occasions import occasion_text
+from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
@@ -38,12 +38,8 @@ from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.runs import (
-    ActiveRun,
-    FinishedCall,
-    VerdictCount,
     delete_run,
     list_runs,
-    set_wanted,
     verdict_counts,
 )
 from recjudge_tui.tui.dialogs import Confirm, Notice
@@ -305,10 +301,10 @@ def _counts(watch: RunWatch) -> Content:
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
     parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
-    if watch.trouble.retried:
-        parts += [gap, f"{number(watch.trouble.retried)} retried"]
+    if watch.retried:
+        parts += [gap, f"{number(watch.retried)} retried"]
     kinds = ", ".join(
-        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.trouble.kinds
+        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.failures.items()
     )
     if kinds:
         parts += [gap, (kinds, "dim")]
@@ -327,7 +323,7 @@ def _pace(watch: RunWatch, width: int) -> Content:
     )
 
 
-def call_line(call: FinishedCall, width: int) -> Content:
+def call_line(call: StoredRow, width: int) -> Content:
     """`✓ 0004410 A|B B  2.1 s  u17  als | cooc` for an answer, `✗ 0004372  timeout: …` for a failure."""
     shown = ""
     if call.order:
@@ -345,7 +341,8 @@ def call_line(call: FinishedCall, width: int) -> Content:
     answer = _answer(call)
     # several answers use the space of the flags, which only calls about one aspect have
     several = len(answer) > 8 and not flags
-    about = (one_line(call.user_id, 24), one_line(occasion_text(call.occasion), 40), one_line(systems, 40))
+    occasion = occasion_text(Occasion(call.context, call.served_at))
+    about = (one_line(call.user_id, 24), one_line(occasion, 40), one_line(systems, 40))
     who = "  ".join(part for part in about if part)
     room = max(width - 49, 8)
     return Content.assemble(
@@ -358,7 +355,7 @@ def call_line(call: FinishedCall, width: int) -> Content:
     )
 
 
-def _answer(call: FinishedCall) -> str:
+def _answer(call: StoredRow) -> str:
     """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
     labels = call.label.split(", ")
     if labels == [""]:
@@ -401,7 +398,7 @@ def facts_content(facts: Sequence[Fact], width: int | None = None) -> Content:
 
 _SYSTEMS = 12
 # a run, and its verdicts on each system or pair of systems by label
-RunDetails = tuple[RunWatch, list[VerdictCount]]
+RunDetails = tuple[RunWatch, list[StoredRow]]
 
 
 def read_details(db: Database, run_id: int) -> RunDetails:
@@ -442,8 +439,8 @@ def _calls(watch: RunWatch, status: RunStatus, width: int) -> Content:
         facts.append(("cached", f"{number(progress.cached)} answers were already known"))
     if reused := reused_words(progress):
         facts.append(("prompts", reused))
-    if watch.trouble.retried:
-        facts.append(("retried", f"{number(watch.trouble.retried)} answered at a later attempt"))
+    if watch.retried:
+        facts.append(("retried", f"{number(watch.retried)} answered at a later attempt"))
     facts.append(("flagged", f"{quantity(watch.marked.flagged, 'verdict')} with a flagged item"))
     facts += [("flips", flipped)] if (flipped := _flips(watch)) else []
     return Content("\n").join([*lines, facts_content(facts, width)])
@@ -477,7 +474,7 @@ def _verdicts(details: RunDetails, width: int) -> list[tuple[str, Content]]:
     return [("Verdicts by system", Content("\n").join(lines))]
 
 
-def _by_label(counts: Sequence[VerdictCount], values: Sequence[float]) -> list[tuple[str, tuple[int, ...]]]:
+def _by_label(counts: Sequence[StoredRow], values: Sequence[float]) -> list[tuple[str, tuple[int, ...]]]:
     """(system, its verdicts with each of the values), the system with the best mean first."""
     tallies: dict[str, dict[float, int]] = {}
     for count in counts:
@@ -495,7 +492,7 @@ def _errors(watch: RunWatch, status: RunStatus, width: int) -> list[tuple[str, C
     lines = []
     if status == "failed" and watch.error:
         lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
-    for kind, count in watch.trouble.kinds:
+    for kind, count in watch.failures.items():
         lines += [Content.styled(kind_title(kind, count), "bold $error"),
                   Content(one_line(_first_error(watch, kind), 3 * width))]  # fmt: skip
     return [("Errors", Content("\n").join(lines))] if lines else []
@@ -826,7 +823,7 @@ def interrupt(db: Database, run_id: int, wanted: Wanted) -> str:
     """Request a pause or a stop; returns a toast."""
     word = "Pausing" if wanted == "pause" else "Stopping"
     if is_active(db, run_id):
-        set_wanted(db, run_id, wanted)
+        db.change("runs", run_id, wanted=wanted)
         return f"{word}: the calls in flight are finished first."
     return stop_and_wait(db, run_id, wanted).capitalize() + "."
 
@@ -979,7 +976,7 @@ class MonitorScreen(BaseScreen):
             return False
         return not before.other_active and other.attempt_started_at >= watch.finished_at > self._opened_at
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
         ours = any(run.run_id == self.run_id for run in active)
         if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
@@ -1059,9 +1056,9 @@ class MonitorScreen(BaseScreen):
     def _show_kinds(self, watch: RunWatch) -> None:
         """One line for each kind of error; enter opens its text."""
         rows = self.query_one("#error-kinds", OptionList)
-        rows.display = bool(watch.trouble.kinds)
-        if watch.trouble.kinds != self._kinds:
-            self._kinds, at = watch.trouble.kinds, rows.highlighted
+        rows.display = bool(watch.failures)
+        if tuple(watch.failures.items()) != self._kinds:
+            self._kinds, at = tuple(watch.failures.items()), rows.highlighted
             rows.clear_options()
             rows.add_options([Option(kind_line(watch, *kind)) for kind in self._kinds])
             rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,14 +12,12 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
-    FinishedCall,
     lease_owner,
     release_lease,
     run_progress,
@@ -439,8 +438,11 @@ def concurrency(path: Path, run_id: int) -> int:
     [("4, 4, 3, 5", "4 4 3 5"), ("A, Tie, B", "A T B"), ("Good Match", "Good"), ("", "profile")],
 )
 def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
-    call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
+    call = SimpleNamespace(
+        case_id=7, user_id="u", system_a="als", system_b="", order="", label=label, flags=0, attempts=1, latency_s=0.5,
+        cached=False, error_kind="", error="", context="", served_at="",
+    )  # fmt: skip
     words = call_line(call, 78).plain.split()
     assert words[: 2 + len(said.split())] == ["✓", "0000007", *said.split()]
-    at_home = call._replace(occasion=Occasion("home", "2024-05-01T12:00:00+00:00"))
-    assert call_line(at_home, 90).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
+    call.context, call.served_at = "home", "2024-05-01T12:00:00+00:00"
+    assert call_line(call, 90).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
