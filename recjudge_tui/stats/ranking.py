@@ -471,7 +471,7 @@ class _Model:
 
     def maximum(self) -> FloatArray | None:
         """Where the likelihood is highest, by Newton's method; None if it has no finite maximum."""
-        at = np.zeros(self.design.shape[1] + 1)
+        at: FloatArray = np.zeros(self.design.shape[1] + 1)
         value = self.likelihood(at)
         for _ in range(100):
             gradient, information = self.derivatives(at)
@@ -549,7 +549,8 @@ class _Model:
             met = outcomes[:, 0::3] + outcomes[:, 1::3] + outcomes[:, 2::3]
             own, cross, tie = (met.multiply(weight).tocsr() for weight in self.weights(at))
             sides = csr_matrix(self.design)
-            squares = hstack([sides.multiply(self.design[:, [column]]) for column in range(k)]).tocsr()
+            products = [csr_matrix(sides.multiply(self.design[:, [column]])) for column in range(k)]
+            squares: csr_matrix = csr_matrix(hstack(products))
             theirs = np.zeros((count, at.size, at.size))
             theirs[:, :k, :k] = (own @ squares).toarray().reshape(count, k, k)
             theirs[:, k, :k] = theirs[:, :k, k] = cross @ self.design
@@ -561,7 +562,8 @@ class _Model:
             each = np.linalg.solve(information, gradients.T).T[:, :k]
             share = count / max(count - 1, 1)
         each[:, : self.systems] -= each[:, : self.systems].mean(axis=1, keepdims=True)
-        return math.sqrt(share) * (each - each.mean(axis=0))
+        scaled: FloatArray = math.sqrt(share) * (each - each.mean(axis=0))
+        return scaled
 
 
 def _sides(first: IntArray, second: IntArray, systems: int) -> FloatArray:
@@ -807,8 +809,8 @@ def controlled_ratings(
     )
     if not place.size:
         return out
-    sides = (np.searchsorted(rated, side[kept]) for side in (first, second))
-    design = np.concatenate([_sides(*sides, rated.size), x[:, differs]], axis=1)
+    a, b = (np.searchsorted(rated, side[kept]).astype(np.int64) for side in (first, second))
+    design = np.concatenate([_sides(a, b, rated.size), x[:, differs]], axis=1)
     model = _Model(design, np.eye(3)[place], "half", rated.size)
     if np.linalg.cond(model.derivatives(np.zeros(design.shape[1] + 1))[1]) > _SINGULAR:
         return _without_ratings(out, ENTANGLED)

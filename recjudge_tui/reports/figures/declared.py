@@ -633,12 +633,9 @@ def _calibration(about: About) -> Figure:
 
     judges = [name for name in about.raters if name not in about.people]
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
-    method = about.choose("method", ("isotonic", "temperature"))
     front, topic = about.choose("stage", STAGES), about.topic
     about.need()
-    stated = stated_confidences(
-        about.project, rater, truth, **topic._asdict(), method=method, cases=about.cases
-    )
+    stated = stated_confidences(about.project, rater, truth, **topic._asdict(), cases=about.cases)
     errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
@@ -650,8 +647,8 @@ def _calibration(about: About) -> Figure:
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
     caption = (
         f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
-        f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users. Calibrated ({method}) by labels of"
-        f" other users. {'. '.join(text[:1].upper() + text[1:] for text in errors)}."
+        f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users. Calibrated by isotonic regression"
+        f" on labels of other users. {'. '.join(text[:1].upper() + text[1:] for text in errors)}."
     )
     found = tuple(
         replace(
@@ -673,8 +670,8 @@ def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
     from recjudge_tui.reports.calibration import GIVEN, stated_confidences
     from recjudge_tui.stats.defaults import BINS
 
-    rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
-    about = {**figure.topic._asdict(), "method": method, "cases": figure.cases}
+    rater, truth = (figure.chosen(name) for name in ("rater", "truth"))
+    about = {**figure.topic._asdict(), "cases": figure.cases}
     for group in stated_confidences(project, rater, truth, **about):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
