@@ -26,7 +26,7 @@ from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
 from recjudge_tui.store.verdicts import (
     LABELLED,
@@ -56,7 +56,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.prompting.trial import SentCall, SentVerdict
+    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
@@ -552,15 +552,16 @@ def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
         yield Content.assemble(
             (f"{GLYPHS.rule * 2} {one_line(call.title(), 60)} ", "bold $accent"), (rest, "dim")
         )
-        yield Content.styled(_numbers(call), "dim")
-        if call.state == "failed":
-            kind = one_line(call.error_kind.replace("_", " "), 40)
+        yield Content.styled(_numbers(call.row), "dim")
+        row = call.row
+        if row["state"] == "failed":
+            kind = one_line((row["error_kind"] or "").replace("_", " "), 40)
             yield Content.assemble(
-                (f"{GLYPHS.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
+                (f"{GLYPHS.failed} {kind}: ", "bold $error"), safe_text((row["error"] or "")[:LONGEST_PROMPT])
             )
-        yield from _part("reply", call.reply)
-        if call.thinking:
-            yield from _part("thinking", call.thinking)
+        yield from _part("reply", row["reply"] or "")
+        if row["thinking"]:
+            yield from _part("thinking", row["thinking"])
         if call.request is None:
             yield Content.styled(
                 f"The request cannot be rendered any more: {safe_text(call.fault)}", "$warning"
@@ -594,23 +595,22 @@ def coloured(text: str) -> Content:
     return content
 
 
-def _numbers(call: SentCall) -> str:
-    figures = call.numbers
-    parts = [quantity(call.attempts, "attempt")]
+def _numbers(row: StoredRow) -> str:
+    parts = [quantity(row["attempts"], "attempt")]
     for name, unit in (
         ("tokens_in", "tokens in"),
         ("tokens_out", "out"),
         ("tokens_cached", "from its cache"),
         ("tokens_cache_written", "stored in its cache"),
     ):
-        if (count := figures[name]) is not None:
+        if (count := row[name]) is not None:
             parts.append(f"{number(int(count))} {unit}")
-    if (seconds := figures["latency_s"]) is not None:
+    if (seconds := row["latency_s"]) is not None:
         parts.append(f"{seconds:.2f} s")
-    if (cost := figures["cost_usd"]) is not None:
+    if (cost := row["cost_usd"]) is not None:
         parts.append(money(cost))
-    parts += ["a stored reply was used"] if call.cached else []
-    parts += [f"parsed as {call.parsed_by}"] if call.parsed_by else []
-    parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []
-    parts += [one_line(call.model, 40)] if call.model else []
+    parts += ["a stored reply was used"] if row["cached_from"] is not None else []
+    parts += [f"parsed as {row['parsed_by']}"] if row["parsed_by"] else []
+    parts += [f"ended by {one_line(row['stop_reason'], 20)}"] if row["stop_reason"] else []
+    parts += [one_line(row["model"], 40)] if row["model"] else []
     return f" {GLYPHS.dot} ".join(parts)
