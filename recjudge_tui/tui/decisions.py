@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 from array import array
@@ -24,7 +23,7 @@ from textual.widgets import Static
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import money, one_line, quantity, safe_text
+from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
@@ -40,10 +39,10 @@ from recjudge_tui.store.verdicts import (
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
+from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
     GLYPHS,
-    LONGEST_PROMPT,
     ClickText,
     DialogHint,
     KeyLine,
@@ -53,10 +52,11 @@ from recjudge_tui.tui.widgets import (
     number,
     score,
     short_label,
+    title_rule,
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.prompting.trial import SentCall, SentVerdict
+    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
@@ -463,8 +463,6 @@ def page(host: Host, text: str) -> None:
 # ---- sent screen -------------------------------------------------------------------------------------------------
 
 
-_NAMED = re.compile(r'"(?:[^"\\\\]|\\\\.)*"(?=\s*:)')
-_VALUE = re.compile(r"(?<=:)\s*(?:-?\d[\d.eE+-]*|true|false|null)\b")
 _NONE = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
 
 
@@ -548,69 +546,25 @@ class SentScreen(ExportScreen):
 def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
     """The content. Replies come before requests, because prompts are long."""
     for call in sent.calls:
-        rest = GLYPHS.rule * max(width - len(call.title()) - 4, 0)
-        yield Content.assemble(
-            (f"{GLYPHS.rule * 2} {one_line(call.title(), 60)} ", "bold $accent"), (rest, "dim")
-        )
-        yield Content.styled(_numbers(call), "dim")
+        yield title_rule(one_line(call.title(), 60), width)
+        known = {**call.numbers, "seconds": call.numbers["latency_s"]}
+        known |= {name: getattr(call, name) for name in ("model", "parsed_by", "stop")}
+        yield call_facts(call.attempts, call.numbers["cost_usd"], known)
+        if call.cached:
+            yield Content.styled("a stored reply was used", "dim")
         if call.state == "failed":
-            kind = one_line(call.error_kind.replace("_", " "), 40)
-            yield Content.assemble(
-                (f"{GLYPHS.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
-            )
-        yield from _part("reply", call.reply)
+            yield error_content(RecjudgeError(one_line(call.error_kind.replace("_", " "), 40), call.error))
+        yield part("reply", call.reply)
         if call.thinking:
-            yield from _part("thinking", call.thinking)
+            yield part("thinking", call.thinking)
         if call.request is None:
-            yield Content.styled(
-                f"The request cannot be rendered any more: {safe_text(call.fault)}", "$warning"
-            )
+            fault = f"The request cannot be rendered any more: {safe_text(call.fault)}"
+            yield Content.styled(fault, "$warning")
             continue
         if call.same is False:
-            yield Content.styled(
-                f"{GLYPHS.marked} This is not the request that was sent: its hash differs from the stored one.",
-                "$warning",
-            )
-        for message in call.request.messages:
-            yield from _part(f"sent, {message.role}", message.content)
+            other = "This is not the request that was sent: its hash differs from the stored one."
+            yield Content.styled(f"{GLYPHS.marked} {other}", "$warning")
+        yield request_content(call.request.messages)
         if call.parameters:
             given = ", ".join(f"{name} {value}" for name, value in call.parameters.items())
             yield Content.styled(f"with {one_line(given, 600)}", "dim")
-
-
-def _part(name: str, text: str) -> Iterator[Content]:
-    yield Content.styled(f"{GLYPHS.crumb} {name}", "bold")
-    shown = safe_text(text[:LONGEST_PROMPT]).expandtabs(4) or "(empty)"
-    yield coloured(shown) if shown.lstrip().startswith(("{", "[")) else Content(shown)
-    if len(text) > LONGEST_PROMPT:
-        yield Content.styled(f"({number(len(text) - LONGEST_PROMPT)} more characters: Y saves all)", "dim")
-
-
-def coloured(text: str) -> Content:
-    """JSON with the names of its fields and its other values apart."""
-    content = Content(text)
-    for pattern, style in ((_NAMED, "$accent"), (_VALUE, "$success")):
-        content = content.highlight_regex(pattern, style=style)
-    return content
-
-
-def _numbers(call: SentCall) -> str:
-    figures = call.numbers
-    parts = [quantity(call.attempts, "attempt")]
-    for name, unit in (
-        ("tokens_in", "tokens in"),
-        ("tokens_out", "out"),
-        ("tokens_cached", "from its cache"),
-        ("tokens_cache_written", "stored in its cache"),
-    ):
-        if (count := figures[name]) is not None:
-            parts.append(f"{number(int(count))} {unit}")
-    if (seconds := figures["latency_s"]) is not None:
-        parts.append(f"{seconds:.2f} s")
-    if (cost := figures["cost_usd"]) is not None:
-        parts.append(money(cost))
-    parts += ["a stored reply was used"] if call.cached else []
-    parts += [f"parsed as {call.parsed_by}"] if call.parsed_by else []
-    parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []
-    parts += [one_line(call.model, 40)] if call.model else []
-    return f" {GLYPHS.dot} ".join(parts)

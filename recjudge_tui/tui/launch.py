@@ -24,7 +24,7 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption, summary_of
-from recjudge_tui.domain.text import money, one_line, quantity, safe_text
+from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.reports.runs import cost_range, reuse_lines, short_cost, span
@@ -53,7 +53,8 @@ from recjudge_tui.tui.judge_picker import (
 )
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, BaseScreen, make_screen
-from recjudge_tui.tui.widgets import GLYPHS, LONGEST_PROMPT, KeyLine, TextPane, TopBar, number
+from recjudge_tui.tui.texts import error_content, request_content
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, number
 from recjudge_tui.tui.words import advice
 
 # ---- launch request ----------------------------------------------------------------------------------------------
@@ -658,14 +659,7 @@ def prompt_content(expected: ExpectedRun) -> Content:
     lines = [Content.styled(f"{GLYPHS.marked} {note}", "$warning") for note in notes_of(expected)]
     named = f"rater {one_line(expected.rater, 60)} {GLYPHS.dot} prompt {one_line(expected.prompt, 60)}"
     lines.append(Content.styled(named, "dim"))
-    for message in expected.first:
-        lines.append(Content.styled(f"{GLYPHS.crumb} {message.role}{_images(message)}", "bold"))
-        lines.append(Content(safe_text(message.content[:LONGEST_PROMPT]).expandtabs(4)))
-    return Content("\n").join(lines)
-
-
-def _images(message: SentMessage) -> str:
-    return f", with {quantity(len(message.images), 'image')}" if message.images else ""
+    return Content("\n").join([*lines, request_content(expected.first)])
 
 
 def notes_of(expected: ExpectedRun) -> list[str]:
@@ -1038,12 +1032,11 @@ class LaunchScreen(BaseScreen):
     def _complain(self, error: RecjudgeError) -> None:
         self._start_when_counted = False
         step = error.next_step or advice(self.app, error.step)
-        parts = [(error.title, "bold $error"), (error.cause, ""), (step, "$accent")]
-        shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
+        shown = error_content(RecjudgeError(*map(form_words, (error.title, error.cause, step))))
         title = f"{GLYPHS.failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))
         self._say_start("Cannot start yet")
-        self._say(f"{GLYPHS.failed} This cannot run", Content("\n\n").join(shown), wrong=True)
+        self._say(f"{GLYPHS.failed} This cannot run", shown, wrong=True)
 
     def action_test(self) -> None:
         """Ask the judge three small questions."""

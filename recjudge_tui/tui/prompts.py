@@ -8,12 +8,11 @@ import shlex
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from rich.syntax import Syntax
 from textual import events, on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
@@ -22,19 +21,19 @@ from textual.content import Content
 from textual.widgets import Input, Label, Static
 
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
-from recjudge_tui.domain.calls import Flag, Message, Order, Reply, Request, Trial, estimate_prompt_tokens
+from recjudge_tui.domain.calls import Order, Request, Trial, estimate_prompt_tokens
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.roles import BUILT_IN as KINDS
-from recjudge_tui.domain.text import money, one_line, safe_text
+from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.prompting.drafts import StoredDraft, draft_findings, store_draft
 from recjudge_tui.prompting.trial import request_now, try_prompt
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.changes import prompt_diff
+from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.store.cases import Direction, showable_case
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import list_prompts, load_shipped, prompt_by_id, prompt_toml
@@ -60,16 +59,22 @@ from recjudge_tui.tui.screens import (
     ListScreen,
     choice_form,
 )
+from recjudge_tui.tui.texts import (
+    call_facts,
+    diff_content,
+    error_content,
+    part,
+    request_content,
+    toml_content,
+)
 from recjudge_tui.tui.widgets import (
     GLYPHS,
-    LONGEST_PROMPT,
     LONGEST_TEXT,
     DialogHint,
     KeyLine,
     Layout,
     TopBar,
     case_number,
-    fraction,
     number,
     score,
 )
@@ -306,11 +311,12 @@ def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> 
             return lambda width: toml_content(text, width)
         older = prompt_toml(prompt_by_id(db, before["id"]))
     except RecjudgeError as error:
-        return _error_layout(error)
+        fault = error_content(error)
+        return lambda _: fault
     lines = prompt_diff(older, text, prompt_label(before), prompt_label(row))
-    if not lines:
-        return lambda _: Content("The two texts are the same. Press D to compare with another prompt.")
-    return lambda width: diff_content(lines, width)
+    same = Content("The two texts are the same. Press D to compare with another prompt.")
+    shown = diff_content(lines) if lines else same
+    return lambda _: shown
 
 
 def read_case(
@@ -360,158 +366,9 @@ def _stepped(db: Database, project_id: int, kind: CaseKind, step: Step) -> Store
     return case_row
 
 
-# ---- text --------------------------------------------------------------------------------------------------------
-
-
-LONGEST_LINE = 8_000
-MOST_CHANGED_LINES = 2_000
-
-Piece = tuple[str, str]
-# token types of Pygments, the narrower before the wider
-Styles = tuple[tuple[str, str], ...]
-
-_STRING = "Token.Literal.String"
-_TOML: Styles = (
-    ("Token.Comment", "dim italic"),
-    ("Token.Keyword", "bold $accent"),
-    ("Token.Literal", "$warning"),
-    ("Token.Name", "bold $secondary"),
-    ("Token.Operator", "dim"),
-)
-# template syntax stands out by weight too, not by colour alone
-_TEMPLATE: Styles = (
-    ("Token.Other", ""),
-    ("Token.Comment.Preproc", "bold $success"),
-    ("Token.Comment", "dim italic"),
-    ("Token.Keyword", "bold $success"),
-    ("Token.Name.Function", "italic $accent"),
-    ("Token.Name", "bold italic $secondary"),
-    ("Token.Literal", "$warning"),
-    ("Token.Operator", "bold $success"),
-)
-_HEADS = {"system": "instructions, the same for every case", "user": "the text of this case"}
-
-
-def toml_content(text: str, width: int) -> Content:
-    """A prompt file with line numbers: TOML, with template syntax highlighted in its strings."""
-    shown, more = _cut(safe_text(text).expandtabs(4).rstrip("\n"))
-    lines = Content.assemble(*_toml_pieces(shown)).split("\n", allow_blank=True)
-    numbered = list(_numbered(lines, width))
-    return Content("\n").join([*numbered, *([_rest(more)] if more else [])])
-
-
-def rendered_content(messages: Sequence[Message], width: int) -> Content:
-    """The messages of a request, each under its role, with data tags and headings highlighted."""
-    parts: list[Content] = []
-    left = LONGEST_PROMPT
-    for message in messages:
-        head = f"{GLYPHS.rule * 3} {message.role} {GLYPHS.rule * 3} {_HEADS.get(message.role, '')}"
-        parts.append(Content.styled(head.rstrip(), "bold $accent"))
-        shown, more = _cut(safe_text(message.content).expandtabs(4), max(left, 0))
-        left -= len(shown)
-        parts += [piece for line in shown.split("\n") for piece in _wrapped(_text_line(line), width)]
-        parts += [_rest(more)] if more else []
-        parts.append(Content(""))
-    return Content("\n").join(parts)
-
-
-def diff_content(lines: Sequence[str], width: int) -> Content:
-    """A unified diff; added and removed lines begin with `+` and `-`, and are also coloured."""
-    shown: list[Content] = []
-    for line in lines[:MOST_CHANGED_LINES]:
-        styled = Content.styled(safe_text(line[:LONGEST_LINE]).expandtabs(4), _diff_style(line))
-        shown += _wrapped(styled, width)
-    more = len(lines) - MOST_CHANGED_LINES
-    if more > 0:
-        shown.append(Content.styled(f"{number(more)} more lines", "dim"))
-    return Content("\n").join(shown)
-
-
-def _diff_style(line: str) -> str:
-    if line.startswith(("--- ", "+++ ")):
-        return "bold"
-    if line.startswith("@@"):
-        return "$accent"
-    return {"+": "$success", "-": "$error"}.get(line[:1], "dim")
-
-
-def _text_line(line: str) -> Content:
-    stripped = line.strip()
-    if stripped.startswith("<") and stripped.endswith(">") and " " not in stripped:
-        return Content.styled(line[:LONGEST_LINE], "bold $secondary")
-    if stripped.startswith("#"):
-        return Content.styled(line[:LONGEST_LINE], "bold")
-    return Content(line[:LONGEST_LINE] + _too_long(line))
-
-
-def _too_long(line: str) -> str:
-    more = len(line) - LONGEST_LINE
-    return f" ({number(more)} more characters)" if more > 0 else ""
-
-
-def _toml_pieces(text: str) -> Iterator[Piece]:
-    for kind, value in _tokens("toml", text):
-        if kind.startswith(_STRING):
-            yield from _string_pieces(value)
-        else:
-            yield value, _style(kind, _TOML)
-
-
-def _string_pieces(value: str) -> Iterator[Piece]:
-    if "{{" not in value and "{%" not in value and "{#" not in value:
-        yield value, ""
-        return
-    for kind, part in _tokens("jinja", value):
-        yield part, _style(kind, _TEMPLATE)
-
-
-def _tokens(language: str, text: str) -> Iterator[Piece]:
-    """(kind, text) of every token; together they are the original text."""
-    left = len(text)
-    for kind, value in _lexer(language).get_tokens(text):
-        # the lexer adds a newline to every text
-        if part := value[:left]:
-            yield str(kind), part
-        left -= len(part)
-
-
-@lru_cache(maxsize=2)
-def _lexer(language: str) -> Any:
-    return Syntax("", language).lexer
-
-
-def _style(kind: str, styles: Styles) -> str:
-    return next((style for family, style in styles if kind.startswith(family)), "")
-
-
-def _numbered(lines: Sequence[Content], width: int) -> Iterator[Content]:
-    """Each line wrapped to the width beside its number."""
-    cells = len(str(len(lines)))
-    for place, line in enumerate(lines, 1):
-        for first, piece in enumerate(_wrapped(line, max(width - cells - 1, 8))):
-            yield Content.assemble((f"{'' if first else place:>{cells}} ", "dim"), piece)
-
-
-def _wrapped(line: Content, width: int) -> list[Content]:
-    return list(line.wrap(width)) if line.plain else [Content("")]
-
-
-def _cut(text: str, longest: int = LONGEST_PROMPT) -> tuple[str, int]:
-    """The text up to a maximum length, with long lines cut, and the number of characters left out."""
-    shown = "\n".join(line[:LONGEST_LINE] for line in text[:longest].split("\n"))
-    return shown, len(text) - len(shown)
-
-
-def _rest(more: int) -> Content:
-    return Content.styled(
-        f"({number(more)} more characters: “recjudge prompt show” prints all of them)", "dim"
-    )
-
-
 # ---- pane --------------------------------------------------------------------------------------------------------
 
 
-_LONGEST_CAUSE = 2_000
 _NEEDS = {
     "list": "a list of a user",
     "pair": "lists of two systems for one user",
@@ -551,24 +408,19 @@ def systems_of(shown: CasePreview) -> str:
 
 def case_layout(shown: CasePreview) -> Layout:
     """The text of a case, or why there is none."""
-    request = shown.request
-    if request is not None:
-        return lambda width: rendered_content(request.messages, width)
-    if shown.error is not None:
-        return _error_layout(shown.error)
-    what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
-    message = f"""This project has no case that this prompt can show.
+    if shown.request is not None:
+        content = request_content(shown.request.messages)
+    elif shown.error is not None:
+        content = error_content(shown.error)
+    else:
+        what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
+        content = Content(
+            f"""This project has no case that this prompt can show.
 
 It asks about {what}; a first run makes cases of what was imported.
 q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
-    return lambda _: Content(message)
-
-
-def _error_layout(error: RecjudgeError) -> Layout:
-    parts = [(f"{GLYPHS.failed} {safe_text(error.title)}", "bold $error")]
-    parts += [(f"\n\n{safe_text(error.cause[:_LONGEST_CAUSE])}", "")] if error.cause else []
-    parts += [(f"\n\n{safe_text(error.next_step)}", "$accent")] if error.next_step else []
-    return lambda _: Content.assemble(*parts)
+        )
+    return lambda _: content
 
 
 # ---- list --------------------------------------------------------------------------------------------------------
@@ -896,73 +748,24 @@ class PromptsScreen(ListScreen, EditingScreen):
 
 
 def trial_content(trial: Trial, whose: str) -> Content:
-    """Answers and flags, or the error; then tokens, cost and time; then the raw reply. `whose` says who A and B are."""
-    lines = [Content.styled(whose, "dim")] if whose and trial.parsed else []
-    lines += [*_outcome(trial), Content(""), *_took(trial)]
-    if trial.reply is not None:
-        lines += _reply_lines(trial.reply)
+    """Answers and flags, or the error; what the call took; then the raw reply. `whose` says who A and B are."""
+    table, reply = trial_table(trial, ""), trial.reply
+    lines = [Content.styled(whose, "dim")] if whose and table.rows else []
+    for row in table.rows:
+        mark = GLYPHS.done if row["kind"] == "answer" else GLYPHS.marked
+        value = f" ({score(row['value'])})" if isinstance(row["value"], float) else ""
+        sure = "" if row["confidence"] is None else f"  confidence {row['confidence']:.2f}"
+        named = (one_line(row["aspect"], 40), "bold"), "  ", (one_line(row["label"], 60), "bold $accent")
+        lines.append(Content.assemble(f"{mark} ", *named, value, (sure, "dim")))
+        lines.append(Content(f"  {safe_text(str(row['reasoning'] or '')[:LONGEST_TEXT]).expandtabs(4)}"))
+    lines += [
+        Content.styled(safe_text(note[:LONGEST_TEXT]).expandtabs(4), "$warning") for note in table.notes
+    ]
+    lines.append(call_facts(trial.attempts, trial.cost_usd, table.settings))
+    if reply is not None:
+        lines += [part("thinking", reply.thinking)] if reply.thinking else []
+        lines.append(part("reply", reply.text))
     return Content("\n").join(lines)
-
-
-def _outcome(trial: Trial) -> Iterator[Content]:
-    if trial.parsed is None:
-        yield Content.styled(f"{GLYPHS.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
-        yield Content(safe_text(trial.error[:LONGEST_TEXT]).expandtabs(4))
-        return
-    for answer in trial.parsed.answers:
-        label = one_line(answer.label, 60)
-        figure = score(answer.value)
-        value = "" if label == figure else f" ({figure})"
-        sure = "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, GLYPHS.none)}"
-        yield Content.assemble(
-            f"{GLYPHS.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
-        )  # fmt: skip
-        if answer.reasoning:
-            yield Content(f"  {safe_text(answer.reasoning[:LONGEST_TEXT]).expandtabs(4)}")
-    for flag in trial.parsed.flags:
-        yield Content.assemble(
-            (f"{GLYPHS.marked} {one_line(flag.issue, 60)}", "bold $warning"),
-            f"  {_titled(trial, flag)}: {one_line(flag.reason, 400)}",
-        )
-
-
-def _titled(trial: Trial, flag: Flag) -> str:
-    material = trial.request.material
-    for slate in material.slates if material is not None else ():
-        for place, item in enumerate(slate.items, 1):
-            if item.item_id == flag.item_id:
-                return f"{place}. {one_line(item.title, 80)}"
-    return one_line(flag.item_id, 60)
-
-
-def _took(trial: Trial) -> Iterator[Content]:
-    reply = trial.reply
-    model = f" ({one_line(reply.model, 40)})" if reply is not None and reply.model else ""
-    kind = f", {KINDS[trial.rater_kind]}" if trial.rater_kind in KINDS else ""
-    rows = [("judge", f"{one_line(trial.judge, 60)}{model}{kind}")]
-    if reply is not None and trial.rater_kind not in KINDS:
-        usage = reply.usage
-        counted = [GLYPHS.none if count is None else number(count) for count in (usage.input, usage.output)]
-        rows.append(("tokens", f"{counted[0]} in, {counted[1]} out"))
-        rows.append(("cost", "unknown" if trial.cost_usd is None else money(trial.cost_usd)))
-    attempts = f"{number(trial.attempts)} {'attempt' if trial.attempts == 1 else 'attempts'}"
-    latency = reply.latency_s if reply is not None else None
-    rows.append(("time", f"{latency:.2f} s, {attempts}" if latency is not None else attempts))
-    if trial.parsed is not None:
-        rows.append(("parsed", trial.parsed.parsed_by))
-    for name, value in rows:
-        yield Content.assemble((f"{name:<9}", "dim"), value)
-    yield Content.styled("This was a trial: nothing is stored and no verdict is counted.", "dim")
-
-
-def _reply_lines(reply: Reply) -> Iterator[Content]:
-    for name, text in (("thinking", reply.thinking), ("reply", reply.text)):
-        if text or name == "reply":
-            yield Content("")
-            yield Content.styled(f"{GLYPHS.rule * 3} {name}", "bold $accent")
-            yield Content(safe_text(text[:LONGEST_TEXT]).expandtabs(4) or "(empty)")
-            if len(text) > LONGEST_TEXT:
-                yield Content.styled(f"({number(len(text) - LONGEST_TEXT)} more characters)", "dim")
 
 
 # ---- trial -------------------------------------------------------------------------------------------------------

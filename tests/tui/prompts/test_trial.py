@@ -62,7 +62,7 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             # the first list shown was that of system B
             assert "overall  B (-1)" in text
             assert "Set 1 is [31mcloser." in text
-            assert "1,234 in, 21 out" in text
+            assert "1,234 tokens in · 21 out" in text
             assert "$0" in text
             assert "no verdict is counted" in text
             await press(pilot, "escape")
@@ -86,7 +86,7 @@ async def test_a_reply_that_cannot_be_read_is_shown(project_db: Path, project: i
         async with prompts(project_db, project, "pairwise-media") as (pilot, _):
             await open_try(pilot, "openai:m", f"{stub.url}/v1")
             await press(pilot, "f5")
-            assert "no answer: bad_reply" in shown(pilot)
+            assert "no answer (bad_reply)" in shown(pilot)
             assert "Both [/path] are fine." in shown(pilot)
 
 
