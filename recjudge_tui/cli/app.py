@@ -126,7 +126,7 @@ def open_adjudication(path: Path, project_id: int, rater_id: int, protocol: str)
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """A settings file as the app applies it: the key of each binding, the theme, and the mistakes."""
-    from recjudge_tui.tui.app import checked_settings
+    from recjudge_tui.tui.keys import checked_settings
 
     return checked_settings(loaded)
 

@@ -77,12 +77,12 @@ def _draft(path: Path) -> Screen[Any]:
 WALKS = {
     "projects": Walk(
         "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
-        "ProjectsScreen AskLine Confirm Form KeyHelp Palette",
+        "ProjectsScreen AskLine Confirm Form Palette",
     ),
     "cases": Walk(
         "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen PickDialog Palette KeyHelp AskLine",
+        "CasesScreen PickDialog Palette AskLine",
         _cases(""),
     ),
     "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
