@@ -7,18 +7,15 @@ import shlex
 import shutil
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
@@ -36,19 +33,16 @@ from recjudge_tui.store.verdicts import (
     verdict_rows,
     verdict_to_keep,
 )
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
     GLYPHS,
-    ClickText,
-    DialogHint,
     KeyLine,
     TopBar,
     case_number,
-    clickable,
     number,
     score,
     short_label,
@@ -331,38 +325,6 @@ def _keep_example(db: Database, verdict_id: int) -> LogWrite:
 
 
 _MOST_STEPS = 9
-
-
-class PickDialog(Dialog[Any]):
-    """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
-    ]
-
-    def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
-        super().__init__()
-        self._title, self._about, self._offered = title, about, offered
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
-            if self._about:
-                yield Static(Content(one_line(self._about, 200)), classes="dialog-text")
-            rows = [
-                clickable(Content.assemble((f" {key} ", "bold $accent"), f" {text}"), f"screen.pick('{key}')")
-                for key, (_, text) in self._offered.items()
-            ]
-            yield ClickText(Content("\n").join(rows), id="choices")
-            yield DialogHint("esc cancel")
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character.lower() in self._offered:
-            event.stop()
-            self.action_pick(event.character.lower())
-
-    def action_pick(self, key: str) -> None:
-        self.dismiss(self._offered[key][0])
 
 
 def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
