@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
@@ -170,7 +170,7 @@ class Fields(Vertical):
 
     DEFAULT_CSS = """
     Fields { height: auto; }
-    Fields #rows { height: auto; max-height: 30; }
+    Fields #rows { height: auto; max-height: 30; overflow-y: auto; scrollbar-size-vertical: 1; }
     Fields .row { height: 1; }
     Fields .row Label { width: 18; color: $text-muted; }
     Fields .row Input { height: 1; border: none; padding: 0; width: 1fr; background: $surface; }
@@ -203,7 +203,8 @@ class Fields(Vertical):
         return self._values.get(option.name, option.default)
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="rows", can_focus=False):
+        # no scroll view, whose keys would take the arrows
+        with Vertical(id="rows"):
             yield from (self._row(option) for option in self.options.values() if option not in self._rare)
             if self._rare:
                 yield Button("", id="more", compact=True)
@@ -323,7 +324,7 @@ class Form(Dialog[Any]):
     Form.-short Fields #rows { max-height: 12; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "accept", id="form.accept"),
+        Binding("enter,f5", "accept", "accept", id="form.accept"),
         Binding("down", "app.focus_next", "next", show=False, id="form.down"),
         Binding("up", "app.focus_previous", "previous", show=False, id="form.up"),
         Binding("plus,f2", "more", "more fields", key_display="+", show=False, id="form.more"),
@@ -347,7 +348,11 @@ class Form(Dialog[Any]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(one_line(self._title, _SHOWN))
             yield self.fields
-            yield DialogHint(f"← → choose   ↑ ↓ field   enter {self._does}   esc cancel")
+            # at a judge, enter lists all judges
+            key = (
+                "f5" if any(option.type is JudgeSpec for option in self.fields.options.values()) else "enter"
+            )
+            yield DialogHint(f"← → choose   ↑ ↓ field   {key} {self._does}   esc cancel")
 
     def action_more(self) -> None:
         self.fields.toggle()

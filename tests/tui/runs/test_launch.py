@@ -73,7 +73,7 @@ async def test_the_judge_of_the_settings_is_the_first_choice(project_db: Path) -
         await until(pilot, lambda: screen.judge.judge.source == "your settings")
         assert screen.judge.judge.spec == "random"
         await press(pilot, "down", "enter")
-        assert shown(pilot).count(" random ") == 2
+        assert shown(pilot).count(" random ") == 1
 
 
 async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path) -> None:
@@ -159,7 +159,7 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await fill(pilot, screen, api_key_env="sk-live-1234567890")
+        await fill(pilot, screen, judge="openai:m", api_key_env="sk-live-1234567890")
         await until(pilot, lambda: "takes the name of an environment" in shown(pilot))
         assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
         await fill(pilot, screen, api_key_env="", header_env="x-gateway=sk-live-1234567890")
@@ -284,16 +284,16 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
         await press(pilot, "plus")
         assert "esc close or go back" in shown(pilot).splitlines()[-1]
         reached = []
-        for _ in expected[3:]:
+        for _ in expected[4:]:
             assert pilot.app.focused is not None
             reached.append(str(pilot.app.focused.id).removeprefix("field-"))
             assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
             await pilot.press("down")
-        assert reached == expected[3:]
+        assert reached == expected[4:]
         await press(pilot, "escape", "down")
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "start"
-        await press(pilot, "up", "up", "1", "2", "backspace")
+        await press(pilot, "up", "up", "up", "1", "2", "backspace")
         await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
         await fill(pilot, screen, seed="8", stratify="activity")
         assert "more: drawn activity, seed 8" in shown(pilot)
