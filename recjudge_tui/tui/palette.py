@@ -9,7 +9,6 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
-from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.keys import DO, EVERYWHERE, GO, MOVE, by_importance, group_of
@@ -57,13 +56,12 @@ def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> 
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
-        from recjudge_tui.tui.reports import TABS, title_of
+        from recjudge_tui.tui.reports import TABS, about_tab
 
         for name in TABS:
-            report, show = REPORTS[name], partial(_go, app, "reports", project, tab=name)
-            yield Command(
-                _REPORTS, f"{title_of(name).capitalize()}: {report.summary}", "", show, report.words
-            )
+            show = partial(_go, app, "reports", project, tab=name)
+            title, words = about_tab(name)
+            yield Command(_REPORTS, title, "", show, words)
     for run in active:
         yield Command(GO, f"Go to run {run.run_id}", "", partial(_go, app, "monitor", run.run_id))
 

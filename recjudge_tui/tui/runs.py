@@ -250,7 +250,7 @@ def _bar(watch: RunWatch, width: int) -> Content:
         ((progress.done - progress.cached) / calls, GLYPHS.bar, "$success"),
         (progress.failed / calls, "▒", "$error"),
     ]
-    return stacked(parts, width)
+    return Content.assemble(*stacked(parts, width))
 
 
 def waiting_text(watch: RunWatch) -> str:
