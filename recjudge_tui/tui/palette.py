@@ -11,7 +11,6 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.screens import is_screen, make_screen, screen_names, to_projects
@@ -127,13 +126,12 @@ def _places(app: App[Any], screen: Screen[Any], active: Sequence[StoredRow]) -> 
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
-        from recjudge_tui.tui.reports import TABS, title_of
+        from recjudge_tui.tui.reports import TABS, about_tab
 
         for name in TABS:
-            report, show = REPORTS[name], partial(_go, app, "reports", project, tab=name)
-            yield Command(
-                _REPORTS, f"{title_of(name).capitalize()}: {report.summary}", "", show, report.words
-            )
+            show = partial(_go, app, "reports", project, tab=name)
+            title, words = about_tab(name)
+            yield Command(_REPORTS, title, "", show, words)
     for run in active:
         yield Command(GO, f"Go to run {run.run_id}", "", partial(_go, app, "monitor", run.run_id))
 
