@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from recjudge_tui.domain.occasions import occasion_text
+from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text

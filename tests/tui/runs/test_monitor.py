@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
