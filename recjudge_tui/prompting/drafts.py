@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +12,15 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.registry import analysis_field
+from recjudge_tui.store.cases import showable_case
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import held_out
 from recjudge_tui.store.prompts import (
     get_prompt,
     list_prompts,
@@ -135,6 +137,77 @@ def with_examples(prompt: Prompt, examples: Sequence[Example]) -> Prompt:
             "Change the values or the reasoning, or change the prompt.",
         )
     return longer
+
+
+# cases that are looked at for examples
+_MOST_CASES = 2_000
+
+
+def examples_from_outcomes(
+    db: Database, project_id: int, wanted: str, most: int = 4
+) -> tuple[str, int, tuple[str, ...]]:
+    """Add pairs of lists to the examples of a prompt whose users then took an item of one list and none of the other.
+
+    What they took are the project's held-out events; the list with the item is the better one. Half of the examples
+    favour each place. Returns the version that holds them (name, number) and the users whom they are about and whom no run
+    with it should judge. Raises UsageError for a prompt that does not ask one question about two lists, and where no pair
+    is decided in this way; and what `with_examples` raises.
+    """
+    _, _, prompt = get_prompt(db, wanted)
+    if not compares_lists(prompt.protocol) or len(prompt.aspects) != 1:
+        raise UsageError(
+            f"outcomes cannot be examples of prompt “{prompt.name}”",
+            "They say which of two lists had what the user took, and this prompt asks something else.",
+            "Name a prompt of the protocol pairwise, such as pairwise-media.",
+        )
+    taken, lists = held_out(db, project_id), protocol_facts(prompt.protocol).list_names
+    found: dict[str, list[tuple[str, Example]]] = {"A": [], "B": []}
+    row = showable_case(db, project_id, "pair")
+    for _ in range(_MOST_CASES):
+        if row is None or all(len(examples) * 2 >= most for examples in found.values()):
+            break
+        events = [
+            event
+            for event in taken.get(row["user_id"], ())
+            if event.context in ("", row["context"])
+            and (event.value is None or event.value >= (event.mean or 1e-9))
+        ]
+        winner, title = _only_list_with(
+            request_now(db, prompt, row["id"]), {event.item_id for event in events}
+        )
+        if (
+            winner
+            and len(found[winner]) * 2 < most
+            and row["user_id"] not in {user for user, _ in found[winner]}
+        ):
+            reason = f"Afterwards this person chose “{title}”, which only {lists['AB'.index(winner)]} has."
+            values = {prompt.aspects[0].name: winner}
+            found[winner].append((row["user_id"], case_example(db, prompt, row["id"], values, reason)))
+        row = showable_case(db, project_id, "pair", "next", row["id"])
+    each = min(map(len, found.values())) or most
+    chosen = [*found["A"][:each], *found["B"][:each]]
+    if not chosen:
+        raise UsageError(
+            "no outcome can be an example",
+            "No pair of lists has an item that its user took afterwards in one list only.",
+            "Import what the users did after the lists were shown as held-out events.",
+        )
+    longer = with_examples(prompt, [example for _, example in chosen])
+    name, version = store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
+    return name, version, tuple(dict.fromkeys(user for user, _ in chosen))
+
+
+def _only_list_with(request: Request, items: Collection[str]) -> tuple[str, str]:
+    """(A or B, a title) of the one list that has any of these items which the other has not; empty if not one."""
+    slates = request.material.slates if request.material is not None else ()
+    shown = [{item.item_id: item.title for item in slate.items} for slate in slates]
+    if len(shown) != 2:
+        return "", ""
+    own = [[title for item, title in ours.items() if item in items and item not in other]
+           for ours, other in (shown, shown[::-1])]  # fmt: skip
+    if bool(own[0]) == bool(own[1]):
+        return "", ""
+    return ("A", own[0][0]) if own[0] else ("B", own[1][0])
 
 
 def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str, int]:

@@ -7,14 +7,19 @@ import pytest
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import UsageError
-from recjudge_tui.prompting.drafts import case_example, example_of_verdict, with_examples
+from recjudge_tui.prompting.drafts import (
+    case_example,
+    example_of_verdict,
+    examples_from_outcomes,
+    with_examples,
+)
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, list_prompts
 from recjudge_tui.store.triage import record
-from tests.support.runs import RULES, make_project, planned
+from tests.support.runs import RULES, load, make_project, planned
 
 WHY = "The second list repeats what the person rated low."
 
@@ -132,3 +137,29 @@ def test_an_accepted_verdict_brings_the_judges_own_words_and_flags(db: Database)
     assert reply["reasoning"] == call["reasoning"]
     assert reply["category"] == f"{call['label'].removesuffix(' Match')} Match"
     assert reply["flagged_items"] == [{"item": 2, "issue": "other", "reason": "odd"}]
+
+
+def test_what_users_took_afterwards_becomes_examples(db: Database) -> None:
+    """Pairs of which one list has the item: half of the examples favour each place."""
+    pairs = db.rows("SELECT id, user_id FROM cases WHERE kind = 'pair' ORDER BY id")
+    prompt = get_prompt(db, "pairwise-media")[2]
+    rows: list[tuple[str, ...]] = [("user_id", "item_id", "type", "timestamp")]
+    for place, (case_id, user) in enumerate(pairs):
+        material = request_now(db, prompt, case_id).material
+        assert material is not None
+        ours, other = material.slates if place % 2 == 0 else material.slates[::-1]
+        (item, *_) = {i.item_id for i in ours.items} - {i.item_id for i in other.items}
+        rows.append((user, item, "heldout_purchase", "2030-01-01T00:00:00Z"))
+    project = db.value("SELECT id FROM projects")
+    with pytest.raises(UsageError, match="no outcome can be an example"):
+        examples_from_outcomes(db, project, "pairwise-media")
+    load(db, "events", rows)
+    name, version, users = examples_from_outcomes(db, project, "pairwise-media")
+    stored = get_prompt(db, f"{name}@{version}")[2]
+    new = stored.examples[len(prompt.examples) :]
+    assert sorted(example.reply["winner"] for example in new) == ["Set 1", "Set 2"]
+    assert all("Afterwards this person chose" in example.reply["reasoning"] for example in new)
+    assert set(users) == {user for _, user in pairs[:2]}
+    assert lint(stored) == []
+    with pytest.raises(UsageError, match="cannot be examples"):
+        examples_from_outcomes(db, project, "pointwise-media")

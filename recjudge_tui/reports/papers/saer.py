@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.domain.roles import rules_note
+from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.common.page import Page
@@ -14,13 +15,14 @@ from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Table, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.ratings import project_raters
-from recjudge_tui.store.runs import run_row
+from recjudge_tui.store.runs import case_count, run_row
 
 
 @dataclass(frozen=True)
 class Stages:
     """The runs of the two stages; `second` is None if it was not run, and `why_none` says why. `left_out`: the systems that
-    the first stage kept out of the second, with their shares of the lowest label, all above `threshold`."""
+    the first stage kept out of the second, with their shares of the lowest label, all above `threshold`.
+    `human_price` is what a person is paid for one of these cases."""
 
     rater: str
     first: int
@@ -28,6 +30,7 @@ class Stages:
     left_out: Mapping[str, float] = field(default_factory=dict)
     threshold: float | None = None
     why_none: str = ""
+    human_price: float | None = None
 
     @property
     def runs(self) -> list[int]:
@@ -59,6 +62,7 @@ def saer_page(project: Project, stages: Stages) -> Page:
     lead = [
         f"The second stage was not run: {stages.why_none}." if stages.second is None else "", _left_out(stages, shares),
         *answers, *(table.answer for table in agreed), "" if agreed else unknown, cost.answer,
+        _wages(project, stages),
         f"{rules_note(rater)}." if run["rater_kind"] == "rules" else "",
     ]  # fmt: skip
     settings = {
@@ -79,3 +83,11 @@ def _left_out(stages: Stages, shares: Table) -> str:
     if not names:
         return f"No system had {over}: all were compared in pairs."
     return f"Left out of the pairs, for {over}: {names}. They were not compared, so they might have won or lost there."
+
+
+def _wages(project: Project, stages: Stages) -> str:
+    if stages.human_price is None:
+        return ""
+    cases = sum(case_count(project.db, run) for run in stages.runs)
+    wages = money(cases * stages.human_price)
+    return f"At {money(stages.human_price)} a case, people would cost {wages} for the same {quantity(cases, 'case')}."
