@@ -247,16 +247,16 @@ def _figures(
         if figure.groups is not None:
             row |= {"groups": figure.groups, "groups_undefined": figure.groups_undefined}
         remarks = [figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
-        if (among := top.people.get(stat)) is not None:
+        if top.undecided:
+            # on the cases that are left they agree because a consensus was found there
+            cases = quantity(top.undecided, "case")
+            remarks.append(f"People: its raters differ on {cases}, where {meeting.b.rater} has no verdict")
+        elif (among := top.people.get(stat)) is not None:
             row |= {
                 "ceiling": among.value, "ceiling_low": among.ci_low, "ceiling_high": among.ci_high, "ceiling_n": among.n,
             }  # fmt: skip
             if among.ci_low is None and among.note not in figure.note:
                 remarks.append(f"People: {among.note}")
-            if top.undecided:
-                cases = quantity(top.undecided, "case")
-                why = f"on which its raters differ, because {meeting.b.rater} has no verdict there"
-                remarks.append(f"People leaves out {cases} {why}")
         if (others := top.others.get(stat)) is not None:
             row["ceiling_rest"] = others.value
         yield row | {"note": join_notes(*remarks)}

@@ -16,6 +16,7 @@ from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.agreement import pearson, qwk
+from tests import builder
 from tests.support.verdicts import (
     Project,
     agreement,
@@ -327,3 +328,20 @@ def test_the_answer_and_one_row_a_rater_then_the_people(project: Project) -> Non
     assert [row["rater_a"] for row in table.brief.rows] == ["llm", "people"]
     assert table.brief.columns[1].label == "Quadratic weighted κ"
     assert table.brief.rows[1]["Quadratic weighted κ"] == ".71"
+
+
+def test_people_behind_a_majority_have_no_ceiling_on_the_cases_it_is_silent_on(tmp_path: Path) -> None:
+    """A majority of two is there only where both agree: that they agree there says nothing."""
+    said = {"ana": "ABTABTABTABT", "ben": "AATBBTABTAAA", "llm": "ABTABTABBABA"}
+    built = builder.project(tmp_path / "r.db", labels=[
+        {"rater": rater, "protocol": "pairwise", "user_id": f"u{at}", "system_a": "x", "system_b": "y",
+         "value": {"T": "Tie"}.get(value, value)}
+        for rater, values in said.items() for at, value in enumerate(values)
+    ])  # fmt: skip
+    built.done("rater combine both --rule majority ana ben")
+    made = built.table("agreement --truth both --raters llm --stat qwk")
+    (row,) = made["rows"]
+    assert row["value"] is not None
+    assert row["ceiling"] is None
+    assert "its raters differ on 4 cases, where both has no verdict" in row["note"]
+    assert "people reach" not in made["answer"]
