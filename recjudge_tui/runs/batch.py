@@ -46,7 +46,6 @@ from recjudge_tui.store.batches import (
     batch_row,
     batches_of,
     calls_in_batch,
-    detach_batch,
     earlier_answers,
     end_batch,
     find_calls,
@@ -628,7 +627,13 @@ class _Provider:
         calls are sent again. The second search comes after `settle_s` seconds, when a late request must have arrived, and
         after its file was withdrawn, so that it can no longer start a batch."""
         if row["asked_at"]:
-            if self.adopt(row):
+            if (found := self.adopt(row)) is None:
+                raise RunError(
+                    f"it is unknown whether {self.url} received the batch",
+                    "A batch of the same size runs there. Its results will show whether it is of this run.",
+                    f"Repeat “recjudge batch submit {self.run.id}” when it has ended.",
+                )
+            if found:
                 return True
             age = time.time() - datetime.fromisoformat(row["asked_at"]).timestamp()
             if age < settle_s:
@@ -642,33 +647,22 @@ class _Provider:
         forget_batch(self.run.db, row["id"])
         return False
 
-    def adopt(self, row: StoredRow) -> bool:
-        """Look for a planned batch at the provider, by its file, its mark or the call names in its results, and store its
-        id. False if it is not there. If none of these is there yet, the only unknown batch of the same size since then is
-        assumed to match; `store` verifies it. Raises RunError when there are several."""
-        known = known_remote_ids(self.run.db, row["server"])
+    def adopt(self, row: StoredRow) -> bool | None:
+        """Look for a planned batch at the provider, by its file or mark, or by the call names in its results where the
+        provider stores neither, and store its id. False if it is not there; None while a batch of its size runs that may
+        be this one."""
+        known, running = known_remote_ids(self.run.db, row["server"]), False
         since = datetime.fromisoformat(row["created_at"]).timestamp() - CLOCKS_APART_S
-        candidates: list[RemoteBatch] = []
         for remote in self.server.find(row["file_id"] or "", row["mark"], since):
             if remote.id in known or not (remote.ours or remote.calls in (None, row["calls"])):
                 continue
-            if remote.ours or (
-                remote.over and self._is_ours(row["id"], self.server.download(remote, self.folder))
-            ):
-                candidates = [remote]
-                break
-            if not remote.over:
-                candidates.append(remote)
-        if len(candidates) > 1:
-            raise RunError(
-                f"several batches at {row['server']} may belong to run {self.run.id}",
-                f"{', '.join(remote.id for remote in candidates)} have the same size.",
-                "Try again when one of them has ended. Its results show which run it belongs to.",
-            )
-        for remote in candidates:
-            set_submitted(self.run.db, row["id"], remote.id)
-            self.tell(f"batch {remote.id} was already submitted: found again")
-        return bool(candidates)
+            ended = not remote.ours and remote.over
+            if remote.ours or (ended and self._is_ours(row["id"], self.server.download(remote, self.folder))):
+                set_submitted(self.run.db, row["id"], remote.id)
+                self.tell(f"batch {remote.id} was already submitted: found again")
+                return True
+            running |= not ended
+        return None if running else False
 
     def _is_ours(self, batch_id: int, files: list[Path]) -> bool:
         """Whether the first lines of the results contain call names of this batch."""
@@ -681,13 +675,8 @@ class _Provider:
         return calls_in_batch(self.run.db, batch_id, names) > 0
 
     def store(self, batch_id: int, remote: RemoteBatch, tally: ImportTally) -> bool:
-        """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
+        """Store the results of a batch that has ended. False if storing was stopped."""
         run, files = self.run, self.server.download(remote, self.folder)
-        if not remote.ours and not self._is_ours(batch_id, files):
-            detach_batch(run.db, batch_id)
-            search = f"“recjudge batch submit {run.id}” continues the search"
-            self.tell(f"batch {remote.id} does not belong to run {run.id}; {search}")
-            return False
         _store_results(run, files, tally)
         for path in files:
             path.unlink()

@@ -156,11 +156,6 @@ def forget_batch(db: Database, batch_id: int) -> None:
         db.execute("DELETE FROM batches WHERE id = ?", (batch_id,))
 
 
-def detach_batch(db: Database, batch_id: int) -> None:
-    """Detach the batch from its remote id, which turned out to belong to another batch."""
-    db.change("batches", batch_id, state="planned", remote_id=None, submitted_at=None)
-
-
 def _let_go(db: Database, batch_id: int) -> None:
     sql = "UPDATE batch_calls SET batch_id = NULL WHERE batch_id = ? AND answered_at IS NULL"
     db.execute(sql, (batch_id,))
