@@ -38,8 +38,6 @@ from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RunStopError
 MAX_ATTEMPTS = 5
 # after so many failed calls one after the other the work stops
 FAILURES_IN_A_ROW = 25
-# the errors of calls that were in flight while the machine slept
-FORGIVEN = ("connection", "timeout", "bad_body")
 # seconds to wait for a server that currently accepts no calls, independent of the number of attempts
 PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0, "loading": 600.0}
 
@@ -48,8 +46,8 @@ PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0, "
 class Failures:
     """The failed attempts of one call, and whether to try again.
 
-    Five failures end a call, without those of a machine that just woke up, and those by which a server says that it takes
-    no calls now (429, 503, 529, any delay, no connection). For these the call waits up to `PATIENCE_S`, counted from its
+    Five failures end a call, without those by which a server says that it takes no calls now (429, 503, 529, any delay, no
+    connection). For these the call waits up to `PATIENCE_S`, counted from its
     first failure or from the server's last answer to any call, whichever is earlier. So a short outage fails no call, and
     a long one ends the run because many calls in a row fail. A connection lost again while other calls are answered is the
     call's own fault and counts."""
@@ -66,8 +64,6 @@ class Failures:
         now, trouble = time.monotonic(), self.limits.trouble_since
         self.in_row += 1
         self.since = self.since or now
-        if error.kind in FORGIVEN and self.limits.was_asleep():
-            return False
         patience = PATIENCE_S.get(error.kind, PATIENCE_S["rate_limit"] if error.retry_after else 0.0)
         others_answered = trouble is None or trouble > self.since
         if error.kind == "connection" and others_answered and self.in_row > 1:
@@ -294,7 +290,7 @@ class Call:
         """Whether a server on this machine did not answer in time because it cannot: its usual answers take long too, or
         there is none after two attempts."""
         limits = self.limits
-        if error.kind != "timeout" or not limits.is_local or limits.was_asleep():
+        if error.kind != "timeout" or not limits.is_local:
             return False
         return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 

@@ -33,7 +33,6 @@ from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store.calls import (
     CallKey,
-    CallOutcome,
     outstanding,
     outstanding_by_user,
     profiles_outstanding,
@@ -191,8 +190,6 @@ class Job:
     unsaved: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     saved: asyncio.Event = field(default_factory=asyncio.Event)
-    # request hash -> set when the reply to this request is stored, or will not come
-    in_flight: dict[str, asyncio.Event] = field(default_factory=dict)
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -292,45 +289,22 @@ async def _work_through(job: Job, queue: CallQueue) -> bool:
         call = prepare_call(job.run, key)
         # no call is sent, and no deadline starts, before all workers have prepared theirs
         await asyncio.sleep(0)
-        call = await _after_equal_request(job, call)
         while job.unsaved >= job.concurrency * UNSAVED_A_WORKER:
             job.saved.clear()
             await job.saved.wait()
         job.unsaved += 1
         try:
             result = call.result or await _ask(job, call, seat.number)
-        except RunStopError:
-            _end(job, call)
-            continue
-        except BudgetLimitError as reached:
-            job.stopped_because = str(reached)
-            job.stopping.set()
-            _end(job, call)
+        except (RunStopError, BudgetLimitError) as stopped:
+            if isinstance(stopped, BudgetLimitError):
+                job.stopped_because = str(stopped)
+                job.stopping.set()
+            job.unsaved -= 1
             continue
         job.recorder.put(call.outcome(result))
     queue.leave(seat)
     job.workers -= 1
     return False
-
-
-async def _after_equal_request(job: Job, call: PreparedCall) -> PreparedCall:
-    """The call once no equal request is in flight, with the reply to that request if it was stored meanwhile."""
-    request = call.request_hash
-    if call.result is not None or request is None or not job.run.setup.settings.use_cache:
-        return call
-    while (ended := job.in_flight.get(request)) is not None:
-        await ended.wait()
-        call = prepare_call(job.run, call.key)
-    if call.result is None:
-        job.in_flight[request] = asyncio.Event()
-    return call
-
-
-def _end(job: Job, call: PreparedCall | CallOutcome) -> None:
-    """Give the call's room back and let equal requests go on: the reply to this one is stored, or will not come."""
-    job.unsaved -= 1
-    if call.request_hash is not None and (ended := job.in_flight.pop(call.request_hash, None)) is not None:
-        ended.set()
 
 
 async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
@@ -358,7 +332,7 @@ async def _record(job: Job) -> None:
 
     while (outcomes := await job.recorder.commit_next(pulse)) is not None:
         for outcome in outcomes:
-            _end(job, outcome)
+            job.unsaved -= 1
             try:
                 if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
                     job.stopping.set()
@@ -576,7 +550,6 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
-        job.limits.check_for_sleep()
         job.recorder.beat()
         control = run_control(run.db, run.id)
         if control is None or control.wanted != "run":

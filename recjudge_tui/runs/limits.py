@@ -21,8 +21,6 @@ from recjudge_tui.runs.prices import Price, unknown_price
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
-STALL_S = 5.0
-GRACE_S = 120.0
 
 
 class RunStopError(Exception):
@@ -158,8 +156,6 @@ class CallLimits:
     until: float = 0.0
     trouble_since: float | None = None
     rng: random.Random = field(default_factory=random.Random)
-    last_check: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
-    woke_at: float = float("-inf")
     at_once: int | None = None
     in_flight: int = 0
     freed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -308,21 +304,6 @@ class CallLimits:
         # 2.0 ** 1024 would be too large for a float
         longest = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, 64), LONGEST_WAIT_S)
         return self.rng.uniform(0.1, 1.0) * longest
-
-    def check_for_sleep(self) -> None:
-        """Check whether this process was suspended: the machine slept, or the process was stopped. While a machine sleeps,
-        the monotonic clock stands still and the wall clock does not. While a process is stopped, both go on, but this
-        method is not called. A clock that jumps back is not a sleep."""
-        now = (time.monotonic(), time.time())
-        stood = now[0] - self.last_check[0]
-        if stood > STALL_S or (now[1] - self.last_check[1]) - stood > STALL_S:
-            self.woke_at = now[0]
-        self.last_check = now
-
-    def was_asleep(self) -> bool:
-        """Whether a lost connection or a missed deadline is due to the machine's sleep and not to the server."""
-        self.check_for_sleep()
-        return time.monotonic() - self.woke_at < GRACE_S
 
 
 def most_tokens(request: Request) -> int:

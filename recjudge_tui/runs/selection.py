@@ -6,6 +6,7 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations, groupby, zip_longest
@@ -94,7 +95,6 @@ def drawn_by_level(levels: Sequence[Level], drawn: Collection[str]) -> dict[str,
 
 
 USERS = 100
-T = TypeVar("T")
 _occasion = attrgetter("context", "served_at")
 
 
@@ -225,29 +225,30 @@ class Chooser:
                 self.left_out["list without one by the other system at the same time"] += alone
 
     def _made(
-        self, make: Callable[[str, CurrentSlate], T | str | None], none_fits: str, failure: tuple[str, str]
-    ) -> list[T]:
-        """What `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many from each
-        system, with the list that was served last. If it gives None, the user's list by the next system is tried
+        self,
+        make: Callable[[str, CurrentSlate], list[CaseKey] | str | None],
+        none_fits: str,
+        failure: tuple[str, str],
+    ) -> ByUser[list[CaseKey]]:
+        """The cases that `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many
+        from each system, with the list that was served last. If it gives None, the user's list by the next system is tried
         (`none_fits` where there is no other); a text is the reason why the user is skipped. Raises RunError, with title
         and next step `failure`, when nothing was made."""
         wanted, left_out = self.settings.sample or USERS, self.left_out
         systems, slates = self.systems("list"), newest_slates(self.db, self.project_id)
         room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-        made: list[T] = []
+        made: ByUser[list[CaseKey]] = []
         for user, _ in self._shuffled([(user, None) for user in sorted(slates)]):
             # the system that needs the most users first; the user may have no list by it
             fitting = sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s])
             reason = none_fits if fitting else ""
             for system in fitting:
                 one = make(user, slates[user][system])
-                if isinstance(one, str):
-                    reason = one
-                    break
                 if one is not None:
-                    room[system] -= 1
-                    made.append(one)
-                    reason = ""
+                    reason = one if isinstance(one, str) else ""
+                    if not isinstance(one, str):
+                        room[system] -= 1
+                        made.append((user, one))
                     break
             if reason:
                 left_out[reason] += 1
@@ -272,7 +273,7 @@ class Chooser:
         slates = newest_slates(db, project_id)
         rings: dict[str, list[tuple[int, str]]] = {}
 
-        def pair_of(user: str, own: CurrentSlate) -> Lists | str | None:
+        def pair_of(user: str, own: CurrentSlate) -> list[CaseKey] | str | None:
             """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are
             added."""
             system, own_items = own.system, slate_items(db, own.slate_id)
@@ -284,42 +285,41 @@ class Chooser:
             start = bisect(ring, (_number(f"{user}|{system}"), ""))
             for step in range(min(len(ring), TRIES + 1)):
                 other = ring[(start + step) % len(ring)][1]
-                items = slate_items(db, slates[other][system].slate_id)
+                foreign = slates[other][system]
+                items = slate_items(db, foreign.slate_id)
                 if other != user and set(items[:top_k]) != set(own_items[:top_k]):
                     shown = shown_user(read_history(db, project_id, user), self.settings, own.occasion)
                     if not self.settings.no_history and is_empty(shown):
                         return no_history(own.occasion.served_at)
-                    return Lists(user, own, slates[other][system], other, own_items, items)
+                    unseen = self._unseen((user, own, own_items), (other, foreign, items), store=store)
+                    return [_pair_key("published", user, own, foreign.slate_id, own.slate_id), *unseen]
             return None
 
         failure = (
             "no adversarial pairs can be made",
             "At least two users need events, and different lists by the same system.",
         )
-        drawn, by_user = self._made(pair_of, NO_OTHER, failure), []
-        with db.transaction():
-            for lists in drawn:
-                keys = [lists.key("published", lists.foreign.slate_id, lists.own.slate_id)]
-                by_user.append((lists.user_id, keys + self._unseen(lists, store=store)))
-        return Selection(by_user, self.left_out)
+        with db.transaction() if store else nullcontext():
+            return Selection(self._made(pair_of, NO_OTHER, failure), self.left_out)
 
-    def _unseen(self, lists: Lists, *, store: bool) -> list[CaseKey]:
+    def _unseen(self, mine: UsersList, foreign: UsersList, *, store: bool) -> list[CaseKey]:
         db, project_id, top_k = self.db, self.project_id, self.settings.top_k
-        has = items_had(db, project_id, lists.user_id)
-        fresh = [item for item in lists.foreign_items if item not in has]
-        length = min(len(fresh), len(lists.own_items))
-        foreign, own = fresh[:length], lists.own_items[:length]
-        if set(foreign[:top_k]) == set(own[:top_k]):
-            self.left_out[SAME_LEFT if foreign else NOTHING_LEFT] += 1
+        (user, own_slate, own_items), (other, other_slate, other_items) = mine, foreign
+        has = items_had(db, project_id, user)
+        fresh = [item for item in other_items if item not in has]
+        length = min(len(fresh), len(own_items))
+        theirs, own = fresh[:length], own_items[:length]
+        if set(theirs[:top_k]) == set(own[:top_k]):
+            self.left_out[SAME_LEFT if theirs else NOTHING_LEFT] += 1
             return []
-        foreign_id, own_id = lists.foreign.slate_id, lists.own.slate_id
+        foreign_id, own_id = other_slate.slate_id, own_slate.slate_id
         if store:
-            a, b = pair_names("unseen", lists.own.system)
-            if foreign != lists.foreign_items:
-                foreign_id = generated_slate(db, project_id, lists.other, a, lists.foreign.occasion, foreign)
-            if own != lists.own_items:
-                own_id = generated_slate(db, project_id, lists.user_id, b, lists.own.occasion, own)
-        return [lists.key("unseen", foreign_id, own_id)]
+            a, b = pair_names("unseen", own_slate.system)
+            if theirs != other_items:
+                foreign_id = generated_slate(db, project_id, other, a, other_slate.occasion, theirs)
+            if own != own_items:
+                own_id = generated_slate(db, project_id, user, b, own_slate.occasion, own)
+        return [_pair_key("unseen", user, own_slate, foreign_id, own_id)]
 
     def planted(self, prompt: Prompt, *, store: bool) -> Selection:
         """For each user one list with a fault of each kind that can be planted into it, at a random place. Fault and
@@ -341,7 +341,9 @@ class Chooser:
         catalogue = catalogue_of(of_item[item] for item in ids)
         domain = settings.domain or project_domain(db, project_id)
 
-        def faults_of(user_id: str, source: CurrentSlate) -> _Faults | str:
+        new: dict[str, ItemView] = {}
+
+        def faults_of(user_id: str, source: CurrentSlate) -> list[CaseKey] | str:
             history = read_histories(db, project_id, [user_id], views)[user_id]
             user = shown_user(history, settings, source.occasion)
             if is_empty(user):
@@ -353,38 +355,47 @@ class Chooser:
                 rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")
                 if planted := fault(kind, shopper, items, catalogue, rng):
                     found[kind] = planted
-            for kind in kinds if found else ():
+            if not found:
+                return NOTHING_FITS
+            for kind in kinds:
                 if kind not in found:
                     self.left_out[f"list into which no fault of kind {kind} can be planted"] += 1
-            return _Faults(user_id, source, items, found) if found else NOTHING_FITS
+            new.update(
+                (one.item.item_id, one.item) for one in found.values() if one.item.item_id not in known
+            )
+            ids = [item.item_id for item in items]
+            return [self._planted(user_id, source, ids, *one, store=store) for one in found.items()]
 
         failure = (
             "no fault can be planted into these lists",
             "Users need events before their lists, and items need titles and categories.",
         )
-        made = self._made(faults_of, "", failure)
-        with db.transaction():
-            by_user = [
-                (one.user_id, [self._planted(one, kind, store=store) for kind in one.faults]) for one in made
-            ]
-        new = {fault.item.item_id: fault.item for one in made for fault in one.faults.values()}
-        unknown = tuple(view for name, view in new.items() if name not in known)
-        return Selection(by_user, self.left_out, unknown)
+        with db.transaction() if store else nullcontext():
+            return Selection(self._made(faults_of, "", failure), self.left_out, tuple(new.values()))
 
-    def _planted(self, one: _Faults, kind: FaultKind, *, store: bool) -> CaseKey:
-        """The case of the list with one of the faults."""
-        source, planted = one.source, one.faults[kind]
-        ids = [item.item_id for item in one.items]
-        instead, ids[planted.place] = ids[planted.place], planted.item.item_id
-        name, occasion = planted_name(kind, source.system), source.occasion
-        slate = (self.db, self.project_id, one.user_id, name, occasion, ids)
+    def _planted(
+        self,
+        user_id: str,
+        source: CurrentSlate,
+        items: list[str],
+        kind: FaultKind,
+        planted: Fault,
+        *,
+        store: bool,
+    ) -> CaseKey:
+        """The case of the list with the fault."""
+        place, name, occasion = planted.place, planted_name(kind, source.system), source.occasion
+        changed = [*items[:place], planted.item.item_id, *items[place + 1 :]]
+        slate = (self.db, self.project_id, user_id, name, occasion, changed)
         if store:
-            slate_id, where = generated_slate(*slate), planted.place + 1
-            fault = PlantedFault(slate_id, source.slate_id, kind, planted.item.item_id, where, instead)
+            slate_id = generated_slate(*slate)
+            fault = PlantedFault(
+                slate_id, source.slate_id, kind, planted.item.item_id, place + 1, items[place]
+            )
             save_fault(self.db, fault)
         else:
             slate_id = known_generated_slate(*slate) or source.slate_id
-        return CaseKey("list", one.user_id, name, slate_a=slate_id, **occasion._asdict())
+        return CaseKey("list", user_id, name, slate_a=slate_id, **occasion._asdict())
 
     def shots(self, kind: CaseKind, prompt: Prompt) -> Shots:
         """Draw the example pairs by the run's seed.
@@ -456,29 +467,13 @@ SAME_LEFT = "pair without the items the user already has: both lists have the sa
 NOTHING_FITS = "list into which no fault can be planted"
 
 
-class Lists(NamedTuple):
-    """The two lists of one user before they are stored: the imported ones, and the items of each."""
-
-    user_id: str
-    own: CurrentSlate
-    foreign: CurrentSlate
-    other: str
-    own_items: list[str]
-    foreign_items: list[str]
-
-    def key(self, variant: Variant, foreign: int, own: int) -> CaseKey:
-        a, b = pair_names(variant, self.own.system)
-        occasion = self.own.occasion._asdict()
-        return CaseKey("pair", self.user_id, a, b, slate_a=foreign, slate_b=own, **occasion)
+# a user, one of the user's lists, and its items
+UsersList = tuple[str, CurrentSlate, list[str]]
 
 
-class _Faults(NamedTuple):
-    """The faults that can be planted into a list, before they are stored."""
-
-    user_id: str
-    source: CurrentSlate
-    items: tuple[ItemView, ...]
-    faults: dict[FaultKind, Fault]
+def _pair_key(variant: Variant, user: str, own: CurrentSlate, foreign_id: int, own_id: int) -> CaseKey:
+    a, b = pair_names(variant, own.system)
+    return CaseKey("pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict())
 
 
 def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:

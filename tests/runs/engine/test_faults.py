@@ -319,7 +319,6 @@ def attempts_until_the_end(met: Failures, what: CallError, clock: Clock, pace_s:
         if met.end_with(what):
             return attempt
         clock.now += pace_s
-        met.limits.check_for_sleep()
     raise AssertionError("never ends")
 
 
