@@ -28,7 +28,6 @@ from recjudge_tui.judges.http import (
     Client,
     UnreachableError,
     broken,
-    certificates,
 )
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
@@ -471,38 +470,6 @@ class TestNoConnection:
 
 
 class TestCertificates:
-    def shakes_hands(self) -> bool:
-        """Whether a connection to a server with the certificate that signs itself is made."""
-
-        async def ask() -> None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(CERTIFICATE)
-
-            async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                writer.close()
-
-            server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
-            port = server.sockets[0].getsockname()[1]
-            try:
-                _, writer = await asyncio.open_connection(
-                    "127.0.0.1", port, ssl=http.httpx.create_ssl_context()
-                )
-                writer.close()
-            finally:
-                server.close()
-
-        try:
-            asyncio.run(ask())
-        except ssl.SSLCertVerificationError:
-            return False
-        return True
-
-    def test_an_authority_that_is_named_is_trusted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert not self.shakes_hands()
-        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        assert self.shakes_hands()
-        assert certificates() == f"SSL_CERT_FILE: {CERTIFICATE}"
-
     @pytest.mark.parametrize("content", [None, ""])
     def test_a_file_of_certificates_that_cannot_be_read_is_named(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
