@@ -8,9 +8,8 @@ import pytest
 
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.errors import CallError
 from recjudge_tui.judges.anthropic import AnthropicJudge, make
-from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.process import start
 from tests.support.stub_server import Script, answer, serving
 
@@ -41,14 +40,6 @@ def scripted(*responses: bytes) -> Script:
         return unknown if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
 
     return script
-
-
-async def one_error(*responses: bytes) -> CallError:
-    with serving(scripted(*responses)) as stub:
-        judge = judge_at(stub.url)
-        error = await call_error(judge)
-        await judge.close()
-    return error
 
 
 def logged(log: Path) -> list[dict[str, Any]]:

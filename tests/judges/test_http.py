@@ -18,7 +18,6 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-import recjudge_tui
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
 from recjudge_tui.judges.base import within
@@ -34,7 +33,6 @@ from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until
 
 CERTIFICATE = ROOT / "tests" / "support" / "servers" / "self_signed.pem"
-PACKAGE = Path(recjudge_tui.__file__).parent
 # what an OpenSSL server sends before it closes: a fatal alert
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
 TEXT = b'{"reply": "' + b"Good Match " * 50 + b'"}'

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from recjudge_tui.domain.judge import Identity, JudgeSpec
-from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.judges.openai import OpenAIJudge, make
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
@@ -31,14 +31,6 @@ def scripted(*responses: bytes) -> Script:
         return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
 
     return script
-
-
-async def one_error(*responses: bytes) -> CallError:
-    with serving(scripted(*responses)) as stub:
-        judge = judge_at(stub.url)
-        error = await call_error(judge)
-        await judge.close()
-    return error
 
 
 class TestRealServer:

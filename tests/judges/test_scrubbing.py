@@ -23,7 +23,6 @@ from tests.support.runs import make_project
 
 SECRET = "planted/key+0123456789="
 KEY = Key("MY_KEY", SECRET)
-GOOD = json.dumps({"reasoning": f"I know {SECRET}.", "category": "Good Match", "flagged_items": []})
 
 
 def escaped(text: str) -> str:
