@@ -31,6 +31,7 @@ from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError, budget_of
 from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import (
     CallKey,
     outstanding,
@@ -38,18 +39,6 @@ from recjudge_tui.store.calls import (
     profiles_outstanding,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import (
-    Pulse,
-    judge_capabilities,
-    release_lease,
-    run_control,
-    run_progress,
-    run_row,
-    set_identity,
-    set_retry,
-    set_waiting,
-    wanted,
-)
 from recjudge_tui.store.schema import connect
 
 if TYPE_CHECKING:
@@ -326,9 +315,9 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
 async def _record(job: Job) -> None:
     """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
 
-    def pulse() -> Pulse:
+    def pulse() -> run_store.Pulse:
         now = job.seen
-        return Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
+        return run_store.Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
 
     while (outcomes := await job.recorder.commit_next(pulse)) is not None:
         for outcome in outcomes:
@@ -402,8 +391,8 @@ async def _work(path: Path, run_id: int, on_progress: OnProgress | None) -> Prog
             state = "stopped"
             raise
         finally:
-            release_lease(db, run_id, owner, state, time.monotonic() - started, error)
-        ended = run_progress(db, run_id)
+            run_store.release_lease(db, run_id, owner, state, time.monotonic() - started, error)
+        ended = run_store.run_progress(db, run_id)
         if on_progress:
             on_progress(ended)
         return ended
@@ -436,7 +425,7 @@ async def _judge_all(
     stopping: asyncio.Event,
 ) -> tuple[RunState, str]:
     """The final state of the run, and the reason unless a user requested it."""
-    row = run_row(db, run_id)
+    row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
     spec, settings, _, _ = setup
     decision = None
@@ -448,18 +437,18 @@ async def _judge_all(
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
-    judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
+    judge, price, before = make_judge(spec), price_of(spec), run_store.run_progress(db, run_id)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
         workload = workload_of(judge, settings, estimate)
         update = {
             "calls": before.outstanding,
-            "known": judge_capabilities(db, spec),
+            "known": run_store.judge_capabilities(db, spec),
             "concurrency": concurrency,
         }
         identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
-        set_identity(db, run_id, owner, identity)
+        run_store.set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
         is_model = is_language_model(judge.rater_kind)
@@ -483,7 +472,7 @@ async def _judge_all(
         await judge.close()
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
         return "done", decision.sentence() if decision else ""
-    return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+    return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
 def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
@@ -529,7 +518,7 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     run, retries = job.run, list(job.limits.retries.values())
     if not retries:
         if noted is not None and job.limits.trouble_since is None:
-            set_retry(run.db, run.id, None)
+            run_store.set_retry(run.db, run.id, None)
             return None
         return noted
     first = min(retries, key=lambda retry: retry.due)
@@ -537,7 +526,7 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     # not every retry of many calls is worth a write
     if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
         why = outage.title[:1].lower() + outage.title[1:]
-        set_retry(run.db, run.id, why, max(outage.due - time.monotonic(), 0.0))
+        run_store.set_retry(run.db, run.id, why, max(outage.due - time.monotonic(), 0.0))
         return outage
     return noted
 
@@ -551,7 +540,7 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         job.recorder.beat()
-        control = run_control(run.db, run.id)
+        control = run_store.run_control(run.db, run.id)
         if control is None or control.wanted != "run":
             job.stopping.set()
         concurrency = (control and control.concurrency) or planned
@@ -560,7 +549,7 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         left = job.limits.pause_left()
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until
-            set_waiting(run.db, run.id, left)
+            run_store.set_waiting(run.db, run.id, left)
         outage = _note_outage(job, outage)
         if on_progress:
             on_progress(job.seen)

@@ -37,33 +37,8 @@ from recjudge_tui.judges.rules.faults import (
 )
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.settings import project_domain
-from recjudge_tui.store.cases import (
-    CaseKey,
-    PlantedFault,
-    check_contexts,
-    generated_slate,
-    held_out_items,
-    items_had,
-    known_generated_slate,
-    save_fault,
-)
-from recjudge_tui.store.data import (
-    CurrentSlate,
-    ItemViews,
-    check_judgeable,
-    current_explanations,
-    current_slates,
-    explanation_systems,
-    explanation_view,
-    newest_slates,
-    scores_of,
-    shown_event_counts,
-    slate_items,
-    slate_tops,
-    systems,
-    truth_raters,
-    users_where,
-)
+from recjudge_tui.store import cases as case_store
+from recjudge_tui.store import data as data_store
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_histories, read_history
 from recjudge_tui.store.imports import known_ids
@@ -102,7 +77,7 @@ class Selection(NamedTuple):
     """Cases by user, and the number of cases left out by reason. `made`: items in their lists that are not in the
     catalogue."""
 
-    by_user: ByUser[list[CaseKey]]
+    by_user: ByUser[list[case_store.CaseKey]]
     left_out: Counter[str]
     made: tuple[ItemView, ...] = ()
 
@@ -120,9 +95,13 @@ class Chooser:
         """The systems by name. Raises NotFoundError for unknown ones, UsageError or RunError for too few."""
         db, project_id, settings = self.db, self.project_id, self.settings
         what = "explanations" if kind == "explanation" else "lists"
-        known = explanation_systems(db, project_id) if kind == "explanation" else systems(db, project_id)
+        known = (
+            data_store.explanation_systems(db, project_id)
+            if kind == "explanation"
+            else data_store.systems(db, project_id)
+        )
         named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
-        check_judgeable(db, project_id, named, known, what)
+        data_store.check_judgeable(db, project_id, named, known, what)
         chosen = sorted(set(named)) if settings.systems else known
         needed = 2 if kind == "pair" or settings.until else 1
         if chosen and len(chosen) < needed <= len(known):
@@ -142,7 +121,7 @@ class Chooser:
     def levels(self, users: Collection[str]) -> list[Level]:
         """The activity levels of these users, by the number of events in the window that the run shows."""
         until = parse_time(self.settings.as_of) if self.settings.as_of else ""
-        counts = shown_event_counts(self.db, self.project_id, self.settings.history_days, until)
+        counts = data_store.shown_event_counts(self.db, self.project_id, self.settings.history_days, until)
         return activity_levels({user: counts.get(user, 0) for user in users}, LEVELS)
 
     def _shuffled(self, by_user: ByUser[Cases]) -> ByUser[Cases]:
@@ -157,22 +136,24 @@ class Chooser:
         """The cases in the order they will be judged: user by user, users by name or in the random order of `seed`."""
         db, project_id, settings, occasions = self.db, self.project_id, self.settings, self.settings.occasions
         chosen = self.systems(kind)
-        check_contexts(db, project_id, occasions)
-        keys_by_user: dict[str, list[CaseKey]] = {}
+        case_store.check_contexts(db, project_id, occasions)
+        keys_by_user: dict[str, list[case_store.CaseKey]] = {}
         if kind == "explanation":
-            for key in current_explanations(db, project_id):
+            for key in data_store.current_explanations(db, project_id):
                 if key.system in chosen:
-                    about = CaseKey("explanation", key.user_id, key.system, item_id=key.item_id)
+                    about = case_store.CaseKey("explanation", key.user_id, key.system, item_id=key.item_id)
                     case = about._replace(explanation_id=key.id, **key.occasion._asdict())
                     keys_by_user.setdefault(key.user_id, []).append(case)
         else:
-            for user_id, slates in current_slates(db, project_id).items():
+            for user_id, slates in data_store.current_slates(db, project_id).items():
                 served = _served(slates, occasions)
                 keys_by_user[user_id] = [
                     key for here in served for key in self._of_context(kind, user_id, here, chosen)
                 ]
-        users = users_where(db, project_id, settings.where) if settings.where else keys_by_user.keys()
-        by_user: ByUser[list[CaseKey]] = []
+        users = (
+            data_store.users_where(db, project_id, settings.where) if settings.where else keys_by_user.keys()
+        )
+        by_user: ByUser[list[case_store.CaseKey]] = []
         for user_id, keys in keys_by_user.items():
             if user_id in users and (kept := self._asked_for(keys)):
                 by_user.append((user_id, sorted(kept, key=_occasion)))
@@ -180,7 +161,7 @@ class Chooser:
             by_user = self._shuffled(by_user)
         return Selection(by_user, self.left_out)
 
-    def _asked_for(self, keys: list[CaseKey]) -> list[CaseKey]:
+    def _asked_for(self, keys: list[case_store.CaseKey]) -> list[case_store.CaseKey]:
         """The cases of the chosen occasions; if a time is chosen, cases without a time are counted."""
         if (occasions := self.settings.occasions) == EVERY_OCCASION:
             return keys
@@ -190,8 +171,8 @@ class Chooser:
         return [key for key in here if occasions.has_time(key.served_at)]
 
     def _of_context(
-        self, kind: CaseKind, user_id: str, slates: list[CurrentSlate], chosen: list[str]
-    ) -> Iterator[CaseKey]:
+        self, kind: CaseKind, user_id: str, slates: list[data_store.CurrentSlate], chosen: list[str]
+    ) -> Iterator[case_store.CaseKey]:
         """The cases of one user and context; lists of two contexts are never compared."""
         context, baseline = slates[0].occasion.context, self.settings.baseline
         by_system: dict[str, dict[str, int]] = {}
@@ -202,7 +183,9 @@ class Chooser:
                 if system not in by_system:
                     self.left_out[f"no list by {system}"] += 1
                 for time, slate_id in by_system.get(system, {}).items():
-                    yield CaseKey("list", user_id, system, slate_a=slate_id, context=context, served_at=time)
+                    yield case_store.CaseKey(
+                        "list", user_id, system, slate_a=slate_id, context=context, served_at=time
+                    )
             return
         for first, second in combinations(chosen, 2):
             if baseline and baseline not in (first, second):
@@ -214,7 +197,7 @@ class Chooser:
             a, b = by_system[first], by_system[second]
             times = compared_times(a, b)
             for time_a, time_b in times:
-                yield CaseKey(
+                yield case_store.CaseKey(
                     *("pair", user_id, first, second),
                     slate_a=a[time_a],
                     slate_b=b[time_b],
@@ -226,18 +209,18 @@ class Chooser:
 
     def _made(
         self,
-        make: Callable[[str, CurrentSlate], list[CaseKey] | str | None],
+        make: Callable[[str, data_store.CurrentSlate], list[case_store.CaseKey] | str | None],
         none_fits: str,
         failure: tuple[str, str],
-    ) -> ByUser[list[CaseKey]]:
+    ) -> ByUser[list[case_store.CaseKey]]:
         """The cases that `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many
         from each system, with the list that was served last. If it gives None, the user's list by the next system is tried
         (`none_fits` where there is no other); a text is the reason why the user is skipped. Raises RunError, with title
         and next step `failure`, when nothing was made."""
         wanted, left_out = self.settings.sample or USERS, self.left_out
-        systems, slates = self.systems("list"), newest_slates(self.db, self.project_id)
+        systems, slates = self.systems("list"), data_store.newest_slates(self.db, self.project_id)
         room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-        made: ByUser[list[CaseKey]] = []
+        made: ByUser[list[case_store.CaseKey]] = []
         for user, _ in self._shuffled([(user, None) for user in sorted(slates)]):
             # the system that needs the most users first; the user may have no list by it
             fitting = sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s])
@@ -270,13 +253,13 @@ class Chooser:
         case removes from the foreign list the items that the user already has, and cuts both lists to equal length;
         without `store` (a dry run) it has the lists of the first. Raises RunError when there is no pair."""
         db, project_id, top_k = self.db, self.project_id, self.settings.top_k
-        slates = newest_slates(db, project_id)
+        slates = data_store.newest_slates(db, project_id)
         rings: dict[str, list[tuple[int, str]]] = {}
 
-        def pair_of(user: str, own: CurrentSlate) -> list[CaseKey] | str | None:
+        def pair_of(user: str, own: data_store.CurrentSlate) -> list[case_store.CaseKey] | str | None:
             """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are
             added."""
-            system, own_items = own.system, slate_items(db, own.slate_id)
+            system, own_items = own.system, data_store.slate_items(db, own.slate_id)
             if system not in rings:
                 rings[system] = sorted(
                     (_number(name), name) for name, mine in slates.items() if system in mine
@@ -286,7 +269,7 @@ class Chooser:
             for step in range(min(len(ring), TRIES + 1)):
                 other = ring[(start + step) % len(ring)][1]
                 foreign = slates[other][system]
-                items = slate_items(db, foreign.slate_id)
+                items = data_store.slate_items(db, foreign.slate_id)
                 if other != user and set(items[:top_k]) != set(own_items[:top_k]):
                     shown = shown_user(read_history(db, project_id, user), self.settings, own.occasion)
                     if not self.settings.no_history and is_empty(shown):
@@ -302,10 +285,10 @@ class Chooser:
         with db.transaction() if store else nullcontext():
             return Selection(self._made(pair_of, NO_OTHER, failure), self.left_out)
 
-    def _unseen(self, mine: UsersList, foreign: UsersList, *, store: bool) -> list[CaseKey]:
+    def _unseen(self, mine: UsersList, foreign: UsersList, *, store: bool) -> list[case_store.CaseKey]:
         db, project_id, top_k = self.db, self.project_id, self.settings.top_k
         (user, own_slate, own_items), (other, other_slate, other_items) = mine, foreign
-        has = items_had(db, project_id, user)
+        has = case_store.items_had(db, project_id, user)
         fresh = [item for item in other_items if item not in has]
         length = min(len(fresh), len(own_items))
         theirs, own = fresh[:length], own_items[:length]
@@ -316,9 +299,11 @@ class Chooser:
         if store:
             a, b = pair_names("unseen", own_slate.system)
             if theirs != other_items:
-                foreign_id = generated_slate(db, project_id, other, a, other_slate.occasion, theirs)
+                foreign_id = case_store.generated_slate(
+                    db, project_id, other, a, other_slate.occasion, theirs
+                )
             if own != own_items:
-                own_id = generated_slate(db, project_id, user, b, own_slate.occasion, own)
+                own_id = case_store.generated_slate(db, project_id, user, b, own_slate.occasion, own)
         return [_pair_key("unseen", user, own_slate, foreign_id, own_id)]
 
     def planted(self, prompt: Prompt, *, store: bool) -> Selection:
@@ -335,7 +320,7 @@ class Chooser:
                 f"These are: {', '.join(ISSUE_OF.values())}.",
                 "Choose another --prompt.",
             )
-        views, known = ItemViews(db, project_id), known_ids(db, project_id, "items")
+        views, known = data_store.ItemViews(db, project_id), known_ids(db, project_id, "items")
         ids = sorted(known)
         of_item = views.of(ids)
         catalogue = catalogue_of(of_item[item] for item in ids)
@@ -343,13 +328,13 @@ class Chooser:
 
         new: dict[str, ItemView] = {}
 
-        def faults_of(user_id: str, source: CurrentSlate) -> list[CaseKey] | str:
+        def faults_of(user_id: str, source: data_store.CurrentSlate) -> list[case_store.CaseKey] | str:
             history = read_histories(db, project_id, [user_id], views)[user_id]
             user = shown_user(history, settings, source.occasion)
             if is_empty(user):
                 return no_history(source.occasion.served_at)
-            items = slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
-            shopper = shopper_of(user, held_out_items(db, project_id, user_id), domain)
+            items = data_store.slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
+            shopper = shopper_of(user, case_store.held_out_items(db, project_id, user_id), domain)
             found: dict[FaultKind, Fault] = {}
             for kind in kinds:
                 rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")
@@ -376,26 +361,26 @@ class Chooser:
     def _planted(
         self,
         user_id: str,
-        source: CurrentSlate,
+        source: data_store.CurrentSlate,
         items: list[str],
         kind: FaultKind,
         planted: Fault,
         *,
         store: bool,
-    ) -> CaseKey:
+    ) -> case_store.CaseKey:
         """The case of the list with the fault."""
         place, name, occasion = planted.place, planted_name(kind, source.system), source.occasion
         changed = [*items[:place], planted.item.item_id, *items[place + 1 :]]
         slate = (self.db, self.project_id, user_id, name, occasion, changed)
         if store:
-            slate_id = generated_slate(*slate)
-            fault = PlantedFault(
+            slate_id = case_store.generated_slate(*slate)
+            fault = case_store.PlantedFault(
                 slate_id, source.slate_id, kind, planted.item.item_id, place + 1, items[place]
             )
-            save_fault(self.db, fault)
+            case_store.save_fault(self.db, fault)
         else:
-            slate_id = known_generated_slate(*slate) or source.slate_id
-        return CaseKey("list", user_id, name, slate_a=slate_id, **occasion._asdict())
+            slate_id = case_store.known_generated_slate(*slate) or source.slate_id
+        return case_store.CaseKey("list", user_id, name, slate_a=slate_id, **occasion._asdict())
 
     def shots(self, kind: CaseKind, prompt: Prompt) -> Shots:
         """Draw the example pairs by the run's seed.
@@ -407,7 +392,7 @@ class Chooser:
         db, project_id, settings = self.db, self.project_id, self.settings
         rater, chosen = settings.examples_from, self.systems(kind)
         if not rater:
-            names = truth_raters(db, project_id)
+            names = data_store.truth_raters(db, project_id)
             if len(names) != 1:
                 raise UsageError(
                     "it is not clear whose scores the examples should show",
@@ -416,7 +401,7 @@ class Chooser:
                 )
             (rater,) = names
         row, wanted = rater_row(db, project_id, rater), [a.name for a in prompt.aspects]
-        given, texts = scores_of(db, row["id"]), current_explanations(db, project_id)
+        given, texts = data_store.scores_of(db, row["id"]), data_store.current_explanations(db, project_id)
         scored = {}
         for key in texts:
             # scores of an earlier text do not count
@@ -444,7 +429,9 @@ class Chooser:
         return Shots(of_user, scored, settings.keep_example_pair, form, row["kind"] == "ground_truth")
 
 
-def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
+def _served(
+    slates: list[data_store.CurrentSlate], occasions: OccasionFilter
+) -> Iterator[list[data_store.CurrentSlate]]:
     """The lists of a user by context, if any can be chosen. Pairs are formed before times are filtered, so that a filter
     never creates pairs that do not exist without it."""
     for context, group in groupby(slates, key=attrgetter("occasion.context")):
@@ -468,15 +455,19 @@ NOTHING_FITS = "list into which no fault can be planted"
 
 
 # a user, one of the user's lists, and its items
-UsersList = tuple[str, CurrentSlate, list[str]]
+UsersList = tuple[str, data_store.CurrentSlate, list[str]]
 
 
-def _pair_key(variant: Variant, user: str, own: CurrentSlate, foreign_id: int, own_id: int) -> CaseKey:
+def _pair_key(
+    variant: Variant, user: str, own: data_store.CurrentSlate, foreign_id: int, own_id: int
+) -> case_store.CaseKey:
     a, b = pair_names(variant, own.system)
-    return CaseKey("pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict())
+    return case_store.CaseKey(
+        "pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict()
+    )
 
 
-def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
+def positions(keys: Sequence[case_store.CaseKey], seed: int) -> list[Order]:
     """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one. Permuted blocks of two: of
     each two consecutive cases of one kind and system, one at random has the own list first. This balances the positions,
     and a longer run begins like a shorter one."""
@@ -518,7 +509,7 @@ class Shots:
     form: Literal["one", "personal"]
     own_scores: bool
 
-    def refusal(self, key: CaseKey) -> str:
+    def refusal(self, key: case_store.CaseKey) -> str:
         """The reason why a case is not judged; empty if it is."""
         pair = self.pairs.get(key.user_id)
         if pair is None:
@@ -527,9 +518,9 @@ class Shots:
             return OWN_PAIR
         return "" if (*pair, key.system_a) in self.scored else NO_EXAMPLE
 
-    def view(self, db: Database, project_id: int, key: CaseKey) -> ExplanationView:
+    def view(self, db: Database, project_id: int, key: case_store.CaseKey) -> ExplanationView:
         """The example of a case that is not refused: the same system's explanation of the example pair, with its scores."""
         explanation_id, scores = self.scored[(*self.pairs[key.user_id], key.system_a)]
-        return explanation_view(db, project_id, explanation_id).model_copy(
+        return data_store.explanation_view(db, project_id, explanation_id).model_copy(
             update={"scores": scores, "form": self.form, "own_scores": self.own_scores}
         )

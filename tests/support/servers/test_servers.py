@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +44,8 @@ def test_start_shows_why_it_failed(tmp_path: Path) -> None:
     mute.write_text("import time; time.sleep(30)")
     with pytest.raises(RuntimeError, match=r"did not listen within 0\.2 s"):
         start(mute, deadline=0.2)
+
+
+def _accepts(address: tuple[str, int]) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(address) == 0
