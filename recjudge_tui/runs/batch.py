@@ -36,10 +36,9 @@ from recjudge_tui.judges.batch import (
 )
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import BatchJudge
-from recjudge_tui.runs.calls import Bill, Call, Question
+from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of, most_tokens
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import Budget, CallLimits, budget_of, most_tokens
 from recjudge_tui.runs.prices import Price, cost_at, price_of
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
 from recjudge_tui.store import batches as batch_store

@@ -24,11 +24,19 @@ from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import Bill, Call
+from recjudge_tui.runs.calls import (
+    Bill,
+    BudgetLimitError,
+    Call,
+    CallLimits,
+    RateLimit,
+    Retry,
+    RunStopError,
+    budget_of,
+)
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError, budget_of
 from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
