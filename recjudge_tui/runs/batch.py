@@ -44,7 +44,7 @@ from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
 from recjudge_tui.store import batches as batch_store
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database, StoredRow, now
 
 WINDOW = 256
 
@@ -164,8 +164,8 @@ def outgoing(
     cover a single call."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := batch_store.waiting_calls(run.db, run.id, last, WINDOW)):
-        last = calls[-1].key.id
-        earlier = batch_store.earlier_answers(run.db, [call.key.id for call in calls])
+        last = calls[-1][1].id
+        earlier = batch_store.earlier_answers(run.db, [key.id for _, key in calls])
         outcomes = []
         for custom_id, key in calls:
             prepared = prepare_call(run, key)
@@ -400,16 +400,16 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
     calls = batch_store.find_calls(run.db, run.id, [result.custom_id for _, result in lines])
     answers: dict[int, tuple[CallKey, ResultLine]] = {}
     for place, result in lines:
-        call = calls.get(result.custom_id)
-        if call is None:
+        waits, key = calls.get(result.custom_id, (False, None))
+        if key is None:
             tally.unknown += 1
             tally.note(f"{place}: {result.custom_id[:80]} is not a call of run {run.id}")
-        elif not call.open or call.key.id in answers:
+        elif not waits or key.id in answers:
             tally.already += 1
         elif result.again:
             tally.again += 1
         else:
-            answers[call.key.id] = call.key, result
+            answers[key.id] = key, result
     outcomes = asyncio.run(_outcomes(run, answers))
     with run.db.transaction():
         stored = store_outcomes(run.db, run, outcomes)
@@ -528,7 +528,8 @@ def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTal
 def _asked(db: Database, server: BatchServer, row: StoredRow) -> RemoteBatch:
     """The batch as the provider describes it now, which is stored."""
     remote = server.fetch(row["remote_id"])
-    batch_store.set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
+    counts = {"done": remote.done, "failed": remote.failed}
+    db.change("batches", row["id"], said=remote.status, looked_at=now(), **counts)
     return remote
 
 
@@ -590,7 +591,8 @@ class _Provider:
         except (CallError, JudgeError):
             batch_store.forget_batch(db, batch_id)
             raise
-        batch_store.mark_requested(db, batch_id, file_id)
+        # from now on the server may have it, even without an answer
+        db.change("batches", batch_id, asked_at=now(), file_id=file_id)
         try:
             remote_id = self.server.create(path, file_id, batch_store.batch_row(db, batch_id)["mark"])
         except (CallError, JudgeError) as error:

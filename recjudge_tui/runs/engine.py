@@ -46,7 +46,7 @@ from recjudge_tui.store.calls import (
     outstanding_by_user,
     profiles_outstanding,
 )
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.schema import connect
 
 if TYPE_CHECKING:
@@ -526,7 +526,7 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     run, retries = job.run, list(job.limits.retries.values())
     if not retries:
         if noted is not None and job.limits.trouble_since is None:
-            run_store.set_retry(run.db, run.id, None)
+            run.db.change("runs", run.id, retry_why=None, retry_at=None)
             return None
         return noted
     first = min(retries, key=lambda retry: retry.due)
@@ -534,7 +534,8 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     # not every retry of many calls is worth a write
     if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
         why = outage.title[:1].lower() + outage.title[1:]
-        run_store.set_retry(run.db, run.id, why, max(outage.due - time.monotonic(), 0.0))
+        again = now(max(outage.due - time.monotonic(), 0.0))
+        run.db.change("runs", run.id, retry_why=why, retry_at=again)
         return outage
     return noted
 
@@ -551,13 +552,13 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         control = run_store.run_control(run.db, run.id)
         if control is None or control.wanted != "run":
             job.stopping.set()
-        concurrency = (control and control.concurrency) or planned
+        concurrency = (control and control.wanted_concurrency) or planned
         if concurrency != job.concurrency:
             job.work_with(concurrency)
         left = job.limits.pause_left()
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until
-            run_store.set_waiting(run.db, run.id, left)
+            run.db.change("runs", run.id, waiting_until=now(left))
         outage = _note_outage(job, outage)
         if on_progress:
             on_progress(job.seen)
