@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, run_command
-from recjudge_tui.runs import limits
+from recjudge_tui.runs import calls as limits
 from recjudge_tui.store.schema import connect
 from tests.support.billing import MORE_SCENARIOS, PRICES, SCENARIOS, Outcome, Scenario, play
 from tests.support.runs import make_project

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.rows import Row, run_command
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.judges import replies
+from recjudge_tui.runs import calls as limits
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs import limits
 from recjudge_tui.store.schema import connect
 from tests.support.odd_answers import JUDGES, judge_oddly
 from tests.support.runs import intact, make_project

@@ -2,8 +2,7 @@
 
     python benchmarks/replies.py [COUNT] [SEED] [--quick]
 
-mutates COUNT replies (1,000,000) and composes as many of parts that say what may be read in them, prints every label in
-dispute, and then the time of each degenerate shape.
+mutates COUNT replies (1,000,000), prints every label in dispute, and then the time of each degenerate shape.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import shipped
 from tests.support.degenerate_replies import SHAPES, degenerate
-from tests.support.reply_fuzz import PROMPTS, composed_fuzz, fuzzed
+from tests.support.reply_fuzz import PROMPTS, fuzzed
 
 BOUNDS = {64_000: 0.005, 1_000_000: 0.050}
 MUTATED, QUICK_MUTATED = 60_000, 300
@@ -48,13 +47,11 @@ def measure(quick: bool = False) -> list[Row]:
                 "note": f"“{worst}”",
             }
         )
-    results = [
-        fuzz(name, mutated // len(PROMPTS), seed=1) for fuzz in (fuzzed, composed_fuzz) for name in PROMPTS
-    ]
+    results = [fuzzed(name, mutated // len(PROMPTS), seed=1) for name in PROMPTS]
     disputed = sum(len(result.disputed) for result in results)
     rows.append(
         {
-            "name": f"{2 * mutated:,} mutated and composed replies, labels in dispute",
+            "name": f"{mutated:,} mutated replies, labels in dispute",
             "ours": disputed,
             "comparison": None,
             "ratio": None,
@@ -86,15 +83,14 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("seed", nargs="?", type=int, default=7)
     options = parser.parse_args(words)
     count = QUICK_MUTATED if options.quick else options.count
-    for fuzz, made in ((fuzzed, "mutated"), (composed_fuzz, "composed")):
-        for name in PROMPTS:
-            result = fuzz(name, count // len(PROMPTS), options.seed)
-            counts = (
-                f"{result.tried:,} {made} replies, {result.read:,} read, {len(result.disputed)} in dispute"
-            )
-            print(f"{name}: {counts}", flush=True)
-            for reply, label in result.disputed:
-                print(f"  {label!r} from {reply.text!r} ({reply.kind})")
+    for name in PROMPTS:
+        result = fuzzed(name, count // len(PROMPTS), options.seed)
+        print(
+            f"{name}: {result.tried:,} replies, {result.read:,} read, {len(result.disputed)} in dispute",
+            flush=True,
+        )
+        for reply, label in result.disputed:
+            print(f"  {label!r} from {reply.text!r} ({reply.kind})")
     for size in BOUNDS:
         for shape in QUICK_SHAPES if options.quick else SHAPES:
             slowest_ms = max(slowest(name, shape, size) for name in QUESTIONS) * 1000

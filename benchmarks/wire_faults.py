@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, run_command
 from recjudge_tui.judges import replies
+from recjudge_tui.runs import calls as limits
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs import limits
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project
 from tests.support.wire_faults import FAULTS, QUICK, SLOW, WireRun, judge_over_faults

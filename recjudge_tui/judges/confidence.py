@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Request
 
 _LEAST_LOGPROB = -1e6  # practically impossible; an integer may be too large for a float
 TOP_LOGPROBS = 5  # every server that returns alternatives returns at least this many
-_SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
@@ -46,8 +46,7 @@ def label_confidence(request: Request, text: str, entries: object) -> float | No
         return None
     field = request.reply_schema.get("properties", {}).get(request.label_field)
     labels = field.get("enum") if isinstance(field, dict) else None
-    place = _value_place(text, request.label_field) if isinstance(labels, list) else None
-    if place is None or not isinstance(labels, list) or place[1] not in labels:
+    if not isinstance(labels, list) or (place := _value_place(text, request.label_field, labels)) is None:
         return None
     tokens = _tokens(entries)
     # thinking may stand before the text
@@ -97,30 +96,16 @@ def _canonical(label: object) -> bytes:
     return json.dumps(label, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _value_place(text: str, field: str) -> tuple[int, Any] | None:
-    """Where the value of a top-level property begins in a JSON object, and the value; the last of equal names."""
-    match, at = None, _past_space(text, 0)
-    if text[at : at + 1] != "{":
-        return None
-    try:
-        while text[at : at + 1] in ("{", ","):
-            name, at = _DECODER.raw_decode(text, _past_space(text, at + 1))
-            at = _past_space(text, at)
-            if text[at : at + 1] != ":":
-                return None
-            begin = _past_space(text, at + 1)
-            value, at = _DECODER.raw_decode(text, begin)
-            at = _past_space(text, at)
-            if name == field:
-                match = begin, value
-    except (ValueError, RecursionError):
-        return None
-    return match if text[at : at + 1] == "}" else None
-
-
-def _past_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return at if space is None else space.end()
+def _value_place(text: str, field: str, labels: list[Any]) -> tuple[int, Any] | None:
+    """Where the label of a JSON object begins in its text, and the label; the last of equal names."""
+    place = None
+    with suppress(ValueError, RecursionError):
+        if isinstance(json.loads(text), dict):
+            # within a text the quotes are escaped
+            for name in re.finditer(rf"(?<!\\){re.escape(json.dumps(field))}\s*:\s*", text):
+                value, _ = _DECODER.raw_decode(text, name.end())
+                place = (name.end(), value) if value in labels else place
+    return place
 
 
 def _tokens(entries: object) -> list[Token]:

@@ -33,18 +33,15 @@ from recjudge_tui.settings import user_path
 MAX_SLOTS = 8
 MARGIN = 512  # chat template, role marks, and the fault that is named when a call is repeated
 STEP = 256
-WORKSPACE = 300 << 20  # llama.cpp's buffers for computing, and Python
 MOST_FILES = 200
 _SAMPLES, _SAMPLE = 64, 1 << 16
-_LONGEST_TEXT, _MOST_FIELDS, _MOST_LAYERS = 1 << 20, 10_000, 4096
+_LONGEST_TEXT, _MOST_FIELDS, _MOST_TEXTS = 1 << 20, 10_000, 1 << 20
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
 # these turn texts or images into numbers
 _NO_LANGUAGE_MODELS = ("bert", "clip", "t5encoder", "embedding", "wavtokenizer", "llava")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _LOOKED_S = 0.3
-# where a run's memory would be that of a graphics card
-_GRAPHICS = ("/dev/nvidia0", "/dev/kfd")
 
 
 def make(spec: JudgeSpec) -> GgufJudge:
@@ -53,15 +50,12 @@ def make(spec: JudgeSpec) -> GgufJudge:
 
 
 class ModelFile(NamedTuple):
-    """A model as its file's header describes it. `context` is the longest it was trained for, `cache_bytes` what a token
-    of context takes in memory; 0: unknown."""
+    """A model as its file's header describes it. `context` is the longest it was trained for; 0: unknown."""
 
     path: Path
     name: str
-    architecture: str
     size: int
     context: int
-    cache_bytes: int
 
     @property
     def details(self) -> str:
@@ -90,7 +84,7 @@ class GgufJudge:
 
     async def prepare(self, workload: Workload) -> Identity:
         """Read the file's header, and choose slots and context. Raises JudgeError when the file is none of a language
-        model, the optional package is missing, or the memory does not suffice."""
+        model, or the optional package is missing."""
         if find_spec("xllamacpp") is None:
             step = "Install it: pip install 'recjudge[local]'"
             raise JudgeError("The judge gguf needs the package xllamacpp", "", step)
@@ -235,35 +229,11 @@ async def _free_cores() -> int:
 
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
     """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
-    asked again; twice as many slots as cores, because writing waits for memory; fewer where the memory does not suffice.
-    Raises JudgeError if it does not suffice for one."""
+    asked again; twice as many slots as cores, because writing waits for memory."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context
-    slots = max(1, min(2 * _cores(), MAX_SLOTS, workload.concurrency, workload.calls))
-    free = _free_memory()
-    if free is None or any(map(os.path.exists, _GRAPHICS)):
-        return context, slots
-    for_slots = free - model.size - WORKSPACE
-    slot = max(1, context * model.cache_bytes)
-    if for_slots < slot:
-        raise JudgeError(
-            f"Too little memory for {model.path.name}",
-            f"It needs about {(model.size + WORKSPACE + slot) / 1e9:.1f} GB with a context of {context:,} tokens; "
-            f"{free / 1e9:.1f} GB are free.",
-            "Take a smaller or more strongly quantized file, a shorter history, or end other programs.",
-        )
-    return context, min(slots, for_slots // slot)
-
-
-def _free_memory() -> int | None:
-    """Bytes that a new process can have, within the limit of a container; None: unknown."""
-    free = None
-    with suppress(OSError, ValueError):  # no such group, or “max”
-        if told := re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE):
-            free = int(told[1]) << 10
-            free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return free
+    return context, max(1, min(2 * _cores(), MAX_SLOTS, workload.concurrency, workload.calls))
 
 
 def read_header(path: Path) -> ModelFile:
@@ -286,20 +256,9 @@ def read_header(path: Path) -> ModelFile:
     if kind != "model" or not architecture or any(part in architecture for part in _NO_LANGUAGE_MODELS):
         why = f"Its header says: {architecture or 'no architecture'}, {kind}."
         raise JudgeError(f"{path.name} is not a language model", why, "Choose the file of an instruct model.")
-    own = {key.removeprefix(f"{architecture}."): value for key, value in facts.items()}
-    # keys and values of one token in all layers, at 16 bits
-    layers, heads = _count(own.get("block_count")), own.get("attention.head_count")
-    kept = own.get("attention.head_count_kv", heads)
-    heads = max(map(_count, heads), default=0) if isinstance(heads, list) else _count(heads)
-    together = sum(map(_count, kept)) if isinstance(kept, list) else layers * _count(kept)
-    width = _count(own.get("embedding_length")) // max(1, heads)
-    wide = sum(_count(own.get(f"attention.{part}_length", width)) for part in ("key", "value"))
+    context = facts.get(f"{architecture}.context_length")
     name = one_line(facts.get("general.name") or "", 60)
-    return ModelFile(path, name, architecture, size, _count(own.get("context_length")), 2 * together * wide)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
+    return ModelFile(path, name, size, context if isinstance(context, int) and 0 < context < 1 << 31 else 0)
 
 
 def _facts(file: IO[bytes]) -> dict[str, Any]:
@@ -321,12 +280,11 @@ def _facts(file: IO[bytes]) -> dict[str, Any]:
         if kind != _ARRAY:
             return read(_SCALARS[kind])
         of, length = read("I"), read("Q")
-        if of in _SCALARS and length > _MOST_LAYERS:
-            file.seek(length * struct.calcsize(f"<{_SCALARS[of]}"), os.SEEK_CUR)
-            return []
-        if length > _LONGEST_TEXT or of not in (*_SCALARS, _TEXT):
+        if of in _SCALARS:
+            return file.seek(length * struct.calcsize(f"<{_SCALARS[of]}"), os.SEEK_CUR)
+        if length > _MOST_TEXTS or of != _TEXT:
             raise ValueError("Its header has a list that no model has")
-        return [value(of) for _ in range(length)]
+        return [text() for _ in range(length)]
 
     if file.read(4) != b"GGUF":
         raise ValueError("It does not begin with GGUF")

@@ -34,7 +34,7 @@ class ReplayJudge:
     """Looks each request up by its content hash in a JSONL file. A line is `{"content_hash": str, "reply": {fields of
     Reply}}`; further keys are ignored. A line with `"state": "failed"` holds an `"error"` instead (a text, or `kind`,
     `title`, `cause`, `next_step`), which is raised as the same CallError. Of several lines with the same hash the last
-    reply counts; a failure counts only if there is no reply. Only offsets are kept in memory."""
+    reply counts; a failure counts only if there is no reply."""
 
     rater_kind: RaterKind = "judge"
     cacheable = False
@@ -44,42 +44,35 @@ class ReplayJudge:
     def __init__(self, path: Path) -> None:
         self.name = f"replay:{path.stem}"
         self._path = path
-        self._offsets: dict[bytes, int] | None = None
+        # content hash -> what is recorded for it
+        self._recorded: dict[str, Reply | CallError] | None = None
         self._digest = ""
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Read the whole file once. Raises JudgeError with file:line for the first bad line."""
-        await self._index()
-        recorded = len(self._offsets or {})
-        return Identity(name=self.name, digest=self._digest, details={"recorded": recorded})
+        """Read the file. Raises JudgeError with file:line for the first bad line."""
+        recorded = await self._read()
+        return Identity(name=self.name, digest=self._digest, details={"recorded": len(recorded)})
 
     async def ask(self, request: Request) -> Reply:
         """The recorded reply. Raises CallError `not_recorded`, or the recorded one; neither is retried."""
-        offsets = await self._index()
         content_hash = request.content_hash()
-        offset = offsets.get(_key(content_hash))
-        if offset is None:
+        found = (await self._read()).get(content_hash)
+        if found is None:
             why = f"The file has no line for content {content_hash[:12]}…; it was recorded from others."
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
-        with _opened(self._path) as file:
-            file.seek(offset)
-            line = file.readline(LONGEST_LINE + 1)
-        recorded = _parse(line, f"{self._path} at byte {offset}")
-        if recorded["content_hash"] != content_hash:
-            raise JudgeError(f"{self._path} has changed since it was opened", "", "Start the run again.")
-        if recorded.get("state") == "failed":
-            raise _recorded_error(recorded.get("error"))
-        return _reply(recorded, str(self._path))
+        if isinstance(found, CallError):
+            raise found
+        return found
 
     async def close(self) -> None:
-        self._offsets = None
+        self._recorded = None
 
-    async def _index(self) -> dict[bytes, int]:
-        if self._offsets is not None:
-            return self._offsets
-        offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
-        self._offsets = offsets
-        return offsets
+    async def _read(self) -> dict[str, Reply | CallError]:
+        if self._recorded is not None:
+            return self._recorded
+        recorded, self._digest = await asyncio.to_thread(_read, self._path)
+        self._recorded = recorded
+        return recorded
 
 
 @contextmanager
@@ -98,32 +91,22 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise JudgeError(f"Cannot read {path}", why, "Check the file name after replay:.") from None
 
 
-def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
-    """The offset of each hash, and the SHA-256 (hex) of the file. Every line is checked."""
-    offsets: dict[bytes, int] = {}
-    answered: set[bytes] = set()
-    hasher = sha256()
-    offset = number = 0
+def _read(path: Path) -> tuple[dict[str, Reply | CallError], str]:
+    """What is recorded for each hash, and the SHA-256 (hex) of the file."""
+    found: dict[str, Reply | CallError] = {}
+    hasher, number = sha256(), 0
     with _opened(path) as file:
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
             hasher.update(line)
             if line.strip():
                 recorded = _parse(line, f"{path}:{number}")
-                key = _key(recorded["content_hash"])
+                content_hash = recorded["content_hash"]
                 if recorded.get("state") != "failed":
-                    _reply(recorded, f"{path}:{number}")
-                    answered.add(key)
-                    offsets[key] = offset
-                elif key not in answered:
-                    offsets[key] = offset
-            offset += len(line)
-    return offsets, hasher.hexdigest()
-
-
-def _key(content_hash: str) -> bytes:
-    """Half a SHA-256, to save memory. The full hash is compared when the line is read."""
-    return sha256(content_hash.encode("utf-8", "replace")).digest()[:16]
+                    found[content_hash] = _reply(recorded, f"{path}:{number}")
+                elif not isinstance(found.get(content_hash), Reply):
+                    found[content_hash] = _recorded_error(recorded.get("error"))
+    return found, hasher.hexdigest()
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:

@@ -9,10 +9,8 @@ import itertools
 import json
 import math
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import ParsedBy, ParsedReply, Reply
@@ -508,11 +506,6 @@ def repeats_itself(text: str) -> bool:
 # ---- prose -----------------------------------------------------------------------------------------------------------
 
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 # the part of the prose next to the answer that is read for contradictions
 _NEAR = 10_000
 _RETRACTED_BEFORE = re.compile(
@@ -752,23 +745,9 @@ _NO = re.compile(
     r"(?<!\w)(?:no|nein|non|não|nee|nej|nei|nie|ne|нет|ні|не|όχι|hayır|nem|nu|không|tidak|bukan)[,;:.!]",
     re.IGNORECASE,
 )
-_DATA = tomllib.loads(files("recjudge_tui.protocols").joinpath("retractions.toml").read_text("utf-8"))
-_WORDS = frozenset(_DATA["words"].split())
-_BEGINNINGS = frozenset(
-    word for line in _DATA["beginnings"].splitlines() if not line.startswith("#") for word in line.split()
-)
-_LENGTHS = sorted({len(beginning) for beginning in _BEGINNINGS})
-_ANYWHERE = tuple(_DATA["anywhere"])
 
 
 def retraction(text: str) -> str | None:
     """The first words found that take an answer back, or None. Linear in the length of the text."""
-    words: list[str] = re.findall(r"\w+", text)
-    if match := _ENGLISH.search(" ".join(words)) or _NO.search(text):
-        return match[0]
-    for word in words:
-        folded = word.casefold()
-        if folded in _WORDS or any(folded[:length] in _BEGINNINGS for length in _LENGTHS):
-            return word
-    folded = " ".join(text.casefold().split())
-    return next((words for words in _ANYWHERE if words in folded), None)
+    match = _ENGLISH.search(" ".join(re.findall(r"\w+", text))) or _NO.search(text)
+    return match[0] if match else None

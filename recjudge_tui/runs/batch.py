@@ -36,38 +36,15 @@ from recjudge_tui.judges.batch import (
 )
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import BatchJudge
-from recjudge_tui.runs.calls import Bill, Call, Question
+from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of, most_tokens
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import Budget, CallLimits, budget_of, most_tokens
 from recjudge_tui.runs.prices import Price, cost_at, price_of
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
-from recjudge_tui.store.batches import (
-    batch_row,
-    batches_of,
-    calls_in_batch,
-    earlier_answers,
-    end_batch,
-    find_calls,
-    forget_batch,
-    known_remote_ids,
-    mark_answered,
-    name_calls,
-    plan_batch,
-    refused_parameters,
-    set_submitted,
-    waiting_calls,
-)
+from recjudge_tui.store import batches as batch_store
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database, StoredRow, now
-from recjudge_tui.store.runs import (
-    judge_capabilities,
-    release_lease,
-    run_progress,
-    run_row,
-    set_identity,
-    wanted,
-)
 
 WINDOW = 256
 
@@ -83,7 +60,7 @@ BatchRun = HeldRun[BatchJudge[Any]]
 def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
     """Lease the run, and release it in its former state, or done when nothing is outstanding. Raises UsageError for a
     judge that cannot be asked in batches, RunError when another process works on the run."""
-    row = run_row(db, run_id)
+    row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
     for cannot, why in (
         (
@@ -98,14 +75,14 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
     owner = acquire(db, run_id)
     try:
         # a batch cannot try parameters
-        known = judge_capabilities(db, setup.spec) or Capabilities()
-        refused = tuple(dict.fromkeys((*known.refused, *refused_parameters(db, run_id))))
+        known = run_store.judge_capabilities(db, setup.spec) or Capabilities()
+        refused = tuple(dict.fromkeys((*known.refused, *batch_store.refused_parameters(db, run_id))))
         identity = judge.batch_identity(known.model_copy(update={"refused": refused}))
         identity = identity.model_copy(update={"headers": setup.spec.headers})
         if row["identity"]:
             identity = Identity.model_validate_json(row["identity"])
         else:
-            set_identity(db, run_id, owner, identity)
+            run_store.set_identity(db, run_id, owner, identity)
         yield HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
     finally:
         state, error = row["state"], row["error"]
@@ -113,7 +90,7 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
             state, error = "done", ""
         elif state in ("running", "done"):  # its process died; it repeats a failed call
             state, error = "stopped", ""
-        release_lease(db, run_id, owner, state, 0.0, error)
+        run_store.release_lease(db, run_id, owner, state, 0.0, error)
 
 
 def batch_judge(spec: JudgeSpec) -> BatchJudge[Any]:
@@ -186,9 +163,9 @@ def outgoing(
     call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
     cover a single call."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
-    while not spent and (calls := waiting_calls(run.db, run.id, last, WINDOW)):
+    while not spent and (calls := batch_store.waiting_calls(run.db, run.id, last, WINDOW)):
         last = calls[-1][1].id
-        earlier = earlier_answers(run.db, [key.id for _, key in calls])
+        earlier = batch_store.earlier_answers(run.db, [key.id for _, key in calls])
         outcomes = []
         for custom_id, key in calls:
             prepared = prepare_call(run, key)
@@ -215,10 +192,10 @@ def outgoing(
 
 def batch_estimate(db: Database, run_id: int) -> Estimate:
     """The estimate for the calls that a batch would contain, at the batch price."""
-    row = run_row(db, run_id)
+    row = run_store.run_row(db, run_id)
     whole = Estimate.model_validate_json(row["estimate"])
-    away = sum(batch["calls"] for batch in batches_of(db, run_id, "planned", "submitted"))
-    calls = max(0, run_progress(db, run_id).outstanding - away)
+    away = sum(batch["calls"] for batch in batch_store.batches_of(db, run_id, "planned", "submitted"))
+    calls = max(0, run_store.run_progress(db, run_id).outstanding - away)
     share = calls / whole.calls if whole.calls else 0.0
     parts = {
         name: round(getattr(whole, name) * share)
@@ -271,8 +248,8 @@ def export_calls(
                 f"a batch file cannot hold calls for “{run.setup.spec.spec}”",
                 next_step=f"Send them with “recjudge batch submit {run_id}”.",
             )
-        name_calls(db, run_id)
-        away = sum(row["calls"] for row in batches_of(db, run_id, "planned", "submitted"))
+        batch_store.name_calls(db, run_id)
+        away = sum(row["calls"] for row in batch_store.batches_of(db, run_id, "planned", "submitted"))
         cached: list[int] = []
         try:
             parts = list(write_parts(run, outgoing(run, cached, progress), shape, out))
@@ -420,7 +397,7 @@ def _lines(files: Sequence[Path], tally: ImportTally) -> Iterator[Line]:
 
 
 def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
-    calls = find_calls(run.db, run.id, [result.custom_id for _, result in lines])
+    calls = batch_store.find_calls(run.db, run.id, [result.custom_id for _, result in lines])
     answers: dict[int, tuple[CallKey, ResultLine]] = {}
     for place, result in lines:
         waits, key = calls.get(result.custom_id, (False, None))
@@ -436,7 +413,7 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
     outcomes = asyncio.run(_outcomes(run, answers))
     with run.db.transaction():
         stored = store_outcomes(run.db, run, outcomes)
-        mark_answered(run.db, [outcome.key.id for outcome in stored])
+        batch_store.mark_answered(run.db, [outcome.key.id for outcome in stored])
     tally.already += len(outcomes) - len(stored)
     for outcome in stored:
         if outcome.result.parsed:
@@ -446,11 +423,15 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
         else:
             tally.failed += 1
             tally.reasons[kind] += 1
-    tally.stopped = wanted(run.db, run.id) != "run"
+    tally.stopped = run_store.wanted(run.db, run.id) != "run"
 
 
 async def _outcomes(run: BatchRun, answers: dict[int, tuple[CallKey, ResultLine]]) -> list[CallOutcome]:
-    price, earlier, outcomes = batch_price(run.setup.spec), earlier_answers(run.db, list(answers)), []
+    price, earlier, outcomes = (
+        batch_price(run.setup.spec),
+        batch_store.earlier_answers(run.db, list(answers)),
+        [],
+    )
     for key, line in answers.values():
         prepared = prepare_call(run, key, use_stored=False)
         if line.body is None or prepared.question is None:
@@ -490,13 +471,17 @@ def submit(
     and CallError when the provider refuses."""
     with _at_provider(db, run_id, tell) as provider:
         run, server = provider.run, provider.server
-        found_again = sum(provider.resolve(row, settle_s) for row in batches_of(db, run_id, "planned"))
-        name_calls(db, run_id)
+        found_again = sum(
+            provider.resolve(row, settle_s) for row in batch_store.batches_of(db, run_id, "planned")
+        )
+        batch_store.name_calls(db, run_id)
         batches = calls = 0
         cached: list[int] = []
         spec, settings = run.setup.spec, run.setup.settings
-        reserved = sum(row["reserved_usd"] or 0.0 for row in batches_of(db, run_id, "planned", "submitted"))
-        budget = budget_of(settings, spec, batch_price(spec), run_progress(db, run_id), reserved)
+        reserved = sum(
+            row["reserved_usd"] or 0.0 for row in batch_store.batches_of(db, run_id, "planned", "submitted")
+        )
+        budget = budget_of(settings, spec, batch_price(spec), run_store.run_progress(db, run_id), reserved)
         affordable = outgoing(run, cached, progress, budget, tell)
         for path, sent in write_parts(run, affordable, server.shape, provider.folder / "calls.jsonl"):
             remote_id = provider.send(path, sent)
@@ -508,18 +493,18 @@ def submit(
 
 def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> list[StoredRow]:
     """Update the progress of the submitted batches from the provider. Returns all batches of the run."""
-    spec = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
+    spec = JudgeSpec.model_validate_json(run_store.run_row(db, run_id)["judge"])
     judge = batch_judge(spec)
-    submitted = batches_of(db, run_id, "submitted")
+    submitted = batch_store.batches_of(db, run_id, "submitted")
     if submitted:
         with contextlib.closing(batch_server(spec.provider, judge.batch_access())) as server:
             for row in submitted:
                 _asked(db, server, row)
-    if any(row["asked_at"] for row in batches_of(db, run_id, "planned")):
+    if any(row["asked_at"] for row in batch_store.batches_of(db, run_id, "planned")):
         tell(
             f"a batch was sent but not confirmed: “recjudge batch submit {run_id}” checks whether it arrived"
         )
-    return batches_of(db, run_id)
+    return batch_store.batches_of(db, run_id)
 
 
 def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTally:
@@ -527,9 +512,9 @@ def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTal
     unanswered (expired, cancelled) can be sent again, live or in another batch."""
     tally = ImportTally()
     with _at_provider(db, run_id, tell) as provider:
-        for row in batches_of(db, run_id, "planned"):
+        for row in batch_store.batches_of(db, run_id, "planned"):
             tally.waiting += bool(row["asked_at"]) and not provider.adopt(row)
-        for row in batches_of(db, run_id, "submitted"):
+        for row in batch_store.batches_of(db, run_id, "submitted"):
             remote = _asked(db, provider.server, row)
             if remote.over and not tally.stopped:
                 tally.over += provider.store(row["id"], remote, tally)
@@ -551,15 +536,15 @@ def _asked(db: Database, server: BatchServer, row: StoredRow) -> RemoteBatch:
 def give_up(db: Database, run_id: int) -> int:
     """Stop waiting for the batches of a run, so that their calls can be sent again. Returns the number of batches."""
     with held_run(db, run_id):
-        rows = batches_of(db, run_id, "planned", "submitted")
+        rows = batch_store.batches_of(db, run_id, "planned", "submitted")
         for row in rows:
-            end_batch(db, row["id"], "failed", "given up")
+            batch_store.end_batch(db, row["id"], "failed", "given up")
     return len(rows)
 
 
 def refuse_when_away(db: Database, run_id: int) -> None:
     """Raise RunError when calls of the run are in a batch: sending them live would cost twice."""
-    rows = batches_of(db, run_id, "planned", "submitted")
+    rows = batch_store.batches_of(db, run_id, "planned", "submitted")
     if rows:
         raise RunError(
             f"{sum(row['calls'] for row in rows):,} calls of run {run_id} are waiting in a batch",
@@ -600,26 +585,26 @@ class _Provider:
         """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
         db, run_id = self.run.db, self.run.id
         most = sum(call.most for call in calls) or None
-        batch_id = plan_batch(db, run_id, self.url, tuple(call.id for call in calls), most)
+        batch_id = batch_store.plan_batch(db, run_id, self.url, tuple(call.id for call in calls), most)
         try:
             file_id = self.server.upload(path)
         except (CallError, JudgeError):
-            forget_batch(db, batch_id)
+            batch_store.forget_batch(db, batch_id)
             raise
         # from now on the server may have it, even without an answer
         db.change("batches", batch_id, asked_at=now(), file_id=file_id)
         try:
-            remote_id = self.server.create(path, file_id, batch_row(db, batch_id)["mark"])
+            remote_id = self.server.create(path, file_id, batch_store.batch_row(db, batch_id)["mark"])
         except (CallError, JudgeError) as error:
             if was_refused(error):
-                forget_batch(db, batch_id)
+                batch_store.forget_batch(db, batch_id)
                 raise
             raise RunError(
                 f"it is unknown whether {self.url} received the batch",
                 str(error),
                 f"Repeat “recjudge batch submit {run_id}”. It checks the provider's list before it sends anything.",
             ) from error
-        set_submitted(db, batch_id, remote_id)
+        batch_store.set_submitted(db, batch_id, remote_id)
         return remote_id
 
     def resolve(self, row: StoredRow, settle_s: float) -> bool:
@@ -627,7 +612,13 @@ class _Provider:
         calls are sent again. The second search comes after `settle_s` seconds, when a late request must have arrived, and
         after its file was withdrawn, so that it can no longer start a batch."""
         if row["asked_at"]:
-            if self.adopt(row):
+            if (found := self.adopt(row)) is None:
+                raise RunError(
+                    f"it is unknown whether {self.url} received the batch",
+                    "A batch of the same size runs there. Its results will show whether it is of this run.",
+                    f"Repeat “recjudge batch submit {self.run.id}” when it has ended.",
+                )
+            if found:
                 return True
             age = time.time() - datetime.fromisoformat(row["asked_at"]).timestamp()
             if age < settle_s:
@@ -638,36 +629,25 @@ class _Provider:
                     self.server.withdraw(row["file_id"])
             if self.adopt(row):
                 return True
-        forget_batch(self.run.db, row["id"])
+        batch_store.forget_batch(self.run.db, row["id"])
         return False
 
-    def adopt(self, row: StoredRow) -> bool:
-        """Look for a planned batch at the provider, by its file, its mark or the call names in its results, and store its
-        id. False if it is not there. If none of these is there yet, the only unknown batch of the same size since then is
-        assumed to match; `store` verifies it. Raises RunError when there are several."""
-        known = known_remote_ids(self.run.db, row["server"])
+    def adopt(self, row: StoredRow) -> bool | None:
+        """Look for a planned batch at the provider, by its file or mark, or by the call names in its results where the
+        provider stores neither, and store its id. False if it is not there; None while a batch of its size runs that may
+        be this one."""
+        known, running = batch_store.known_remote_ids(self.run.db, row["server"]), False
         since = datetime.fromisoformat(row["created_at"]).timestamp() - CLOCKS_APART_S
-        candidates: list[RemoteBatch] = []
         for remote in self.server.find(row["file_id"] or "", row["mark"], since):
             if remote.id in known or not (remote.ours or remote.calls in (None, row["calls"])):
                 continue
-            if remote.ours or (
-                remote.over and self._is_ours(row["id"], self.server.download(remote, self.folder))
-            ):
-                candidates = [remote]
-                break
-            if not remote.over:
-                candidates.append(remote)
-        if len(candidates) > 1:
-            raise RunError(
-                f"several batches at {row['server']} may belong to run {self.run.id}",
-                f"{', '.join(remote.id for remote in candidates)} have the same size.",
-                "Try again when one of them has ended. Its results show which run it belongs to.",
-            )
-        for remote in candidates:
-            set_submitted(self.run.db, row["id"], remote.id)
-            self.tell(f"batch {remote.id} was already submitted: found again")
-        return bool(candidates)
+            ended = not remote.ours and remote.over
+            if remote.ours or (ended and self._is_ours(row["id"], self.server.download(remote, self.folder))):
+                batch_store.set_submitted(self.run.db, row["id"], remote.id)
+                self.tell(f"batch {remote.id} was already submitted: found again")
+                return True
+            running |= not ended
+        return None if running else False
 
     def _is_ours(self, batch_id: int, files: list[Path]) -> bool:
         """Whether the first lines of the results contain call names of this batch."""
@@ -677,21 +657,18 @@ class _Provider:
                 for raw in islice(file, LINES_LOOKED_AT):
                     with contextlib.suppress(LineFault):
                         names.append(read_result(raw).custom_id)
-        return calls_in_batch(self.run.db, batch_id, names) > 0
+        return batch_store.calls_in_batch(self.run.db, batch_id, names) > 0
 
     def store(self, batch_id: int, remote: RemoteBatch, tally: ImportTally) -> bool:
-        """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
+        """Store the results of a batch that has ended. False if storing was stopped."""
         run, files = self.run, self.server.download(remote, self.folder)
-        if not remote.ours and not self._is_ours(batch_id, files):
-            run.db.change("batches", batch_id, state="planned", remote_id=None, submitted_at=None)
-            search = f"“recjudge batch submit {run.id}” continues the search"
-            self.tell(f"batch {remote.id} does not belong to run {run.id}; {search}")
-            return False
         _store_results(run, files, tally)
         for path in files:
             path.unlink()
         if tally.stopped:
             return False
         self.tell(f"batch {remote.id} is {remote.status}{f': {remote.error}' if remote.error else ''}")
-        end_batch(run.db, batch_id, "failed" if remote.status == "failed" else "collected", remote.error)
+        batch_store.end_batch(
+            run.db, batch_id, "failed" if remote.status == "failed" else "collected", remote.error
+        )
         return True

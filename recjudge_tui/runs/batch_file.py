@@ -28,8 +28,7 @@ from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.openai import OpenAIJudge, api_root
 from recjudge_tui.judges.replies import error_of
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import Failures, note_attempt
-from recjudge_tui.runs.limits import CallLimits
+from recjudge_tui.runs.calls import CallLimits, Failures, note_attempt
 
 # ---- lines -------------------------------------------------------------------------------------------------------
 

@@ -30,21 +30,13 @@ from recjudge_tui.runs.selection import (
     Shots,
     drawn_by_level,
 )
+from recjudge_tui.store import data as data_store
 from recjudge_tui.store.calls import CallKey, profile_reply
 from recjudge_tui.store.cases import (
     CaseKey,
     ShownCase,
     load_material,
     save_snapshots,
-)
-from recjudge_tui.store.data import (
-    ItemViews,
-    explanation_view,
-    image_contents,
-    item_images,
-    slate_top,
-    slate_tops,
-    with_images,
 )
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import read_histories, read_history
@@ -65,7 +57,7 @@ def cases_of_users(
     selection: Selection,
     settings: RunSettings,
     facts: ProtocolFacts,
-    items: ItemViews,
+    items: data_store.ItemViews,
     undated: Counter[str] | None = None,
 ) -> Iterator[UserCases]:
     """Each user as of each time with the cases of that time, in the order of the selection. Users without the history that
@@ -127,8 +119,10 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
     return Material(
         kind=facts.unit,
         user=shown_user(history, settings, occasion, needed=facts.needs_history),
-        slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),
-        explanation=None if text is None else explanation_view(db, project_id, text),
+        slates=tuple(
+            SlateView(items=data_store.slate_top(db, project_id, slate, settings.top_k)) for slate in slates
+        ),
+        explanation=None if text is None else data_store.explanation_view(db, project_id, text),
         top_k=settings.top_k,
     )
 
@@ -162,7 +156,7 @@ def with_image_contents(db: Database, request: Request) -> Request:
     digests = {placed.image.digest for message in request.messages for placed in message.images}
     if not digests:
         return request
-    contents, messages = image_contents(db, digests), []
+    contents, messages = data_store.image_contents(db, digests), []
     for message in request.messages:
         images = tuple(p.model_copy(update={"data": contents[p.image.digest]}) for p in message.images)
         messages.append(message.model_copy(update={"images": images}))
@@ -227,7 +221,7 @@ def collect_cases(
     if settings.shots != "none":
         shots = choose.shots(protocol.facts.unit, prompt)
         selection = _with_examples(selection, shots)
-    items = ItemViews(db, project_id, selection.made)
+    items = data_store.ItemViews(db, project_id, selection.made)
     result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
     # the users of a test of judges were drawn already
     asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
@@ -280,7 +274,7 @@ def _add(
     project_id: int,
     settings: RunSettings,
     shots: Shots | None,
-    items: ItemViews,
+    items: data_store.ItemViews,
     batch: list[UserCases],
     result: RunCases,
     *,
@@ -291,14 +285,16 @@ def _add(
     keys = [key for _, some in batch for key in some]
     lists = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
     texts = {key.explanation_id: None for key in keys if key.explanation_id is not None}
-    tops = slate_tops(db, items, lists, settings.top_k)
-    explained = {text: explanation_view(db, project_id, text) for text in texts}
+    tops = data_store.slate_tops(db, items, lists, settings.top_k)
+    explained = {text: data_store.explanation_view(db, project_id, text) for text in texts}
     if settings.images:
         shown = {item.item_id for top in tops.values() for item in top}
-        images = item_images(db, project_id, shown | {view.item.item_id for view in explained.values()})
-        tops = {slate: with_images(top, images) for slate, top in tops.items()}
+        images = data_store.item_images(
+            db, project_id, shown | {view.item.item_id for view in explained.values()}
+        )
+        tops = {slate: data_store.with_images(top, images) for slate, top in tops.items()}
         explained = {
-            text: view.model_copy(update={"item": with_images([view.item], images)[0]})
+            text: view.model_copy(update={"item": data_store.with_images([view.item], images)[0]})
             for text, view in explained.items()
         }
     slates = {slate: SlateView(items=top) for slate, top in tops.items()}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from operator import attrgetter
 from typing import get_args
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
@@ -22,7 +21,6 @@ MAX_BROWSED = 10
 RECENT_EVENTS = 30
 # events of each type: enough for every part of the context and for the derived preferences
 _LEAST_OF_A_TYPE = 300
-_CATEGORY, _BRAND = attrgetter("category"), attrgetter("brand")
 
 
 def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION) -> UserView:
@@ -103,41 +101,22 @@ def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
     of_interest = [item for event in events if (item := event.item) is not None and event.type in interesting]
     recent = of_interest[:RECENT_EVENTS]
     statements: list[str] = []
-    categories: dict[str, int] = {}
-    # many items have the same text
-    for text, n in _counts(map(_CATEGORY, recent)).items():
-        for name in _split(text):
-            categories[name] = categories.get(name, 0) + n
+    categories = Counter(name for item in recent for name in _split(item.category))
     common = [
         f"{name} ({n} of the last {len(recent)} events)"
-        for name, n in _frequent(categories, 4)
-        if n * 5 >= len(recent)
+        for name, n in categories.most_common(4)
+        if n >= 3 and n * 5 >= len(recent)
     ]
     if common:
         statements.append(f"recently active in {', '.join(common)}")
-    brands = _counts(filter(None, map(_BRAND, recent)))
-    returned = [f"{brand} ({n} times)" for brand, n in _frequent(brands, 3)]
+    brands = Counter(item.brand for item in recent if item.brand).most_common(3)
+    returned = [f"{brand} ({n} times)" for brand, n in brands if n >= 3]
     if returned:
         statements.append(f"comes back to {', '.join(returned)}")
     liked = _liked(events, types)
     if liked:
         statements.append(f"rates highest {', '.join(liked)}")
     return tuple(statements)
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    """name -> how often it occurs; of a few names this takes a third of a Counter's time."""
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts
-
-
-def _frequent(counts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
-    """The names that occur at least 3 times, at most `most` of them, the most frequent first; of equally frequent ones the
-    one that occurs first."""
-    frequent = [entry for entry in counts.items() if entry[1] >= 3]
-    return sorted(frequent, key=lambda entry: -entry[1])[:most] if len(frequent) > 1 else frequent
 
 
 @lru_cache(maxsize=4096)
@@ -156,15 +135,10 @@ def _liked(events: Sequence[ShownEvent], types: Collection[str]) -> list[str]:
     if len(rated) < 5:
         return []
     own_mean = sum([value for value, _ in rated]) / len(rated)
-    # many items have the same text
-    by_text: defaultdict[str, list[float]] = defaultdict(list)
+    by_category: defaultdict[str, list[float]] = defaultdict(list)
     for value, item in rated:
-        if item is not None:
-            by_text[item.category].append(value)
-    by_category: dict[str, list[float]] = {}
-    for text, values in by_text.items():
-        for name in _split(text):
-            by_category[name] = [*by_category[name], *values] if name in by_category else values
+        for name in _split(item.category) if item is not None else ():
+            by_category[name].append(value)
     least = own_mean + 0.5
     means = [
         (mean, name)

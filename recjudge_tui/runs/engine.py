@@ -24,31 +24,29 @@ from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import Bill, Call
+from recjudge_tui.runs.calls import (
+    Bill,
+    BudgetLimitError,
+    Call,
+    CallLimits,
+    RateLimit,
+    Retry,
+    RunStopError,
+    budget_of,
+)
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.limits import BudgetLimitError, CallLimits, RateLimit, Retry, RunStopError, budget_of
 from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import (
     CallKey,
-    CallOutcome,
     outstanding,
     outstanding_by_user,
     profiles_outstanding,
 )
 from recjudge_tui.store.database import Database, now
-from recjudge_tui.store.runs import (
-    Pulse,
-    judge_capabilities,
-    release_lease,
-    run_control,
-    run_progress,
-    run_row,
-    set_identity,
-    wanted,
-)
 from recjudge_tui.store.schema import connect
 
 if TYPE_CHECKING:
@@ -189,8 +187,6 @@ class Job:
     unsaved: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     saved: asyncio.Event = field(default_factory=asyncio.Event)
-    # request hash -> set when the reply to this request is stored, or will not come
-    in_flight: dict[str, asyncio.Event] = field(default_factory=dict)
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -290,45 +286,22 @@ async def _work_through(job: Job, queue: CallQueue) -> bool:
         call = prepare_call(job.run, key)
         # no call is sent, and no deadline starts, before all workers have prepared theirs
         await asyncio.sleep(0)
-        call = await _after_equal_request(job, call)
         while job.unsaved >= job.concurrency * UNSAVED_A_WORKER:
             job.saved.clear()
             await job.saved.wait()
         job.unsaved += 1
         try:
             result = call.result or await _ask(job, call, seat.number)
-        except RunStopError:
-            _end(job, call)
-            continue
-        except BudgetLimitError as reached:
-            job.stopped_because = str(reached)
-            job.stopping.set()
-            _end(job, call)
+        except (RunStopError, BudgetLimitError) as stopped:
+            if isinstance(stopped, BudgetLimitError):
+                job.stopped_because = str(stopped)
+                job.stopping.set()
+            job.unsaved -= 1
             continue
         job.recorder.put(call.outcome(result))
     queue.leave(seat)
     job.workers -= 1
     return False
-
-
-async def _after_equal_request(job: Job, call: PreparedCall) -> PreparedCall:
-    """The call once no equal request is in flight, with the reply to that request if it was stored meanwhile."""
-    request = call.request_hash
-    if call.result is not None or request is None or not job.run.setup.settings.use_cache:
-        return call
-    while (ended := job.in_flight.get(request)) is not None:
-        await ended.wait()
-        call = prepare_call(job.run, call.key)
-    if call.result is None:
-        job.in_flight[request] = asyncio.Event()
-    return call
-
-
-def _end(job: Job, call: PreparedCall | CallOutcome) -> None:
-    """Give the call's room back and let equal requests go on: the reply to this one is stored, or will not come."""
-    job.unsaved -= 1
-    if call.request_hash is not None and (ended := job.in_flight.pop(call.request_hash, None)) is not None:
-        ended.set()
 
 
 async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
@@ -350,13 +323,13 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
 async def _record(job: Job) -> None:
     """Commit calls as they end. They are counted only when they are on disk. A run that is decided stops."""
 
-    def pulse() -> Pulse:
+    def pulse() -> run_store.Pulse:
         now = job.seen
-        return Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
+        return run_store.Pulse(job.concurrency, now.in_flight, now.attempts, now.left_s)
 
     while (outcomes := await job.recorder.commit_next(pulse)) is not None:
         for outcome in outcomes:
-            _end(job, outcome)
+            job.unsaved -= 1
             try:
                 if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
                     job.stopping.set()
@@ -426,8 +399,8 @@ async def _work(path: Path, run_id: int, on_progress: OnProgress | None) -> Prog
             state = "stopped"
             raise
         finally:
-            release_lease(db, run_id, owner, state, time.monotonic() - started, error)
-        ended = run_progress(db, run_id)
+            run_store.release_lease(db, run_id, owner, state, time.monotonic() - started, error)
+        ended = run_store.run_progress(db, run_id)
         if on_progress:
             on_progress(ended)
         return ended
@@ -460,7 +433,7 @@ async def _judge_all(
     stopping: asyncio.Event,
 ) -> tuple[RunState, str]:
     """The final state of the run, and the reason unless a user requested it."""
-    row = run_row(db, run_id)
+    row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
     spec, settings, _, _ = setup
     decision = None
@@ -472,18 +445,18 @@ async def _judge_all(
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
-    judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
+    judge, price, before = make_judge(spec), price_of(spec), run_store.run_progress(db, run_id)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
         workload = workload_of(judge, settings, estimate)
         update = {
             "calls": before.outstanding,
-            "known": judge_capabilities(db, spec),
+            "known": run_store.judge_capabilities(db, spec),
             "concurrency": concurrency,
         }
         identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
-        set_identity(db, run_id, owner, identity)
+        run_store.set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
         is_model = is_language_model(judge.rater_kind)
@@ -507,7 +480,7 @@ async def _judge_all(
         await judge.close()
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
         return "done", decision.sentence() if decision else ""
-    return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+    return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
 def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
@@ -575,9 +548,8 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
-        job.limits.check_for_sleep()
         job.recorder.beat()
-        control = run_control(run.db, run.id)
+        control = run_store.run_control(run.db, run.id)
         if control is None or control.wanted != "run":
             job.stopping.set()
         concurrency = (control and control.wanted_concurrency) or planned

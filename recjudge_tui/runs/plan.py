@@ -37,6 +37,7 @@ from recjudge_tui.runs.settings import (
     project_domain,
     series_name,
 )
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases
 from recjudge_tui.store.data import event_counts, slate_digests
@@ -44,16 +45,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater, find_rater
-from recjudge_tui.store.runs import (
-    NewRun,
-    PlannedCall,
-    add_calls,
-    add_cases,
-    answered_calls,
-    create_run,
-    judge_capabilities,
-    judge_past,
-)
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
@@ -120,7 +111,7 @@ def draft_run(
     name = request.prompt or default_prompt(db, project_id, protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
     check_settings(settings, protocol, prompt, judge)
-    known, takes = judge_capabilities(db, spec), takes_images(judge)
+    known, takes = run_store.judge_capabilities(db, spec), takes_images(judge)
     if settings.images and (not takes or (known is not None and known.images is False)):
         raise UsageError(
             f"judge “{judge.name}” does not {'see' if takes else 'accept'} images",
@@ -133,7 +124,7 @@ def draft_run(
     rater = request.rater or series_name(db, project_id, spec.rater, *series)
     check_series(db, project_id, rater, *series)
     cases = _cases_of(db, project_id, setup, rater, store=store, progress=progress)
-    facts, past = protocol.facts, judge_past(db, spec).identity
+    facts, past = protocol.facts, run_store.judge_past(db, spec).identity
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
@@ -145,7 +136,7 @@ def draft_run(
     if past is not None and settings.use_cache and judge.cacheable and settings.profile != "llm":
         calls = len(cases.cases) * planned.calls_a_case * len(planned.aspects)
         key = past.model_copy(update={"headers": spec.headers}).cache_key()
-        most = answered_calls(db, spec, prompt_id) / calls
+        most = run_store.answered_calls(db, spec, prompt_id) / calls
         planned = planned._replace(stored=min(_stored_share(db, setup, materials, key), most))
     context = (past or known or Capabilities()).context_length
     if context and is_language_model(judge.rater_kind):
@@ -211,22 +202,28 @@ def store_draft(db: Database, draft: Draft) -> Plan:
         with db.bulk_writing(_CACHE_KIB), db.transaction():
             check_series(db, project_id, rater, spec, prompt_id, settings)
             rater_id = ensure_rater(db, project_id, rater, draft.rater_kind, {"judge": spec.spec})
-            new = NewRun(project_id, rater_id, prompt_id, spec, settings, draft.plan.estimate)
-            run_id = create_run(db, new)
+            new = run_store.NewRun(project_id, rater_id, prompt_id, spec, settings, draft.plan.estimate)
+            run_id = run_store.create_run(db, new)
             keys = [key for key, _ in draft.cases.cases]
             ids = ensure_cases(db, project_id, keys)
             views = [shown for _, shown in draft.cases.cases]
-            add_cases(db, run_id, zip(ids, views, strict=True))
+            run_store.add_cases(db, run_id, zip(ids, views, strict=True))
             if settings.profile == "llm":
                 # one for each user as of each time, before all calls that show it
                 first_cases: dict[int, int] = {}
                 for case_id, shown in zip(ids, views, strict=True):
                     first_cases.setdefault(shown.user, case_id)
-                add_calls(db, run_id, (PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()))
+                run_store.add_calls(
+                    db,
+                    run_id,
+                    (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
+                )
             orders = case_orders(protocol, settings, keys, lambda: slate_digests(db, project_id))
             planned = list(map(CaseCalls, ids, views, orders))
             shared = guidelines_are_shared(prompt, settings.top_k, aspects)
-            add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared))
+            run_store.add_calls(
+                db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
+            )
     except ConstraintError as error:
         raise RunError(
             "the project changed while the run was being planned",
@@ -296,7 +293,7 @@ def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) ->
 
 def ordered_calls(
     cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
-) -> Iterator[PlannedCall]:
+) -> Iterator[run_store.PlannedCall]:
     """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of the
     first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect; by
     aspect first if prompts do not end with it. Repeats of a prompt follow each other.
@@ -312,7 +309,7 @@ def ordered_calls(
         by_aspect = ((prompt, aspect) for aspect in aspects for prompt in prompts)
         for (case_id, order), aspect in product(prompts, aspects) if aspect_last else by_aspect:
             for sample in range(repeats):
-                yield PlannedCall(case_id, order, aspect, sample)
+                yield run_store.PlannedCall(case_id, order, aspect, sample)
 
 
 def _prompts(cases: Sequence[CaseCalls]) -> list[tuple[int, Order]]:

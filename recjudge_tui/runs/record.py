@@ -20,17 +20,7 @@ from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, Sto
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
-from recjudge_tui.store.calls import (
-    CallKey,
-    CallOutcome,
-    CaseCall,
-    case_calls,
-    reserve_call,
-    save_outcome,
-    save_verdicts,
-    settle_call,
-    stored_reply,
-)
+from recjudge_tui.store import calls as call_store
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import Pulse, heartbeat
 from recjudge_tui.store.schema import connect
@@ -63,22 +53,22 @@ class PreparedCall(NamedTuple):
     """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
     be built."""
 
-    key: CallKey
+    key: call_store.CallKey
     question: Question | None
     content_hash: str
     request_hash: str | None
     result: CallResult | None = None
 
-    def outcome(self, result: CallResult) -> CallOutcome:
+    def outcome(self, result: CallResult) -> call_store.CallOutcome:
         """The outcome to store."""
-        return CallOutcome(self.key, self.content_hash, self.request_hash, result)
+        return call_store.CallOutcome(self.key, self.content_hash, self.request_hash, result)
 
 
 # the kind of error of a call that needs a user's profile, when writing that profile failed
 NO_PROFILE = "profile"
 
 
-def prepare_call(run: HeldRun[Judge], key: CallKey, *, use_stored: bool = True) -> PreparedCall:
+def prepare_call(run: HeldRun[Judge], key: call_store.CallKey, *, use_stored: bool = True) -> PreparedCall:
     """Build the request of a call and, with `use_stored`, look for a stored reply to it."""
     try:
         material, request = build_request(run.db, run.id, run.setup, key)
@@ -90,7 +80,7 @@ def prepare_call(run: HeldRun[Judge], key: CallKey, *, use_stored: bool = True) 
     request_hash = result = None
     if run.judge.cacheable:
         request_hash = request.request_hash(run.cache_key, content_hash)
-        stored = stored_reply(run.db, request_hash) if use_stored and settings.use_cache else None
+        stored = call_store.stored_reply(run.db, request_hash) if use_stored and settings.use_cache else None
         if stored is not None:
             call_id, reply = stored
             # another version of the program may have stored it
@@ -107,15 +97,15 @@ Rule = Callable[[Prompt, str, dict[Order, Answer | None]], VerdictDraft]
 
 def adjudicate(db: Database, run: HeldRun[Judge], case_id: int) -> None:
     """Store the verdicts of a case if all its calls have ended."""
-    calls = case_calls(db, run.id, case_id)
+    calls = call_store.case_calls(db, run.id, case_id)
     if any(call.state == "planned" for call in calls):
         return
     _, _, protocol, prompt = run.setup
     drafts = verdicts_of(protocol.verdict, prompt, calls)
-    save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
+    call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
 
 
-def verdicts_of(rule: Rule, prompt: Prompt, calls: list[CaseCall]) -> list[VerdictDraft]:
+def verdicts_of(rule: Rule, prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
     """One verdict for each aspect of the prompt, by `rule`, from all calls of a case. Repeats are voted on first."""
     drafts = []
     for aspect in prompt.aspects:
@@ -193,14 +183,14 @@ class Recorder:
         self._run = run
         self._db = connect(path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
-        self._waiting: deque[CallOutcome] = deque()
+        self._waiting: deque[call_store.CallOutcome] = deque()
         # writes, and who waits for them
         self._reservations: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
         self._beat_due = False
         self._ended = False
         self._wake = asyncio.Event()
 
-    def put(self, outcome: CallOutcome) -> None:
+    def put(self, outcome: call_store.CallOutcome) -> None:
         """Queue an outcome for the next commit."""
         self._waiting.append(outcome)
         self._wake.set()
@@ -208,13 +198,13 @@ class Recorder:
     async def reserve(self, call_id: int, dollars: float) -> None:
         """Store what the call can have cost, and return when that is on disk."""
         on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reservations.append((lambda: reserve_call(self._db, call_id, dollars), on_disk))
+        self._reservations.append((lambda: call_store.reserve_call(self._db, call_id, dollars), on_disk))
         self._wake.set()
         await on_disk
 
     def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
         """Queue what the attempts of a call that stays planned have cost."""
-        self._reservations.append((lambda: settle_call(self._db, call_id, cost, unknown), None))
+        self._reservations.append((lambda: call_store.settle_call(self._db, call_id, cost, unknown), None))
         self._wake.set()
 
     def beat(self) -> None:
@@ -227,7 +217,9 @@ class Recorder:
         self._ended = True
         self._wake.set()
 
-    async def commit_next(self, pulse: Callable[[], Pulse | None] = lambda: None) -> list[CallOutcome] | None:
+    async def commit_next(
+        self, pulse: Callable[[], Pulse | None] = lambda: None
+    ) -> list[call_store.CallOutcome] | None:
         """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk. None
         after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged file),
         LeaseLostError."""
@@ -282,14 +274,14 @@ class Recorder:
 
 
 def store_outcomes(
-    db: Database, run: HeldRun[Judge], outcomes: Sequence[CallOutcome], pulse: Pulse | None = None
-) -> list[CallOutcome]:
+    db: Database, run: HeldRun[Judge], outcomes: Sequence[call_store.CallOutcome], pulse: Pulse | None = None
+) -> list[call_store.CallOutcome]:
     """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction. Returns the
     calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another process has taken
     over the run."""
     with db.transaction():
         heartbeat(db, run.id, run.owner, pulse)
-        stored = [outcome for outcome in outcomes if save_outcome(db, outcome)]
+        stored = [outcome for outcome in outcomes if call_store.save_outcome(db, outcome)]
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
             adjudicate(db, run, case_id)
     return stored

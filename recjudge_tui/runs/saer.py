@@ -35,21 +35,10 @@ from recjudge_tui.runs.settings import (
     stored_run,
 )
 from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, start_detached
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.database import Database, read_cell
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater
-from recjudge_tui.store.runs import (
-    changed_since,
-    create_group,
-    group_by_id,
-    lease_owner,
-    mark_ended,
-    prompt_label,
-    run_progress,
-    run_row,
-    run_systems,
-    verdict_counts,
-)
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
@@ -155,7 +144,9 @@ def plan_saer(
     extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
     were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
     runs."""
-    labels = {stage: prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()}
+    labels = {
+        stage: run_store.prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()
+    }
     request = request.model_copy(update={"prompts": labels})
     match = _match(db, project_id, request, rater)
     drafts: dict[str, Draft] = {}
@@ -186,10 +177,10 @@ def plan_saer(
                 stages[stage] = store_draft(db, draft)
         runs = {stage: planned.run_id for stage, planned in stages.items() if planned.run_id is not None}
         group_id = match.group_id
-        known = {} if group_id is None else group_by_id(db, group_id).runs
+        known = {} if group_id is None else run_store.group_by_id(db, group_id).runs
         # a first stage that other pairs follow goes with the newest request
         if group_id is None or any(known.get(stage, run_id) != run_id for stage, run_id in runs.items()):
-            group_id = create_group(db, "saer", request.model_dump_json(), runs)
+            group_id = run_store.create_group(db, "saer", request.model_dump_json(), runs)
         else:
             db.change("run_groups", group_id, request=request.model_dump_json())
             for stage, run_id in runs.items():
@@ -202,14 +193,17 @@ def _run_request(project_id: int, request: SaerRequest, stage: str, rater: str) 
 
 
 def existing_stage(db: Database, run_id: int) -> Plan:
-    row = run_row(db, run_id)
-    estimate, prompt = Estimate.model_validate_json(row["estimate"]), prompt_label(db, row["prompt_id"])
+    row = run_store.run_row(db, run_id)
+    estimate, prompt = (
+        Estimate.model_validate_json(row["estimate"]),
+        run_store.prompt_label(db, row["prompt_id"]),
+    )
     return Plan(run_id, row["rater"], prompt, estimate, protocol=row["protocol"], existing=True)
 
 
 def is_finished(db: Database, run_id: int) -> bool:
     """Whether the run is finished: all calls have ended, or it stopped because it was decided."""
-    row, outstanding = run_row(db, run_id), run_progress(db, run_id).outstanding
+    row, outstanding = run_store.run_row(db, run_id), run_store.run_progress(db, run_id).outstanding
     decided = row["state"] == "done" and RunSettings.model_validate_json(row["settings"]).until
     return bool(decided) or not outstanding
 
@@ -219,7 +213,7 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
     if is_finished(db, run_id):
         return
     refuse_when_active(db, run_id)
-    stored = RunSettings.model_validate_json(run_row(db, run_id)["settings"])
+    stored = RunSettings.model_validate_json(run_store.run_row(db, run_id)["settings"])
     now = stored.model_copy(update={name: getattr(settings, name) for name in OPERATION})
     if now != stored:
         db.change("runs", run_id, settings=now.model_dump_json())
@@ -250,9 +244,9 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _
         match = _Match(name, *_stored(db, project_id, rater_id, request), {})
         runs = match.runs
         if all(is_finished(db, run_id) for run_id in runs.values()):
-            planned = [run_row(db, run_id)["created_at"] for run_id in runs.values()]
+            planned = [run_store.run_row(db, run_id)["created_at"] for run_id in runs.values()]
             again = any(settings.again for settings in request.settings.values())
-            if again or (planned and changed_since(db, project_id, min(planned))):
+            if again or (planned and run_store.changed_since(db, project_id, min(planned))):
                 match = _Match(name, None, {}, runs)
         # asked nothing else about the cases of the stages that have no run yet
         if rater or all(
@@ -320,14 +314,14 @@ class Exclusion(NamedTuple):
 def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
     """The systems left out of the second stage: those whose share of the prompt's lowest label, by the verdicts that the
     first has now, is larger than `drop_poor_over`."""
-    prompt, over = prompt_by_id(db, run_row(db, first_run)["prompt_id"]), request.drop_poor_over
+    prompt, over = prompt_by_id(db, run_store.run_row(db, first_run)["prompt_id"]), request.drop_poor_over
     aspect, settings = prompt.aspects[0].name, request.settings[SECOND]
     lowest = min(label.value for label in prompt.labels_of(aspect))
     judged, poor = Counter[str](), Counter[str]()
-    for count in verdict_counts(db, first_run, aspect):
+    for count in run_store.verdict_counts(db, first_run, aspect):
         judged[count.system_a] += count.verdicts
         poor[count.system_a] += count.verdicts * (count.value == lowest)
-    known = run_systems(db, first_run)
+    known = run_store.run_systems(db, first_run)
     shares = {system: poor[system] / judged[system] for system in known if judged[system]}
     left_out = {system: share for system, share in shares.items() if over is not None and share > over}
     kept, why = tuple(system for system in known if system not in left_out), ""
@@ -342,7 +336,7 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
     """The stage to work on next, ready for it; None when both are done. The second stage is planned here where that had to
     wait for the first, and gets what is left of the budget. Raises RunError when nothing is left, or when calls of the run
     are in a batch at a provider."""
-    group, request = group_by_id(db, group_id), asked_in(db, group_id)
+    group, request = run_store.group_by_id(db, group_id), asked_in(db, group_id)
     if FIRST not in group.runs:
         raise RunError(
             "the first stage was deleted", "The second one needs it.", "Start again with “recjudge run saer”."
@@ -376,7 +370,9 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
 
 def asked_in(db: Database, group_id: int) -> SaerRequest:
     """The request that made a group."""
-    return read_cell(SaerRequest, group_by_id(db, group_id).request, "run_groups", group_id, "request")
+    return read_cell(
+        SaerRequest, run_store.group_by_id(db, group_id).request, "run_groups", group_id, "request"
+    )
 
 
 def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] = ()) -> None:
@@ -387,6 +383,6 @@ def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] =
 
 def _close(db: Database, run_id: int) -> None:
     """Mark a run done if its process was killed after the last answer, before it could do so."""
-    owner, _ = lease_owner(db, run_id)
+    owner, _ = run_store.lease_owner(db, run_id)
     if owner is not None and not is_active(db, run_id):
-        mark_ended(db, run_id, owner, "done")
+        run_store.mark_ended(db, run_id, owner, "done")

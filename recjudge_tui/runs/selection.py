@@ -6,6 +6,7 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations, groupby, zip_longest
@@ -36,33 +37,8 @@ from recjudge_tui.judges.rules.faults import (
 )
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.settings import project_domain
-from recjudge_tui.store.cases import (
-    CaseKey,
-    PlantedFault,
-    check_contexts,
-    generated_slate,
-    held_out_items,
-    items_had,
-    known_generated_slate,
-    save_fault,
-)
-from recjudge_tui.store.data import (
-    CurrentSlate,
-    ItemViews,
-    check_judgeable,
-    current_explanations,
-    current_slates,
-    explanation_systems,
-    explanation_view,
-    newest_slates,
-    scores_of,
-    shown_event_counts,
-    slate_items,
-    slate_tops,
-    systems,
-    truth_raters,
-    users_where,
-)
+from recjudge_tui.store import cases as case_store
+from recjudge_tui.store import data as data_store
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_histories, read_history
 from recjudge_tui.store.imports import known_ids
@@ -94,7 +70,6 @@ def drawn_by_level(levels: Sequence[Level], drawn: Collection[str]) -> dict[str,
 
 
 USERS = 100
-T = TypeVar("T")
 _occasion = attrgetter("context", "served_at")
 
 
@@ -102,7 +77,7 @@ class Selection(NamedTuple):
     """Cases by user, and the number of cases left out by reason. `made`: items in their lists that are not in the
     catalogue."""
 
-    by_user: ByUser[list[CaseKey]]
+    by_user: ByUser[list[case_store.CaseKey]]
     left_out: Counter[str]
     made: tuple[ItemView, ...] = ()
 
@@ -120,9 +95,13 @@ class Chooser:
         """The systems by name. Raises NotFoundError for unknown ones, UsageError or RunError for too few."""
         db, project_id, settings = self.db, self.project_id, self.settings
         what = "explanations" if kind == "explanation" else "lists"
-        known = explanation_systems(db, project_id) if kind == "explanation" else systems(db, project_id)
+        known = (
+            data_store.explanation_systems(db, project_id)
+            if kind == "explanation"
+            else data_store.systems(db, project_id)
+        )
         named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
-        check_judgeable(db, project_id, named, known, what)
+        data_store.check_judgeable(db, project_id, named, known, what)
         chosen = sorted(set(named)) if settings.systems else known
         needed = 2 if kind == "pair" or settings.until else 1
         if chosen and len(chosen) < needed <= len(known):
@@ -142,7 +121,7 @@ class Chooser:
     def levels(self, users: Collection[str]) -> list[Level]:
         """The activity levels of these users, by the number of events in the window that the run shows."""
         until = parse_time(self.settings.as_of) if self.settings.as_of else ""
-        counts = shown_event_counts(self.db, self.project_id, self.settings.history_days, until)
+        counts = data_store.shown_event_counts(self.db, self.project_id, self.settings.history_days, until)
         return activity_levels({user: counts.get(user, 0) for user in users}, LEVELS)
 
     def _shuffled(self, by_user: ByUser[Cases]) -> ByUser[Cases]:
@@ -157,22 +136,24 @@ class Chooser:
         """The cases in the order they will be judged: user by user, users by name or in the random order of `seed`."""
         db, project_id, settings, occasions = self.db, self.project_id, self.settings, self.settings.occasions
         chosen = self.systems(kind)
-        check_contexts(db, project_id, occasions)
-        keys_by_user: dict[str, list[CaseKey]] = {}
+        case_store.check_contexts(db, project_id, occasions)
+        keys_by_user: dict[str, list[case_store.CaseKey]] = {}
         if kind == "explanation":
-            for key in current_explanations(db, project_id):
+            for key in data_store.current_explanations(db, project_id):
                 if key.system in chosen:
-                    about = CaseKey("explanation", key.user_id, key.system, item_id=key.item_id)
+                    about = case_store.CaseKey("explanation", key.user_id, key.system, item_id=key.item_id)
                     case = about._replace(explanation_id=key.id, **key.occasion._asdict())
                     keys_by_user.setdefault(key.user_id, []).append(case)
         else:
-            for user_id, slates in current_slates(db, project_id).items():
+            for user_id, slates in data_store.current_slates(db, project_id).items():
                 served = _served(slates, occasions)
                 keys_by_user[user_id] = [
                     key for here in served for key in self._of_context(kind, user_id, here, chosen)
                 ]
-        users = users_where(db, project_id, settings.where) if settings.where else keys_by_user.keys()
-        by_user: ByUser[list[CaseKey]] = []
+        users = (
+            data_store.users_where(db, project_id, settings.where) if settings.where else keys_by_user.keys()
+        )
+        by_user: ByUser[list[case_store.CaseKey]] = []
         for user_id, keys in keys_by_user.items():
             if user_id in users and (kept := self._asked_for(keys)):
                 by_user.append((user_id, sorted(kept, key=_occasion)))
@@ -180,7 +161,7 @@ class Chooser:
             by_user = self._shuffled(by_user)
         return Selection(by_user, self.left_out)
 
-    def _asked_for(self, keys: list[CaseKey]) -> list[CaseKey]:
+    def _asked_for(self, keys: list[case_store.CaseKey]) -> list[case_store.CaseKey]:
         """The cases of the chosen occasions; if a time is chosen, cases without a time are counted."""
         if (occasions := self.settings.occasions) == EVERY_OCCASION:
             return keys
@@ -190,8 +171,8 @@ class Chooser:
         return [key for key in here if occasions.has_time(key.served_at)]
 
     def _of_context(
-        self, kind: CaseKind, user_id: str, slates: list[CurrentSlate], chosen: list[str]
-    ) -> Iterator[CaseKey]:
+        self, kind: CaseKind, user_id: str, slates: list[data_store.CurrentSlate], chosen: list[str]
+    ) -> Iterator[case_store.CaseKey]:
         """The cases of one user and context; lists of two contexts are never compared."""
         context, baseline = slates[0].occasion.context, self.settings.baseline
         by_system: dict[str, dict[str, int]] = {}
@@ -202,7 +183,9 @@ class Chooser:
                 if system not in by_system:
                     self.left_out[f"no list by {system}"] += 1
                 for time, slate_id in by_system.get(system, {}).items():
-                    yield CaseKey("list", user_id, system, slate_a=slate_id, context=context, served_at=time)
+                    yield case_store.CaseKey(
+                        "list", user_id, system, slate_a=slate_id, context=context, served_at=time
+                    )
             return
         for first, second in combinations(chosen, 2):
             if baseline and baseline not in (first, second):
@@ -214,7 +197,7 @@ class Chooser:
             a, b = by_system[first], by_system[second]
             times = compared_times(a, b)
             for time_a, time_b in times:
-                yield CaseKey(
+                yield case_store.CaseKey(
                     *("pair", user_id, first, second),
                     slate_a=a[time_a],
                     slate_b=b[time_b],
@@ -225,29 +208,30 @@ class Chooser:
                 self.left_out["list without one by the other system at the same time"] += alone
 
     def _made(
-        self, make: Callable[[str, CurrentSlate], T | str | None], none_fits: str, failure: tuple[str, str]
-    ) -> list[T]:
-        """What `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many from each
-        system, with the list that was served last. If it gives None, the user's list by the next system is tried
+        self,
+        make: Callable[[str, data_store.CurrentSlate], list[case_store.CaseKey] | str | None],
+        none_fits: str,
+        failure: tuple[str, str],
+    ) -> ByUser[list[case_store.CaseKey]]:
+        """The cases that `make` gives for one list of each of `sample` users (default 100), drawn by `seed`, equally many
+        from each system, with the list that was served last. If it gives None, the user's list by the next system is tried
         (`none_fits` where there is no other); a text is the reason why the user is skipped. Raises RunError, with title
         and next step `failure`, when nothing was made."""
         wanted, left_out = self.settings.sample or USERS, self.left_out
-        systems, slates = self.systems("list"), newest_slates(self.db, self.project_id)
+        systems, slates = self.systems("list"), data_store.newest_slates(self.db, self.project_id)
         room = {s: wanted // len(systems) + (at < wanted % len(systems)) for at, s in enumerate(systems)}
-        made: list[T] = []
+        made: ByUser[list[case_store.CaseKey]] = []
         for user, _ in self._shuffled([(user, None) for user in sorted(slates)]):
             # the system that needs the most users first; the user may have no list by it
             fitting = sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s])
             reason = none_fits if fitting else ""
             for system in fitting:
                 one = make(user, slates[user][system])
-                if isinstance(one, str):
-                    reason = one
-                    break
                 if one is not None:
-                    room[system] -= 1
-                    made.append(one)
-                    reason = ""
+                    reason = one if isinstance(one, str) else ""
+                    if not isinstance(one, str):
+                        room[system] -= 1
+                        made.append((user, one))
                     break
             if reason:
                 left_out[reason] += 1
@@ -269,13 +253,13 @@ class Chooser:
         case removes from the foreign list the items that the user already has, and cuts both lists to equal length;
         without `store` (a dry run) it has the lists of the first. Raises RunError when there is no pair."""
         db, project_id, top_k = self.db, self.project_id, self.settings.top_k
-        slates = newest_slates(db, project_id)
+        slates = data_store.newest_slates(db, project_id)
         rings: dict[str, list[tuple[int, str]]] = {}
 
-        def pair_of(user: str, own: CurrentSlate) -> Lists | str | None:
+        def pair_of(user: str, own: data_store.CurrentSlate) -> list[case_store.CaseKey] | str | None:
             """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are
             added."""
-            system, own_items = own.system, slate_items(db, own.slate_id)
+            system, own_items = own.system, data_store.slate_items(db, own.slate_id)
             if system not in rings:
                 rings[system] = sorted(
                     (_number(name), name) for name, mine in slates.items() if system in mine
@@ -284,42 +268,43 @@ class Chooser:
             start = bisect(ring, (_number(f"{user}|{system}"), ""))
             for step in range(min(len(ring), TRIES + 1)):
                 other = ring[(start + step) % len(ring)][1]
-                items = slate_items(db, slates[other][system].slate_id)
+                foreign = slates[other][system]
+                items = data_store.slate_items(db, foreign.slate_id)
                 if other != user and set(items[:top_k]) != set(own_items[:top_k]):
                     shown = shown_user(read_history(db, project_id, user), self.settings, own.occasion)
                     if not self.settings.no_history and is_empty(shown):
                         return no_history(own.occasion.served_at)
-                    return Lists(user, own, slates[other][system], other, own_items, items)
+                    unseen = self._unseen((user, own, own_items), (other, foreign, items), store=store)
+                    return [_pair_key("published", user, own, foreign.slate_id, own.slate_id), *unseen]
             return None
 
         failure = (
             "no adversarial pairs can be made",
             "At least two users need events, and different lists by the same system.",
         )
-        drawn, by_user = self._made(pair_of, NO_OTHER, failure), []
-        with db.transaction():
-            for lists in drawn:
-                keys = [lists.key("published", lists.foreign.slate_id, lists.own.slate_id)]
-                by_user.append((lists.user_id, keys + self._unseen(lists, store=store)))
-        return Selection(by_user, self.left_out)
+        with db.transaction() if store else nullcontext():
+            return Selection(self._made(pair_of, NO_OTHER, failure), self.left_out)
 
-    def _unseen(self, lists: Lists, *, store: bool) -> list[CaseKey]:
+    def _unseen(self, mine: UsersList, foreign: UsersList, *, store: bool) -> list[case_store.CaseKey]:
         db, project_id, top_k = self.db, self.project_id, self.settings.top_k
-        has = items_had(db, project_id, lists.user_id)
-        fresh = [item for item in lists.foreign_items if item not in has]
-        length = min(len(fresh), len(lists.own_items))
-        foreign, own = fresh[:length], lists.own_items[:length]
-        if set(foreign[:top_k]) == set(own[:top_k]):
-            self.left_out[SAME_LEFT if foreign else NOTHING_LEFT] += 1
+        (user, own_slate, own_items), (other, other_slate, other_items) = mine, foreign
+        has = case_store.items_had(db, project_id, user)
+        fresh = [item for item in other_items if item not in has]
+        length = min(len(fresh), len(own_items))
+        theirs, own = fresh[:length], own_items[:length]
+        if set(theirs[:top_k]) == set(own[:top_k]):
+            self.left_out[SAME_LEFT if theirs else NOTHING_LEFT] += 1
             return []
-        foreign_id, own_id = lists.foreign.slate_id, lists.own.slate_id
+        foreign_id, own_id = other_slate.slate_id, own_slate.slate_id
         if store:
-            a, b = pair_names("unseen", lists.own.system)
-            if foreign != lists.foreign_items:
-                foreign_id = generated_slate(db, project_id, lists.other, a, lists.foreign.occasion, foreign)
-            if own != lists.own_items:
-                own_id = generated_slate(db, project_id, lists.user_id, b, lists.own.occasion, own)
-        return [lists.key("unseen", foreign_id, own_id)]
+            a, b = pair_names("unseen", own_slate.system)
+            if theirs != other_items:
+                foreign_id = case_store.generated_slate(
+                    db, project_id, other, a, other_slate.occasion, theirs
+                )
+            if own != own_items:
+                own_id = case_store.generated_slate(db, project_id, user, b, own_slate.occasion, own)
+        return [_pair_key("unseen", user, own_slate, foreign_id, own_id)]
 
     def planted(self, prompt: Prompt, *, store: bool) -> Selection:
         """For each user one list with a fault of each kind that can be planted into it, at a random place. Fault and
@@ -335,56 +320,67 @@ class Chooser:
                 f"These are: {', '.join(ISSUE_OF.values())}.",
                 "Choose another --prompt.",
             )
-        views, known = ItemViews(db, project_id), known_ids(db, project_id, "items")
+        views, known = data_store.ItemViews(db, project_id), known_ids(db, project_id, "items")
         ids = sorted(known)
         of_item = views.of(ids)
         catalogue = catalogue_of(of_item[item] for item in ids)
         domain = settings.domain or project_domain(db, project_id)
 
-        def faults_of(user_id: str, source: CurrentSlate) -> _Faults | str:
+        new: dict[str, ItemView] = {}
+
+        def faults_of(user_id: str, source: data_store.CurrentSlate) -> list[case_store.CaseKey] | str:
             history = read_histories(db, project_id, [user_id], views)[user_id]
             user = shown_user(history, settings, source.occasion)
             if is_empty(user):
                 return no_history(source.occasion.served_at)
-            items = slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
-            shopper = shopper_of(user, held_out_items(db, project_id, user_id), domain)
+            items = data_store.slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
+            shopper = shopper_of(user, case_store.held_out_items(db, project_id, user_id), domain)
             found: dict[FaultKind, Fault] = {}
             for kind in kinds:
                 rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")
                 if planted := fault(kind, shopper, items, catalogue, rng):
                     found[kind] = planted
-            for kind in kinds if found else ():
+            if not found:
+                return NOTHING_FITS
+            for kind in kinds:
                 if kind not in found:
                     self.left_out[f"list into which no fault of kind {kind} can be planted"] += 1
-            return _Faults(user_id, source, items, found) if found else NOTHING_FITS
+            new.update(
+                (one.item.item_id, one.item) for one in found.values() if one.item.item_id not in known
+            )
+            ids = [item.item_id for item in items]
+            return [self._planted(user_id, source, ids, *one, store=store) for one in found.items()]
 
         failure = (
             "no fault can be planted into these lists",
             "Users need events before their lists, and items need titles and categories.",
         )
-        made = self._made(faults_of, "", failure)
-        with db.transaction():
-            by_user = [
-                (one.user_id, [self._planted(one, kind, store=store) for kind in one.faults]) for one in made
-            ]
-        new = {fault.item.item_id: fault.item for one in made for fault in one.faults.values()}
-        unknown = tuple(view for name, view in new.items() if name not in known)
-        return Selection(by_user, self.left_out, unknown)
+        with db.transaction() if store else nullcontext():
+            return Selection(self._made(faults_of, "", failure), self.left_out, tuple(new.values()))
 
-    def _planted(self, one: _Faults, kind: FaultKind, *, store: bool) -> CaseKey:
-        """The case of the list with one of the faults."""
-        source, planted = one.source, one.faults[kind]
-        ids = [item.item_id for item in one.items]
-        instead, ids[planted.place] = ids[planted.place], planted.item.item_id
-        name, occasion = planted_name(kind, source.system), source.occasion
-        slate = (self.db, self.project_id, one.user_id, name, occasion, ids)
+    def _planted(
+        self,
+        user_id: str,
+        source: data_store.CurrentSlate,
+        items: list[str],
+        kind: FaultKind,
+        planted: Fault,
+        *,
+        store: bool,
+    ) -> case_store.CaseKey:
+        """The case of the list with the fault."""
+        place, name, occasion = planted.place, planted_name(kind, source.system), source.occasion
+        changed = [*items[:place], planted.item.item_id, *items[place + 1 :]]
+        slate = (self.db, self.project_id, user_id, name, occasion, changed)
         if store:
-            slate_id, where = generated_slate(*slate), planted.place + 1
-            fault = PlantedFault(slate_id, source.slate_id, kind, planted.item.item_id, where, instead)
-            save_fault(self.db, fault)
+            slate_id = case_store.generated_slate(*slate)
+            fault = case_store.PlantedFault(
+                slate_id, source.slate_id, kind, planted.item.item_id, place + 1, items[place]
+            )
+            case_store.save_fault(self.db, fault)
         else:
-            slate_id = known_generated_slate(*slate) or source.slate_id
-        return CaseKey("list", one.user_id, name, slate_a=slate_id, **occasion._asdict())
+            slate_id = case_store.known_generated_slate(*slate) or source.slate_id
+        return case_store.CaseKey("list", user_id, name, slate_a=slate_id, **occasion._asdict())
 
     def shots(self, kind: CaseKind, prompt: Prompt) -> Shots:
         """Draw the example pairs by the run's seed.
@@ -396,7 +392,7 @@ class Chooser:
         db, project_id, settings = self.db, self.project_id, self.settings
         rater, chosen = settings.examples_from, self.systems(kind)
         if not rater:
-            names = truth_raters(db, project_id)
+            names = data_store.truth_raters(db, project_id)
             if len(names) != 1:
                 raise UsageError(
                     "it is not clear whose scores the examples should show",
@@ -405,7 +401,7 @@ class Chooser:
                 )
             (rater,) = names
         row, wanted = rater_row(db, project_id, rater), [a.name for a in prompt.aspects]
-        given, texts = scores_of(db, row["id"]), current_explanations(db, project_id)
+        given, texts = data_store.scores_of(db, row["id"]), data_store.current_explanations(db, project_id)
         scored = {}
         for key in texts:
             # scores of an earlier text do not count
@@ -433,7 +429,9 @@ class Chooser:
         return Shots(of_user, scored, settings.keep_example_pair, form, row["kind"] == "ground_truth")
 
 
-def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
+def _served(
+    slates: list[data_store.CurrentSlate], occasions: OccasionFilter
+) -> Iterator[list[data_store.CurrentSlate]]:
     """The lists of a user by context, if any can be chosen. Pairs are formed before times are filtered, so that a filter
     never creates pairs that do not exist without it."""
     for context, group in groupby(slates, key=attrgetter("occasion.context")):
@@ -456,32 +454,20 @@ SAME_LEFT = "pair without the items the user already has: both lists have the sa
 NOTHING_FITS = "list into which no fault can be planted"
 
 
-class Lists(NamedTuple):
-    """The two lists of one user before they are stored: the imported ones, and the items of each."""
-
-    user_id: str
-    own: CurrentSlate
-    foreign: CurrentSlate
-    other: str
-    own_items: list[str]
-    foreign_items: list[str]
-
-    def key(self, variant: Variant, foreign: int, own: int) -> CaseKey:
-        a, b = pair_names(variant, self.own.system)
-        occasion = self.own.occasion._asdict()
-        return CaseKey("pair", self.user_id, a, b, slate_a=foreign, slate_b=own, **occasion)
+# a user, one of the user's lists, and its items
+UsersList = tuple[str, data_store.CurrentSlate, list[str]]
 
 
-class _Faults(NamedTuple):
-    """The faults that can be planted into a list, before they are stored."""
+def _pair_key(
+    variant: Variant, user: str, own: data_store.CurrentSlate, foreign_id: int, own_id: int
+) -> case_store.CaseKey:
+    a, b = pair_names(variant, own.system)
+    return case_store.CaseKey(
+        "pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict()
+    )
 
-    user_id: str
-    source: CurrentSlate
-    items: tuple[ItemView, ...]
-    faults: dict[FaultKind, Fault]
 
-
-def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
+def positions(keys: Sequence[case_store.CaseKey], seed: int) -> list[Order]:
     """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one. Permuted blocks of two: of
     each two consecutive cases of one kind and system, one at random has the own list first. This balances the positions,
     and a longer run begins like a shorter one."""
@@ -523,7 +509,7 @@ class Shots:
     form: Literal["one", "personal"]
     own_scores: bool
 
-    def refusal(self, key: CaseKey) -> str:
+    def refusal(self, key: case_store.CaseKey) -> str:
         """The reason why a case is not judged; empty if it is."""
         pair = self.pairs.get(key.user_id)
         if pair is None:
@@ -532,9 +518,9 @@ class Shots:
             return OWN_PAIR
         return "" if (*pair, key.system_a) in self.scored else NO_EXAMPLE
 
-    def view(self, db: Database, project_id: int, key: CaseKey) -> ExplanationView:
+    def view(self, db: Database, project_id: int, key: case_store.CaseKey) -> ExplanationView:
         """The example of a case that is not refused: the same system's explanation of the example pair, with its scores."""
         explanation_id, scores = self.scored[(*self.pairs[key.user_id], key.system_a)]
-        return explanation_view(db, project_id, explanation_id).model_copy(
+        return data_store.explanation_view(db, project_id, explanation_id).model_copy(
             update={"scores": scores, "form": self.form, "own_scores": self.own_scores}
         )

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.calls import Message, Reply
+from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.errors import CallError
 from recjudge_tui.judges.anthropic import AnthropicJudge, make
-from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
-from tests.support.servers.counts import request_count
+from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.process import start
 from tests.support.stub_server import Script, answer, serving
 
@@ -42,22 +40,6 @@ def scripted(*responses: bytes) -> Script:
         return unknown if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
 
     return script
-
-
-async def replies_to(*responses: bytes, count: int = 1) -> list[Reply]:
-    with serving(scripted(*responses)) as stub:
-        judge = judge_at(stub.url)
-        found = [await judge.ask(asking()) for _ in range(count)]
-        await judge.close()
-    return found
-
-
-async def one_error(*responses: bytes) -> CallError:
-    with serving(scripted(*responses)) as stub:
-        judge = judge_at(stub.url)
-        error = await call_error(judge)
-        await judge.close()
-    return error
 
 
 def logged(log: Path) -> list[dict[str, Any]]:
@@ -113,56 +95,6 @@ async def test_usage_counts_all_input_and_what_came_from_the_cache() -> None:
     assert second.input
     assert 0 < second.cached_input < second.input
     assert first.output
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "retry", "after"),
-    [
-        ("429", "rate_limit", True, 3.0),
-        ("500", "server_error", True, None),
-        ("503", "overloaded", True, None),
-        ("529", "overloaded", True, 3.0),
-        ("reset", "connection", True, None),
-        ("cut", "bad_body", True, None),
-        ("html", "bad_body", True, None),
-        ("empty_choices", "empty", True, None),
-        ("refusal", "refusal", False, None),
-        ("length", "length", False, None),
-    ],
-)
-async def test_each_fault_has_its_own_error(fault: str, kind: str, retry: bool, after: float | None) -> None:
-    with start("anthropic_api", "--faults", f"{fault}:1", "--retry-after", "3") as server:
-        judge = judge_at(server.url)
-        await judge.prepare(workload())
-        error = await call_error(judge)
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert (error.kind, error.retry, error.retry_after) == (kind, retry, after)
-    assert json.loads(reply.text)["category"] in LABELS
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "`temperature` is deprecated for this model.",
-        "temperature: Extra inputs are not permitted",
-        "`temperature` may only be set to 1 for this model",
-    ],
-)
-async def test_a_refusal_is_known_in_several_words(said: str) -> None:
-    (reply,) = await replies_to(refused(400, "invalid_request_error", said), message())
-    assert reply.dropped == ("temperature",)
-
-
-async def test_a_parameter_refused_before_is_not_sent_again() -> None:
-    with start("anthropic_api", "--refuse", "temperature") as server:
-        judge = judge_at(server.url)
-        await judge.prepare(workload(known=Capabilities(refused=("temperature",), endpoints=(server.url,))))
-        reply = await judge.ask(asking())
-        asked = request_count(server)
-        await judge.close()
-    assert asked == 1
-    assert reply.dropped == ("temperature",)
 
 
 async def test_what_is_known_of_another_server_is_not_believed() -> None:

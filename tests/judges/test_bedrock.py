@@ -88,31 +88,6 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
     assert parameter not in replies[0].sent
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "retry"),
-    [
-        ("429", "rate_limit", True),
-        ("500", "server_error", True),
-        ("503", "overloaded", True),
-        ("529", "overloaded", True),
-        ("reset", "connection", True),
-        ("html", "bad_body", True),
-        ("empty_choices", "empty", True),
-        ("refusal", "refusal", False),
-        ("length", "length", False),
-    ],
-)
-async def test_each_fault_has_its_own_error_and_none_is_retried(fault: str, kind: str, retry: bool) -> None:
-    with start("bedrock_api", "--faults", f"{fault}:1") as server:
-        judge = await prepared(server.url)
-        error = await call_error(judge)
-        asked = request_count(server)
-        reply = await judge.ask(asking())
-        await judge.close()
-    assert (error.kind, error.retry, asked) == (kind, retry, 1)
-    assert json.loads(reply.text)["category"] in LABELS
-
-
 async def test_a_prompt_too_long_is_an_overflow() -> None:
     with start("bedrock_api", "--context", 100) as server:
         judge = await prepared(server.url)

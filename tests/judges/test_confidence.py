@@ -35,7 +35,6 @@ def entries(text: str, place: str, *tokens: dict[str, Any]) -> list[dict[str, An
 
 
 GOOD = json.dumps({"reasoning": "so", "category": "Good Match"})
-POOR = json.dumps({"reasoning": "so", "category": "Poor Match"})
 
 
 def test_one_deciding_token_is_normalised_over_the_labels_that_were_seen() -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-import recjudge_tui
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
 from recjudge_tui.judges.base import within
@@ -28,14 +27,12 @@ from recjudge_tui.judges.http import (
     Client,
     UnreachableError,
     broken,
-    certificates,
 )
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until
 
 CERTIFICATE = ROOT / "tests" / "support" / "servers" / "self_signed.pem"
-PACKAGE = Path(recjudge_tui.__file__).parent
 # what an OpenSSL server sends before it closes: a fatal alert
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
 TEXT = b'{"reply": "' + b"Good Match " * 50 + b'"}'
@@ -471,38 +468,6 @@ class TestNoConnection:
 
 
 class TestCertificates:
-    def shakes_hands(self) -> bool:
-        """Whether a connection to a server with the certificate that signs itself is made."""
-
-        async def ask() -> None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(CERTIFICATE)
-
-            async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                writer.close()
-
-            server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
-            port = server.sockets[0].getsockname()[1]
-            try:
-                _, writer = await asyncio.open_connection(
-                    "127.0.0.1", port, ssl=http.httpx.create_ssl_context()
-                )
-                writer.close()
-            finally:
-                server.close()
-
-        try:
-            asyncio.run(ask())
-        except ssl.SSLCertVerificationError:
-            return False
-        return True
-
-    def test_an_authority_that_is_named_is_trusted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert not self.shakes_hands()
-        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        assert self.shakes_hands()
-        assert certificates() == f"SSL_CERT_FILE: {CERTIFICATE}"
-
     @pytest.mark.parametrize("content", [None, ""])
     def test_a_file_of_certificates_that_cannot_be_read_is_named(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None

@@ -15,7 +15,6 @@ from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, serving
 
-PLANTED = "planted-key-0123456789"
 GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
 
 

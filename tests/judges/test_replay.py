@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges import replay
 from recjudge_tui.judges.replay import ReplayJudge, make
 from tests.support.judge_calls import asking, call_error, judge_error, workload
@@ -89,15 +88,6 @@ async def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str, faul
 async def test_a_file_that_is_not_there_is_an_error_of_the_judge(tmp_path: Path) -> None:
     error = await judge_error(make(JudgeSpec(spec=f"replay:{tmp_path / 'none.jsonl'}")))
     assert "none.jsonl" in error.title
-
-
-async def test_a_file_that_changes_during_the_import_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "f.jsonl"
-    judge = _judge(path, _line("one", "a"))
-    await judge.prepare(workload())
-    path.write_text(_line("two", "b") + "\n")
-    with pytest.raises(JudgeError, match="has changed"):
-        await judge.ask(asking("a"))
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder"])

@@ -11,7 +11,6 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.engine import work
-from recjudge_tui.store.data import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import delete_project
@@ -58,41 +57,6 @@ def test_what_is_sent_is_what_is_stored(shop: Database) -> None:
                 assert before["text"].endswith("]")
     assert sent == sum(len(sent_request(shop, row["id"]).messages[1].images) for row in rows) > 8
     assert intact(shop)
-
-
-def test_the_image_stands_behind_the_line_of_its_item(shop: Database) -> None:
-    run = planned(shop, OPENAI, "pairwise", images=True)
-    row = calls(shop, run)[0]
-    message = sent_request(shop, row["id"]).messages[1]
-    parts = list(message.parts())
-    images = [p for p in parts if not isinstance(p, str)]
-    by_item = {r[0]: r[1] for r in shop.rows("SELECT title, image FROM v_current_items")}
-    assert len(images) > 2
-    for number, place in enumerate((i for i, p in enumerate(parts) if not isinstance(p, str)), start=1):
-        line = str(parts[place - 1]).splitlines()[-1]
-        title = line.split(". ", 1)[1].split(" | ")[0]
-        shown = parts[place]
-        assert not isinstance(shown, str)
-        assert line.endswith(f" [image {number}]")
-        assert shown.image.digest == by_item[title]
-        assert shown.data == image_contents(shop, [shown.image.digest])[shown.image.digest]
-    assert "".join(p for p in parts if isinstance(p, str)) == message.content
-    history = message.content.split("[image 1]")[0]
-    assert "Film number 1" in history, "films of the history are shown by name"
-
-
-def test_another_image_is_another_request(shop: Database) -> None:
-    run = planned(shop, OPENAI, images=True)
-    one = sent_request(shop, calls(shop, run)[0]["id"])
-    message = one.messages[1]
-    placed = message.images[0]
-    other = placed.model_copy(update={"image": placed.image.model_copy(update={"digest": "0" * 64})})
-    changed = one.model_copy(
-        update={
-            "messages": (one.messages[0], message.model_copy(update={"images": (other, *message.images[1:])}))
-        }
-    )
-    assert changed.content_hash() != one.content_hash()
 
 
 def test_images_are_counted_in_the_estimate(shop: Database) -> None:

@@ -81,15 +81,6 @@ def test_only_this_machine_is_free(table: Path, spec: str, urls: tuple[str, ...]
     assert (price is not None and price.cost(10, 10) == 0) == free
 
 
-@pytest.mark.parametrize(
-    "text", ["[", '["openai:big"]\ninput = 1', '["openai:big"]\ninput = "x"\noutput = 1', "a = 1", "\udcff"]
-)
-def test_a_table_that_cannot_be_read_is_named(table: Path, text: str) -> None:
-    table.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UsageError, match=r"prices\.toml(:1|:2)? cannot be read"):
-        price_of(HOSTED)
-
-
 def test_list_prices_are_shipped_and_the_users_own_stand_over_them(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

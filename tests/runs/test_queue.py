@@ -22,13 +22,6 @@ TIE = answer(200, completion(json.dumps({"reasoning": "Alike.", "winner": "Tie"}
 REFUSED = answer(401, {"error": {"message": "no"}})
 
 
-@pytest.fixture
-def run(db: Database) -> int:
-    """36 calls: six for each of six users."""
-    make_project(db, users=6, systems=SYSTEMS)
-    return planned(db, protocol="pairwise")
-
-
 def test_each_of_four_workers_asks_about_one_user_at_a_time(db: Database) -> None:
     make_project(db, users=8, systems=SYSTEMS)
     four = threading.Barrier(4)

@@ -9,7 +9,6 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import read_fields
 from tests.support.careful_reader import careful_label
 from tests.support.cases import shipped
-from tests.support.composed_replies import ComposedReply, composed
 from tests.support.mutated_replies import MutatedReply, Question, honest_replies, mutations
 
 PROMPTS = ("pointwise-shopping", "pairwise-media", "explanation-media")
@@ -20,7 +19,7 @@ class FuzzResult(NamedTuple):
 
     tried: int
     read: int
-    disputed: list[tuple[MutatedReply | ComposedReply, str]]
+    disputed: list[tuple[MutatedReply, str]]
 
 
 def fuzzed(prompt_name: str, count: int, seed: int) -> FuzzResult:
@@ -29,7 +28,7 @@ def fuzzed(prompt_name: str, count: int, seed: int) -> FuzzResult:
     aspect = prompt.aspects[0]
     question = question_of(prompt_name)
     read = 0
-    disputed: list[tuple[MutatedReply | ComposedReply, str]] = []
+    disputed: list[tuple[MutatedReply, str]] = []
     for mutated in mutations(question, count, seed):
         try:
             fields, _ = read_fields(prompt, Reply(text=mutated.text), (aspect,))
@@ -39,23 +38,6 @@ def fuzzed(prompt_name: str, count: int, seed: int) -> FuzzResult:
         label = fields[aspect.field]
         if careful_label(mutated.text, aspect.field, question.labels) != label:
             disputed.append((mutated, label))
-    return FuzzResult(count, read, disputed)
-
-
-def composed_fuzz(prompt_name: str, count: int, seed: int) -> FuzzResult:
-    """Reads `count` composed replies to the first question of a shipped prompt, which carry what they may be read as."""
-    prompt = shipped(prompt_name)
-    aspect = prompt.aspects[0]
-    read = 0
-    disputed: list[tuple[MutatedReply | ComposedReply, str]] = []
-    for reply in composed(question_of(prompt_name), count, seed):
-        try:
-            fields, _ = read_fields(prompt, Reply(text=reply.text), (aspect,))
-        except ReplyFault:
-            continue
-        read += 1
-        if fields[aspect.field] not in reply.allowed:
-            disputed.append((reply, fields[aspect.field]))
     return FuzzResult(count, read, disputed)
 
 

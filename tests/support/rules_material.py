@@ -10,8 +10,7 @@ from typing import Any
 from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
-from recjudge_tui.judges.rules.evidence import Evidence, evidence_of
-from recjudge_tui.judges.rules.judge import make
+from recjudge_tui.judges.rules.judge import Evidence, evidence_of, make
 from recjudge_tui.judges.rules.profile import profile_of
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=timezone.utc)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from recjudge_tui.runs import limits
+from recjudge_tui.runs import calls as limits
 
 T = TypeVar("T")
 # no wait of a test is as long

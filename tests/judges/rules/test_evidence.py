@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.material import ItemView
-from recjudge_tui.judges.rules.evidence import GOOD, PARTIAL, POOR, bounds
+from recjudge_tui.judges.rules.judge import GOOD, PARTIAL, POOR, bounds
 from recjudge_tui.judges.rules.profile import profile_of, strength, taste_rank, traits
 from tests.support.rules_material import bought, item, list_evidence, rated, searched, user
 

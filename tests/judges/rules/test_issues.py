@@ -7,7 +7,6 @@ import pytest
 from recjudge_tui.domain.material import ShownEvent
 from recjudge_tui.judges.rules.issues import DURABLE, OFF_CATEGORY, OWNED, PACING, VARIATION
 from tests.support.rules_material import (
-    ago,
     bought,
     clicked,
     issues,
@@ -203,7 +202,3 @@ def test_nothing_is_off_category_for_a_broad_shopper() -> None:
 def test_any_sign_of_interest_prevents_off_category(evidence: dict[str, object]) -> None:
     teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
     assert issues(user(*teas, **evidence), item("Winter Tyre", "Car Parts")) == []
-
-
-def done(kind: str, days: float = 30) -> ShownEvent:
-    return ShownEvent(type=kind, timestamp=ago(days), item=KETTLE)

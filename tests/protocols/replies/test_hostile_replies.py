@@ -13,7 +13,7 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import shipped
 from tests.support.degenerate_replies import SHAPES, degenerate
-from tests.support.reply_fuzz import PROMPTS, composed_fuzz, fuzzed, honest_failures
+from tests.support.reply_fuzz import PROMPTS, fuzzed, honest_failures
 
 # the benchmark holds it to 5 ms; a busy machine takes longer
 LONGEST_S = 0.05
@@ -24,13 +24,6 @@ def test_no_label_is_read_that_a_careful_reader_disputes(prompt_name: str) -> No
     result = fuzzed(prompt_name, 20_000 // len(PROMPTS), seed=18)
     assert result.disputed == []
     assert result.read > result.tried // 10
-
-
-@pytest.mark.parametrize("prompt_name", PROMPTS)
-def test_composed_replies_are_read_as_what_all_their_parts_allow(prompt_name: str) -> None:
-    result = composed_fuzz(prompt_name, 1_500, seed=24)
-    assert result.disputed == []
-    assert result.read > result.tried // 20
 
 
 @pytest.mark.parametrize("prompt_name", PROMPTS)

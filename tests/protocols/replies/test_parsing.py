@@ -13,7 +13,6 @@ from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import reply, shipped
 
 LIST = shipped("pointwise-shopping")
-PAIR = shipped("pairwise-shopping")
 GOOD = '{"reasoning": "r", "category": "Good Match", "flagged_items": []}'
 POOR = '{"reasoning": "s", "category": "Poor Match", "flagged_items": []}'
 

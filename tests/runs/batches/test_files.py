@@ -140,19 +140,6 @@ def test_results_come_in_any_order_any_number_of_times_and_in_parts(
     assert [tuple(c) for c in calls(db, run)] == before
 
 
-def test_answers_of_a_resumed_run_are_kept(db: Database, tmp_path: Path, server: ServerProcess) -> None:
-    make_project(db, users=4)
-    run = planned(db, server_judge(server.url))
-    lines = exported(db, run, tmp_path / "calls.jsonl")
-    assert work(db.path, run).state == "done"
-    before = [tuple(c) for c in calls(db, run)]
-    with start("openai_api", "--salt", "other") as other:
-        results = answered(other.url, lines)
-    tally = import_results(db, run, [written(tmp_path / "late.jsonl", results)])
-    assert (tally.already, tally.done) == (len(lines), 0)
-    assert [tuple(c) for c in calls(db, run)] == before
-
-
 def test_errors_fail_their_calls_but_not_where_the_server_did_not_get_to_them(
     db: Database, tmp_path: Path
 ) -> None:

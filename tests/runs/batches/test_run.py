@@ -96,7 +96,7 @@ def results_whole(path: Path) -> list[bytes]:
 
 def test_an_error_is_asked_again_by_the_same_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out = file_of(tmp_path / "calls.jsonl", 12), tmp_path / "out.jsonl"
-    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FIRST_WAIT_S", 0.001)
     with start("openai_api", "--faults", "500:0.85", "--fault-attempts", 100) as server:
         done = run_file(source, out, Servers((server.url,)))
     assert done.failed > 0

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.calls import Message, Request, Sampling
-from recjudge_tui.runs import limits as limits_module
-from recjudge_tui.runs.limits import (
+from recjudge_tui.runs import calls as limits_module
+from recjudge_tui.runs.calls import (
     LONGEST_WAIT_S,
     Budget,
     BudgetLimitError,

@@ -15,7 +15,7 @@ USERS = 12
 
 @pytest.fixture(autouse=True)
 def priced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.005)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FIRST_WAIT_S", 0.005)
     folder = tmp_path / "config"
     folder.mkdir()
     (folder / "prices.toml").write_text(PRICES, encoding="utf-8")

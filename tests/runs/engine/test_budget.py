@@ -10,8 +10,8 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError
+from recjudge_tui.runs.calls import most_tokens
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.limits import most_tokens
 from recjudge_tui.runs.start import change_settings
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row
@@ -103,7 +103,7 @@ def test_what_is_free_or_no_model_runs_under_any_budget(db: Database, openai_ser
 def test_attempts_that_nobody_bills_cost_nothing(
     db: Database, priced: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FIRST_WAIT_S", 0.02)
     make_project(db, users=20)
     faults = ("--faults", "429:0.3,503:0.3,529:0.3", "--fault-attempts", 2, "--retry-after", 0)
     with start("openai_api", *faults) as server:

@@ -23,7 +23,6 @@ from recjudge_tui.store.schema import connect
 from tests.support.runs import (
     calls,
     intact,
-    load,
     make_project,
     planned,
     server_judge,
@@ -123,16 +122,6 @@ def test_a_run_stops_when_everything_fails_and_continues_after_the_cause_is_fixe
         assert run_progress(db, run).outstanding == 80
 
 
-def test_a_refused_key_ends_the_run_before_its_first_call(db: Database) -> None:
-    make_project(db)
-    with start("openai_api", "--api-key", "right") as locked:
-        run = planned(db, server_judge(locked.url))
-        with pytest.raises(JudgeError):
-            work(db.path, run)
-    assert run_progress(db, run).state == "failed"
-    assert run_progress(db, run).outstanding == 8
-
-
 def test_the_same_run_again_asks_nothing(db: Database, server: ServerProcess) -> None:
     make_project(db, users=6)
     first = planned(db, server_judge(server.url), "pairwise")
@@ -147,27 +136,6 @@ def test_the_same_run_again_asks_nothing(db: Database, server: ServerProcess) ->
     assert (work(db.path, third).cached, stats(server)["requests"]) == (0, 24)
     delete_run(db, first)
     assert (len(verdicts(db, second)), intact(db)) == (6, True)
-
-
-def twins(db: Database, users: int) -> None:
-    """Both systems give each user the same list, so that every prompt stands in the plan twice."""
-    make_project(db, users=users, systems=("als",))
-    lists = db.rows(
-        "SELECT s.user_id, 'twin', i.item_id, i.rank FROM slate_items i JOIN slates s ON s.id = i.slate_id"
-    )
-    load(db, "lists", [("user_id", "system", "item_id", "rank"), *map(tuple, lists)])
-
-
-def test_equal_requests_in_flight_are_asked_once(db: Database) -> None:
-    twins(db, 6)
-    with start("openai_api", "--delay-ms", 40, "--faults", "500:0.3") as server:
-        run = planned(db, server_judge(server.url), concurrency=8)
-        ended = work(db.path, run)
-        asked = stats(server)
-    assert ended.calls >= 8
-    answered = asked["requests"] - sum(asked["faults"].values())
-    assert ended.done == ended.calls == 2 * ended.cached == 2 * answered
-    assert len({(row[1], row[7]) for row in verdicts(db, run)}) == ended.cached
 
 
 def test_another_prompt_text_or_model_is_not_served_from_the_cache(

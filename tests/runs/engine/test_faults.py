@@ -17,9 +17,8 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http import UnreachableError
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import MAX_ATTEMPTS, Failures
+from recjudge_tui.runs.calls import MAX_ATTEMPTS, CallLimits, Failures
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.limits import CallLimits
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
@@ -37,7 +36,7 @@ USERS = 50
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FIRST_WAIT_S", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +152,7 @@ def test_a_fault_that_stays_fails_the_call_after_five_attempts(
 def test_a_server_that_takes_no_calls_is_waited_for_longer_than_five_attempts(
     db: Database, quiet: list[tuple[Any, ...]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.limits.LONGEST_WAIT_S", 0.03)
+    monkeypatch.setattr("recjudge_tui.runs.calls.LONGEST_WAIT_S", 0.03)
     with faulty({kind: 1.0}, "--fault-attempts", 12) as server:
         run = planned(db, server_judge(server.url), concurrency=32)
         ended = work(db.path, run)
@@ -211,7 +210,7 @@ def test_a_server_that_goes_away_and_comes_back_fails_no_call(
     db: Database, quiet: list[tuple[Any, ...]], outage: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Down for longer than five attempts take."""
-    monkeypatch.setattr("recjudge_tui.runs.limits.LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr("recjudge_tui.runs.calls.LONGEST_WAIT_S", 0.05)
     long_enough = threading.Event()
     end_with = Failures.end_with
 
@@ -319,7 +318,6 @@ def attempts_until_the_end(met: Failures, what: CallError, clock: Clock, pace_s:
         if met.end_with(what):
             return attempt
         clock.now += pace_s
-        met.limits.check_for_sleep()
     raise AssertionError("never ends")
 
 

@@ -11,7 +11,7 @@ from tests.support.runs import calls, intact, make_project
 
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recjudge_tui.runs.limits.FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("recjudge_tui.runs.calls.FIRST_WAIT_S", 0.001)
     monkeypatch.setattr("recjudge_tui.judges.replies.LONGEST_DELAY_S", 0.002)
     monkeypatch.setattr("recjudge_tui.runs.calls.PATIENCE_S", {"rate_limit": 0.0})
     monkeypatch.setattr("recjudge_tui.runs.calls.FAILURES_IN_A_ROW", 10**9)

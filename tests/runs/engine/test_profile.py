@@ -9,11 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.batch import held_run
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed
@@ -112,13 +108,6 @@ def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Datab
         again = work(db.path, run)
     assert (again.state, again.failed) == ("done", 0)
     assert {v[5] for v in verdicts(db, run)} == {"ok"}
-
-
-def test_a_run_that_stops_early_cannot_be_sent_in_batches(db: Database) -> None:
-    make_project(db, users=2)
-    run = planned(db, server_judge("http://127.0.0.1:9"), "arena", profile="llm")
-    with pytest.raises(UsageError, match="cannot be sent in batches"), held_run(db, run):
-        pass
 
 
 def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stored_again(

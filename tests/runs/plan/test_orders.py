@@ -5,16 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.declare import make
 from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.support.first_list import judged_by_position
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load
@@ -93,20 +89,3 @@ def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
     out = io.StringIO()
     write_verdicts(Project.numbered(db, project), "", "csv", out)
     return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
-
-
-def board(path: Path, systems: tuple[str, ...], baseline: str, seed: int) -> list[tuple[object, ...]]:
-    """The leaderboard with each system's place in `systems` instead of its name."""
-    place = {name: at for at, name in enumerate(systems)}
-    with connect(path) as db:
-        project = project_of(db, systems)
-        judged_by_position(db, project, "pairwise", "first", swap=False, seed=seed, baseline=baseline)
-        made = make(Project.numbered(db, project), "leaderboard", protocol="pairwise")
-        assert isinstance(made, Table)
-        rows = made.rows
-    keys = [(place[str(row["system"])], place.get(str(row["opponent"]), -1)) for row in rows]
-    cells = [
-        (*key, *(row[name] for name in ("wins", "ties", "losses", "n", "score")))
-        for key, row in zip(keys, rows, strict=True)
-    ]
-    return sorted(cells)
