@@ -124,35 +124,6 @@ def test_a_favoured_set_is_the_one_chosen_more_often(project: Project) -> None:
     assert claims == {"", "Set 1"}
 
 
-def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
-    favours = set()
-    for draw in range(DRAWS):
-        one, _, person = _DRAWN[draw]
-        verdicts = _adjudicated(one)
-        made = table(project, "passport", rater=f"one{draw}")
-        by_figure = {(row["part"], row["figure"], row.get("against")): row for row in made.rows}
-        said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
-        net = sum((a - b) / 2 for a, b in one.values()) / len(one)
-        assert said["value"] == pytest.approx(net)
-        claim = re.search(r"favours Set (\d)", str(said["note"]))
-        if claim:
-            assert claim.group(1) == ("1" if net > 0 else "2")
-            assert _outside(said, "ci_low", "ci_high", 0)
-        favours.add(bool(claim))
-        for row in made.rows:
-            agreed = re.search(r"agrees on ([\d,]+) of the ([\d,]+) cases where", str(row["note"]))
-            if agreed:
-                preferred = [key for key, value in person.items() if value]
-                assert agreed.groups() == (
-                    str(sum(verdicts[key] == person[key] for key in preferred)), str(len(preferred)),
-                )  # fmt: skip
-    assert favours == {True, False}
-
-
-def by_figure_key(rows: dict[tuple[object, object, object], Row], figure: str) -> object:
-    return next(against for part, name, against in rows if name == figure)
-
-
 def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project) -> None:
     for draw in range(DRAWS):
         one, other, _ = _DRAWN[draw]
@@ -169,24 +140,3 @@ def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project
         assert row["difference"] == pytest.approx(sum(moved.values()) / len(moved))
         if "exact" in str(row["test"]):
             assert row["p"] == pytest.approx(_p(_sides(moved)))
-
-
-@pytest.mark.parametrize("certain", [False, True])
-def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> None:
-    states = set()
-    for draw in range(DRAWS):
-        one, _, person = _DRAWN[draw]
-        verdicts = _adjudicated(one)
-        share = sum(verdicts[key] == person[key] for key in person) / len(person)
-        asked = {
-            "rater": f"one{draw}",
-            "truth": f"person{draw}",
-            "at_least": ("percent=0.5",),
-            "certain": certain,
-        }
-        (row,) = table(project, "gate", **asked).rows
-        assert row["value"] == pytest.approx(share)
-        end = row["ci_low"] if certain else share
-        assert row["state"] == ("unknown" if end is None else "met" if end >= 0.5 else "not met")
-        states.add(row["state"])
-    assert {"met", "not met"} <= states

@@ -528,13 +528,7 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
 def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "common cases":
         return common_cases(project, options["raters"], options["truth"])
-    if name != "cost of a case":
-        return table_of(project, name, **options)
-    from recjudge_tui.reports.costs import spent_a_case
-
-    spent = spent_a_case(project.db, project.id).items()
-    rows: list[Row] = [{"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent]
-    return Table("Cost of a case", columns("rater protocol", "cost|Cost|usd"), tuple(rows))
+    return table_of(project, name, **options)
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
