@@ -338,16 +338,6 @@ _DECLARED = (
         "judging:prompt_add", (FILE,), ("prompt add mine.toml",),
     ),
     Command(
-        "prompt add-examples", "Add examples to a prompt from what users took after they saw the lists.\n\nThey"
-        " become the next version of your own prompt. Do not judge the users of the examples with it.",
-        "judging:prompt_add_examples", (
-            PROMPT_NAME,
-            opt("--from source", "outcomes: pairs of lists whose user then took an item of one list only.",
-                type=click.Choice(("outcomes",)), required=True),
-            opt("--most", "The most examples to add.", type=click.IntRange(2, 20), default=4, show_default=True),
-        ), ("prompt add-examples pairwise-media -p movies --from outcomes",), needs="project",
-    ),
-    Command(
         "prompt tune", "Teach a prompt by labels: examples of cases that the judge gets wrong.\n\nHalf of the users"
         " (by a hash of their ids) teach, and the other half test: no example is about a user who tests. Each"
         " candidate is compared with the prompt as it was on the same cases, by sign flips of the users' mean"

@@ -21,15 +21,12 @@ from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import Column, Note, Row, Screen, Table, columns, readable, seen_first
 from recjudge_tui.steps import Step
-from recjudge_tui.store.case_detail import CaseDetail, case_detail
+from recjudge_tui.store.case_detail import CaseDetail, case_detail, imported_case
 from recjudge_tui.store.cases import case_row
-from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.verdicts import case_verdicts
 
 _EVENTS = 12
-_LIST = 1000
 MOST_VERDICTS = 100
 _NOTHING = "There are no verdicts on this case yet."
 
@@ -74,23 +71,9 @@ def read_case(db: Database, case_id: int) -> Case:
     if shown is not None:
         user, slates, explanation = shown.user, shown.slates, shown.explanation
     else:
-        user, slates, explanation = _imported(db, row)
+        user, slates, explanation = imported_case(db, row)
     profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
     return Case(row, len(ids), details, user, slates, explanation, profile)
-
-
-def _imported(db: Database, row: StoredRow) -> tuple[UserView, tuple[tuple[str, SlateView], ...], None]:
-    project, user_id = row["project_id"], row["user_id"]
-    history = read_history(db, project, user_id)
-    events = history.within(
-        "", "", _EVENTS, before=row["served_at"], occasion=Occasion(row["context"], row["served_at"])
-    )
-    slates = tuple(
-        (row[system], SlateView(items=slate_top(db, project, row[slate], _LIST)))
-        for system, slate in (("system_a", "slate_a"), ("system_b", "slate_b"))
-        if row[slate] is not None
-    )
-    return UserView(user_id=user_id, attributes=history.attributes, history=tuple(events)), slates, None
 
 
 def written_profile(reply: str) -> str:
@@ -210,7 +193,7 @@ def _verdicts(case: Case) -> Table:
             "why": "; ".join(
                 " ".join(filter(None, (entry.reader, entry.action, entry.label, entry.text)))
                 for entry in detail.triage
-                if entry.active
+                if entry.standing
             ),
         }
         for detail in case.details

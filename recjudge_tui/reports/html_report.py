@@ -31,6 +31,7 @@ from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import project_questions
 from recjudge_tui.store.runs import list_runs
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.version import VERSION
 
 _PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual")
@@ -121,7 +122,7 @@ def first_page(page: Page) -> Part:
         rows: tuple[Row, ...] = tuple(
             {
                 "case": str(one.row.case_id), "user": one.row.user_id, "systems": " and ".join(one.row.systems),
-                "label": one.row.label or "failed", "why": one.reason,
+                "label": _said(one.row), "why": one.reason,
             }
             for one in first
         )  # fmt: skip
@@ -136,6 +137,13 @@ def first_page(page: Page) -> Part:
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
     texts = [(title, case_text(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
+
+
+def _said(verdict: VerdictRow) -> str:
+    """The verdict in a word: of two lists the system that won, by its name."""
+    if len(verdict.systems) == 2 and verdict.value:
+        return verdict.systems[verdict.value < 0]
+    return verdict.label or "failed"
 
 
 def _top(table: Table, title: str, most: int, *, keep_answer: bool = True) -> Table:

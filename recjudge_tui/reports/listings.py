@@ -379,13 +379,13 @@ def triage_log(of: Project, _: Options) -> Table:
     """One row per action of a reader on a verdict, oldest first; `standing` is no for undone actions and the undo itself."""
     entries = project_entries(of.db, of.id)
     rows: list[Row] = [
-        {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"} | {
-            "case_id": str(entry.case_id), "undoes": "" if entry.undoes is None else str(entry.undoes),
-            "standing": "yes" if entry.active else "no",
+        {**entry} | {
+            "id": entry.log_id, "case_id": str(entry.case_id), "undoes": "" if entry.undoes is None else str(entry.undoes),
+            "standing": "yes" if entry.standing else "no",
         }
         for entry in entries
     ]  # fmt: skip
-    counts = Counter(entry.action for entry in entries if entry.active)
+    counts = Counter(entry.action for entry in entries if entry.standing)
     said = ", ".join(f"{n:,} {action}" for action, n in counts.most_common())
     answer = f"{quantity(len(entries), 'action')}; in effect: {said or 'none'}."
     table = _listed(

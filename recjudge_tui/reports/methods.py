@@ -111,7 +111,7 @@ def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[s
     conditions = _conditions(db, project_id, raters)
     origins = provenance(db, project_id)
     described = [
-        {**row, **origins[str(row["name"])]._asdict()}
+        {**row, **origins[str(row["name"])]}
         for row in list_raters(db, project_id)
         if row["verdicts"] and (not raters or row["name"] in raters)
     ]

@@ -22,7 +22,7 @@ from recjudge_tui.domain.protocols import (
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.biases import FORMULA, RATING, biases_table
+from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.page import Page, render_page
@@ -397,7 +397,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         yield _missing("prefers popular items", why, of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
-    rows = biases_table(of.project.db, of.project.id, (of.rater.name,), people).rows
+    rows = table_of(of.project, "biases", rater=of.rater.name, truth=people).rows
     key = itemgetter("protocol", "aspect", "covariate")
     beyond = {key(row): row for row in rows if row["figure"] != RATING}
     for row in (row for row in rows if row["figure"] == RATING):

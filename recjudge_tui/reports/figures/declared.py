@@ -564,12 +564,9 @@ def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
 def _calibration(about: About) -> Figure:
     judges = [name for name in about.raters if name not in about.people]
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
-    method = about.choose("method", ("isotonic", "temperature"))
     front, topic = about.choose("stage", STAGES), about.topic
     about.need()
-    stated = stated_confidences(
-        about.project, rater, truth, **topic._asdict(), method=method, cases=about.cases
-    )
+    stated = stated_confidences(about.project, rater, truth, **topic._asdict(), cases=about.cases)
     errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
@@ -591,16 +588,15 @@ def _calibration(about: About) -> Figure:
         front=front,
     )  # fmt: skip
     what = f"how often {name_text(rater)} gives the label of {name_text(truth)} at each confidence"
-    bins = f"up to {BINS} bins; calibrated ({method}) by labels of other users"
+    bins = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
     title = f"Calibration of {rater} against {truth}, n={n}"
     return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", bins, *errors)
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
 
-    rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
-    about = {**figure.topic._asdict(), "method": method, "cases": figure.cases}
-    for group in stated_confidences(project, rater, truth, **about):
+    rater, truth = (figure.chosen(name) for name in ("rater", "truth"))
+    for group in stated_confidences(project, rater, truth, **figure.topic._asdict(), cases=figure.cases):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1
@@ -647,7 +643,7 @@ FIGURES: dict[str, FigureKind] = {
     ),
     "calibration": FigureKind(
         "calibration", "how often a judge is right at each confidence",
-        (of.JUDGE.but(label="rater"), of.AGAINST, of.METHOD, of.STAGE), _calibration, "accuracy",
+        (of.JUDGE.but(label="rater"), of.AGAINST, of.STAGE), _calibration, "accuracy",
         "confidence {low:.2f} to {high:.2f} {stage}", ("confidence", "n", "gap"), "right in", _bin_cases,
     ),
     "label-shares": FigureKind(
