@@ -594,7 +594,6 @@ def _calibration(about: About) -> Figure:
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-
     rater, truth = (figure.chosen(name) for name in ("rater", "truth"))
     for group in stated_confidences(project, rater, truth, **figure.topic._asdict(), cases=figure.cases):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
