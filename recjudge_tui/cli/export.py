@@ -15,13 +15,13 @@ from recjudge_tui.cli.output import narrate, stdout_asked, working
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports import exports
-from recjudge_tui.reports.common.stream import format_of
 from recjudge_tui.reports.common.table import put_text
+from recjudge_tui.reports.common.writers.data import format_of
 from recjudge_tui.reports.figures import declared, files
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.stream import ExportFormat
+    from recjudge_tui.reports.common.writers.data import ExportFormat
 
 
 def list_figures(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:

@@ -77,8 +77,8 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
     Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
     Parquet, which holds one table."""
     from recjudge_tui.reports.common.page import write_page
-    from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
+    from recjudge_tui.reports.common.writers.data import save_table
 
     known = "text" if isinstance(output, str) else format_of(fmt, out)
     if isinstance(output, str):

@@ -66,7 +66,7 @@ _TEXTS = ("text", "md", "latex")
 
 
 def methods(project: Project, raters: tuple[str, ...], statistics: tuple[str, ...], bibtex: bool) -> Printed:
-    described = texts.methods(project.db, project.id, raters, statistics)
+    described = texts.methods(project, raters, statistics)
     if bibtex:
         return described.bibtex
 

@@ -14,9 +14,8 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.annotation import ShownCase, shown_case
-from recjudge_tui.reports.common.stream import text_file, write_rows
 from recjudge_tui.reports.common.table import save_text
-from recjudge_tui.reports.common.writers.data import harmless
+from recjudge_tui.reports.common.writers.data import harmless, text_file, write_rows
 from recjudge_tui.steps import Step
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import chosen_assignment, own_tasks, task_token

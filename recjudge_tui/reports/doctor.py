@@ -21,7 +21,7 @@ from recjudge_tui.judges import anthropic, openai
 from recjudge_tui.judges.http import Client, certificates, proxies, usable_network
 from recjudge_tui.judges.keys import is_usable
 from recjudge_tui.judges.local_servers import local_servers
-from recjudge_tui.judges.ollama import fetch_installed, server_urls
+from recjudge_tui.judges.ollama import server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
@@ -251,43 +251,33 @@ def server_checks() -> list[Check]:
 
 
 async def _ask_all() -> list[Check]:
-    lists: dict[str, Callable[[str], str]] = {
-        "OPENAI_BASE_URL": lambda given: f"{openai.api_root(given)}/models",
-        "ANTHROPIC_BASE_URL": lambda given: f"{anthropic.api_root(given)}/v1/models",
-    }
-    given = ((variable, os.environ.get(variable), address) for variable, address in lists.items())
-    asked = (_models(variable, url, address) for variable, url, address in given if url)
-    return await asyncio.gather(_ollama(bool(os.environ.get("OLLAMA_HOST"))), *asked)
+    named = {name: os.environ.get(name, "").strip() for name in _ADDRESSES}
+    asked = (_asked(name, url) for name, url in named.items() if url or name == _OLLAMA)
+    return await asyncio.gather(*asked)
 
 
-async def _ollama(wanted: bool) -> Check:
-    what = "server of Ollama"
+_OLLAMA = "OLLAMA_HOST"
+# where a server that a variable names lists its models
+_ADDRESSES: dict[str, Callable[[str], str]] = {
+    _OLLAMA: lambda _: f"{server_urls(())[0]}/api/tags",
+    "OPENAI_BASE_URL": lambda url: f"{openai.api_root(url)}/models",
+    "ANTHROPIC_BASE_URL": lambda url: f"{anthropic.api_root(url)}/v1/models",
+}
+
+
+async def _asked(variable: str, given: str) -> Check:
+    what = "server of Ollama" if variable == _OLLAMA else f"server of {variable}"
     try:
-        url = server_urls(())[0]
-        models = await fetch_installed(timeout_s=WITHIN_S)
+        url = _ADDRESSES[variable](given)
     except UsageError as error:
-        return Check(what, "warning", f"OLLAMA_HOST: {error.title}", error.next_step)
-    except JudgeError as error:
-        if wanted:
-            return _failed(what, error, "warning")
-        return Check(what, "ok", f"none at {url}; only “ollama:” needs one", "Start it with: ollama serve")
-    except CallError as error:
-        return Check(what, "warning" if wanted else "ok", error.title, "Check whether the server is busy.")
-    if not models:
-        return Check(what, "ok", f"{url}: no model installed", "Get one with: ollama pull MODEL")
-    return Check(what, "ok", f"{url}: {', '.join(model.name for model in models)}")
-
-
-async def _models(variable: str, given: str, address: Callable[[str], str]) -> Check:
-    what = f"server of {variable}"
-    try:
-        url = address(given)
-    except UsageError as error:
-        return Check(what, "warning", error.title, error.next_step)
+        return Check(what, "warning", f"{variable}: {error.title}", error.next_step)
     client = Client()
     try:
         answer = await client.send("GET", url, timeout_s=WITHIN_S)
     except CallError as error:
+        if not given:
+            told = f"none at {url.removesuffix('/api/tags')}; only “ollama:” needs one"
+            return Check(what, "ok", told, "Start it with: ollama serve")
         return Check(what, "warning", f"{error.title}. {error.cause}", f"Check {variable} and the server.")
     finally:
         await client.aclose()
@@ -296,7 +286,8 @@ async def _models(variable: str, given: str, address: Callable[[str], str]) -> C
     if answer.status_code != 200:
         return Check(what, "warning", f"{url} answers {answer.status_code}", f"Check {variable}.")
     try:
-        count = quantity(len(json.loads(answer.content)["data"]), "model")
+        listed = json.loads(answer.content)["models" if variable == _OLLAMA else "data"]
+        count = quantity(len(listed), "model")
     except (ValueError, TypeError, KeyError):
         count = "but not with a list of models"
     return Check(what, "ok", f"{url} answers: {count}")

@@ -11,11 +11,11 @@ from recjudge_tui.domain.text import money, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, seen_first
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.sanity import lines_of_run
 from recjudge_tui.reports.topics import Topic, asked
-from recjudge_tui.reports.words import briefly, figure_text
+from recjudge_tui.reports.words import figure_text
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.registry import label_of
@@ -26,10 +26,6 @@ _COLUMNS = columns(
     "protocol", "judge|Judge", "prompt", "rater", "run|(Run)", "state|State", "done|Judged|int", "failed", "stat",
     "value|Agreement|float", *interval_columns(), "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
     "seconds|Time|seconds", "note",
-)  # fmt: skip
-_BRIEF = columns(
-    "protocol|protocol", "judge|judge", "prompt|prompt", "agreement|agreement", "flips|flips|share|0", "cost|cost|usd",
-    "seconds|time|seconds", "failed|failed|int",
 )  # fmt: skip
 
 
@@ -52,8 +48,7 @@ def experiment(project: Project, runs: Sequence[int], truth: str = "") -> Table:
         notes += [Note(line, "warning") for line in lines_of_run(project.db, run_id)]
     spent = sum(real(row, "cost") for row in rows if row["cost"] is not None)
     table = Table("Judges and prompts", _COLUMNS, tuple(rows), tuple(notes), answer=_answer(rows, spent))
-    brief = [row | {"agreement": figure_text(row, "value"), "failed": row["failed"] or None} for row in rows]
-    return briefly(table, _BRIEF, brief)
+    return seen_first(table, "protocol judge prompt stat value ci_low ci_high flips cost seconds failed")
 
 
 def _agreement(project: Project, rater: str, protocol: str, truth: str) -> Row:
@@ -103,10 +98,6 @@ _TUNED = columns(
     "change_low|(Change low)|ci", "change_high|(Change high)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
     "note",
 )  # fmt: skip
-_TUNED_BRIEF = columns(
-    "prompt|prompt", "examples|examples|int", "agreement|agreement", "changed|change", "p_holm|p (Holm)|float|4",
-    "word|verdict", "cost|cost a case|usd",
-)  # fmt: skip
 _ABOUT_TUNED = definitions("""\
 agreement with the labels on the users who test, who taught nothing; change: the paired change against the prompt as it was
 p: sign flips of the users' mean changes in distance from the label, Holm's correction over the candidates""")
@@ -152,8 +143,6 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
     table = Table(
         "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
     )
-    brief = [
-        row | {"agreement": figure_text(row, "value"), "changed": figure_text(row, "change", ends="change")}
-        for row in rows
-    ]
-    return briefly(table, _TUNED_BRIEF, brief)
+    return seen_first(
+        table, "prompt examples value ci_low ci_high change change_low change_high p_holm word cost"
+    )

@@ -21,15 +21,15 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.stream import (
+from recjudge_tui.reports.common.writers.data import (
     EXPORT_FORMATS,
     PARQUET,
     ExportCounts,
     ExportFormat,
+    harmless,
     text_file,
     write_rows,
 )
-from recjudge_tui.reports.common.writers.data import harmless
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
 from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store import exports as stored

@@ -16,9 +16,21 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import listings
+from recjudge_tui.reports.cases import case_text
 from recjudge_tui.reports.common.table import Row, Table, TableText, columns, note_kind, readable
+from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 from recjudge_tui.reports.declare import REPORTS, table_of
+from recjudge_tui.reports.figures.declared import FIGURES, figure
+from recjudge_tui.reports.figures.files import draw_picture
+from recjudge_tui.reports.home import conclusion, whole_home
+from recjudge_tui.reports.read_first import read_first
+from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.database import SQLITE_VERSION
+from recjudge_tui.store.prompts import prompt_text
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import project_questions
+from recjudge_tui.store.runs import list_runs
 from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.version import VERSION
 
@@ -83,10 +95,6 @@ def _shares(protocol: str) -> dict[str, Any] | None:
 def first_page(page: Page) -> Part:
     """One page to hand on: the conclusion, the board, how far to trust it, why, where, what to read, what it cost, and what
     is missing before one may act on it."""
-    from recjudge_tui.reports.cases import case_text
-    from recjudge_tui.reports.home import conclusion, whole_home
-    from recjudge_tui.reports.read_first import read_first
-
     if page.systems or page.raters:
         return Part((_ONE_PAGE,))
     home, project = whole_home(page.project), page.project
@@ -157,8 +165,6 @@ def _found(page: Page, name: str, **options: Any) -> Table | None:
 
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
-    from recjudge_tui.reports import listings
-
     facts = {"recjudge": VERSION, "Python": platform.python_version(), "SQLite": SQLITE_VERSION}
     facts |= {name: version(name) for name in _PACKAGES}
     facts["written, UTC"] = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
@@ -169,8 +175,6 @@ def about(page: Page) -> Part:
 
 
 def runs(page: Page) -> Part:
-    from recjudge_tui.reports import listings
-
     return Part(tables=(listings.runs(page.project.db, page.project), *_tables(page, _OF_RUNS)))
 
 
@@ -178,9 +182,6 @@ def pictures(page: Page) -> Part:
     """Every figure for which the project has numbers; a leaderboard for each protocol."""
     if find_spec("matplotlib") is None:
         return Part((NO_PICTURES,))
-    from recjudge_tui.reports.figures.declared import FIGURES, figure
-    from recjudge_tui.reports.figures.files import draw_picture
-
     wanted = ((name, p) for name in FIGURES for p in (page.protocols if name == "leaderboard" else ("",)))
     drawn, left_out = [], []
     for name, protocol in wanted:
@@ -197,9 +198,6 @@ def pictures(page: Page) -> Part:
 
 def prompts(page: Page) -> Part:
     """The texts of all prompts that runs of the project used."""
-    from recjudge_tui.store.prompts import prompt_text
-    from recjudge_tui.store.runs import list_runs
-
     db = page.project.db
     used = dict.fromkeys(run["prompt"] for run in reversed(list_runs(db, page.project.id)))
     texts = [(name, prompt_text(db, name)) for name in used]
@@ -242,10 +240,6 @@ def project_report(
 
     Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
     """
-    from recjudge_tui.store.data import check_systems
-    from recjudge_tui.store.raters import rater_row
-    from recjudge_tui.store.ratings import project_questions
-
     check_systems(project.db, project.id, systems)
     for name in raters:
         rater_row(project.db, project.id, name)
@@ -291,8 +285,6 @@ def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterat
 def _written(project: str, parts: dict[str, Part]) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
-
-    from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 
     # HTML already: every text in them was escaped when they were built
     tables = {name: [Markup(section(table, "h3")) for table in part.tables] for name, part in parts.items()}

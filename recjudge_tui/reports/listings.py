@@ -18,7 +18,7 @@ from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
-from recjudge_tui.reports.runs import reused_words
+from recjudge_tui.reports.runs import plain_value, reused_words
 from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import case_count, list_cases
 from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
@@ -290,7 +290,7 @@ def run(db: Database, run_id: int) -> Table:
         *([f"asks {address}"] if address else []), *stands, *run_notes(summary),
         *failure_lines(db, run_id), *filter(None, [reused_words(progress)]),
         *(f"{key}: {summary[key]}" for key in (*named, "created_at", "started_at", "finished_at") if summary[key]),
-        f"settings: {', '.join(f'{key} {_plain(value)}' for key, value in settings.items())}",
+        f"settings: {', '.join(f'{key} {plain_value(value)}' for key, value in settings.items())}",
     ]  # fmt: skip
     heads = (*_RUNS, Column("tokens_reused", "Reused", "int", minor=True))
     reused = progress.tokens_reused if progress.tokens_counted else None
@@ -327,15 +327,7 @@ def run_settings(of: Project, _: Options) -> Table:
 def _unusual(settings: str, but: Collection[str] = _SHOWN) -> str:
     """The settings that are not at their defaults, without those named."""
     given = json.loads(settings).items()
-    return ", ".join(f"{k} {_plain(v)}" for k, v in given if k not in but and v != _USUAL.get(k))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return "/".join(f"{name}={one_line(part, 60)}" for name, part in value.items())
-    return "/".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(f"{k} {plain_value(v)}" for k, v in given if k not in but and v != _USUAL.get(k))
 
 
 def failures(of: Project, _: Options) -> Table:

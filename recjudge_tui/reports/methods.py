@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -27,16 +27,17 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Column, Row, Table, cells_of, columns
+from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.writers.documents import escaped as markdown_text
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.listings import recipe_words
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data import heldout_types
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.prompts import UsedPrompt
 from recjudge_tui.store.raters import list_raters, provenance, rater_row
 from recjudge_tui.store.runs import CallTotals, call_totals, run_conditions
@@ -51,13 +52,6 @@ _CITED = re.compile(r"(?<!\\)\[(@\w+(?:; @\w+)*)\]")
 _ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),$.*?^\}$", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (author|year) = \{(.*)\},?$", re.MULTILINE)
 _ACCENTS = {r"{\"a}": "ä", r"{\"u}": "ü"}
-_COLUMNS = columns(
-    "rater", "kind|Kind", "protocol", "judge|Judge", "servers|Servers", "model|Served model", "digest|Digest",
-    "replies|Model in replies", "first|First call|time", "last|Last call|time", "prompt", "prompt_digest|Prompt SHA-256",
-    "prompt_origin|Prompt from", Column("temperature", "Temperature", "float", trimmed=True), "seed|Seed",
-    "max_tokens|Max tokens|int", "repeats|Repeats|int", "not_sent|Refused by the server", "cases|Cases|int", "users",
-    "occasions|Occasions|int", "calls|Calls|int", "failed", "failures|Failures", "reused|Reused|int", "open|Not made|int",
-)  # fmt: skip
 _REFERENCES = (Column("key", "Key"), Column("short", "Cited as"), Column("bibtex", "BibTeX"))
 _T = TypeVar("_T")
 
@@ -77,25 +71,10 @@ class Conditions(NamedTuple):
     sampling: Sampling
     is_model: bool
 
-    @property
-    def row(self) -> Row:
-        totals, sampling, served, prompt = self.totals, self.sampling, self.served, self.prompt
-        return totals._asdict() | {
-            "rater": self.rater, "kind": self.kind, "protocol": self.protocol, "judge": self.judge.spec,
-            "servers": ", ".join(served.endpoints if served else self.judge.base_urls),
-            "model": served.name if served else "", "digest": served.digest if served else "",
-            "replies": ", ".join(totals.models), "first": totals.first or None, "last": totals.last or None,
-            "prompt": prompt.name, "prompt_digest": prompt.digest, "prompt_origin": prompt.origin,
-            "temperature": sampling.temperature if self.is_model else None, "seed": str(self.settings.seed),
-            "max_tokens": sampling.max_tokens if self.is_model else None, "repeats": self.settings.repeats,
-            "not_sent": ", ".join(totals.refused),
-            "failures": ", ".join(f"{count:,} {kind}" for kind, count in totals.failures.items()),
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Methods:
-    """The paragraphs in Markdown, and one row for the runs of each judge made under the same conditions."""
+    """The paragraphs in Markdown, and how each run was asked."""
 
     project: str
     paragraphs: tuple[str, ...]
@@ -121,13 +100,12 @@ class Reference(NamedTuple):
     bibtex: str
 
 
-def methods(
-    db: Database, project_id: int, raters: Sequence[str] = (), statistics: Sequence[str] = ()
-) -> Methods:
+def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[str] = ()) -> Methods:
     """The methods of a project; if raters are named, only theirs. `statistics` are named in addition to the usual ones.
 
     Raises NotFoundError for an unknown rater, UsageError for an unknown statistic and a project without verdicts.
     """
+    db, project_id = project.db, project.id
     for name in raters:
         rater_row(db, project_id, name)
     conditions = _conditions(db, project_id, raters)
@@ -150,12 +128,12 @@ def methods(
         if name != ALL and name not in known:
             raise UsageError(f"no statistic “{name}”", f"Available: {', '.join(known)}.")
     paragraphs = (" ".join(paragraph.split()) for paragraph in str(written).split("\n\n"))
-    return Methods(
-        project_name(db, project_id),
-        tuple(filter(None, paragraphs)),
-        Table("Judges and their runs", _COLUMNS, cells_of(_COLUMNS, (of.row for of in conditions))),
-        {"raters": list(raters), "statistics": list(statistics)},
+    runs = table_of(project, "runs settings")
+    runs = replace(
+        runs, rows=tuple(row for row in runs.rows if not raters or row["rater"] in raters), answer=""
     )
+    settings: dict[str, object] = {"raters": list(raters), "statistics": list(statistics)}
+    return Methods(project.name, tuple(filter(None, paragraphs)), runs, settings)
 
 
 def methods_text(of: Methods, fmt: str, *, whole: bool = True) -> str:

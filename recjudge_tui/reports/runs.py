@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import compares_lists
@@ -33,7 +33,7 @@ NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50
 BUCKETS = 60
 _WIDTHS_S = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
-_LONGEST_WORD = 40
+_LONGEST_WORD = 60
 
 
 # ---- the estimate and the outcome ------------------------------------------------------------------------------------
@@ -301,34 +301,34 @@ def eta_s(watch: RunWatch) -> float | None:
 def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]:
     """run id -> its own prompt and settings, where these are not the same in all runs of its protocol: `top K 5`.
 
-    Settings of execution, such as concurrency, are included.
+    Settings of execution, such as concurrency, are included. An older run that does not store a setting has its default.
     """
-    setups = [
-        (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
-        for row in stored_runs(db, project_id=project_id)
-    ]
     defaults = {"prompt": None} | {name: option.default for name, option in RUN_OPTIONS.items()}
-    found = {}
-    for run_id, protocol, settings in setups:
-        alike = [other for _, own, other in setups if own == protocol]
-        # an older run that does not store a setting has its default there
-        varying = (
-            name
-            for name, usual in defaults.items()
-            if len({json.dumps(other.get(name, usual), sort_keys=True) for other in alike}) > 1
-        )
-        found[run_id] = tuple(_word(name, settings[name]) for name in varying if name in settings)
+    runs = stored_runs(db, project_id=project_id)
+    found: dict[int, tuple[str, ...]] = {}
+    for protocol in dict.fromkeys(run["protocol"] for run in runs):
+        asked = {
+            run["id"]: defaults | {"prompt": run["prompt"]} | json.loads(run["settings"])
+            for run in runs
+            if run["protocol"] == protocol
+        }
+        varying = [name for name in defaults if len({json.dumps(own[name]) for own in asked.values()}) > 1]
+        for run_id, own in asked.items():
+            found[run_id] = tuple(f"{_label(name)} {plain_value(own[name]) or 'none'}" for name in varying)
     return found
 
 
-def _word(name: str, value: Any) -> str:
-    option = RUN_OPTIONS.get(name)
-    if value in (None, "", [], {}):
-        text = option.placeholder if option is not None and option.placeholder else "none"
-    elif isinstance(value, bool) and option is not None and option.form_choices:
-        text = option.form_choices[int(value != option.default)][1]
-    elif isinstance(value, dict):
-        text = ", ".join(f"{key}={word}" for key, word in value.items())
-    else:
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return one_line(text if option is None else f"{option.label} {text}", _LONGEST_WORD)
+def _label(name: str) -> str:
+    return RUN_OPTIONS[name].label if name in RUN_OPTIONS else name
+
+
+def plain_value(value: object) -> str:
+    """A setting as people read it, such as `yes` or `a/b`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return "/".join(f"{name}={one_line(part, 60)}" for name, part in value.items())
+    text = (
+        "/".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+    )
+    return one_line(text, _LONGEST_WORD)

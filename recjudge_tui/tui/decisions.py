@@ -400,7 +400,7 @@ def export_list(
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.stream import format_of
+    from recjudge_tui.reports.common.writers.data import format_of
     from recjudge_tui.reports.exports import write_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed

@@ -854,8 +854,8 @@ def export_table(table: Table, path: Path) -> tuple[str, ...]:
 
     Raises UsageError for an unknown ending, RecjudgeError for Parquet without pyarrow, StoreError when it cannot be written.
     """
-    from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import format_of_file
+    from recjudge_tui.reports.common.writers.data import save_table
 
     return save_table(table, format_of_file(path), path)
 

@@ -12,7 +12,7 @@ import pytest
 from recjudge_tui.cli.app import main
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.stream import EXPORT_FORMATS
+from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS
 from recjudge_tui.reports.exports import export
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows

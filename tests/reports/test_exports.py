@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.stream import ExportFormat, format_of
+from recjudge_tui.reports.common.writers.data import ExportFormat, format_of
 from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -277,35 +277,6 @@ def test_users_of_one_night_alone_are_left_out_and_counted(project: Project) -> 
     later = "6 cases of the later run (6 users that only it judged)"
     left_out = f"{later} and 4 cases of the earlier run (4 users that only it judged)"
     assert any(note.endswith(f"left out: {left_out}") for note in found.notes)
-
-
-def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    nights = [
-        {(f"u{at:02d}", context): float(rng.choice([-1.0, 0.0, 1.0]))
-         for at in range(15) for context in ("home", "cart") if rng.random() < 0.8}
-        for _ in range(2)
-    ]  # fmt: skip
-    names = {f"u{at:02d}": f"user {number}" for at, number in enumerate(rng.permutation(15))}
-
-    def figures(folder: str, rename: Callable[[tuple[str, str]], tuple[str, str]], shuffle: bool) -> Row:
-        (tmp_path / folder).mkdir()
-        project = new_project(tmp_path / folder / "recjudge.db")
-        for served_at, wins in zip((MONDAY, TUESDAY), nights, strict=True):
-            rows = [(rename(key), value) for key, value in wins.items()]
-            if shuffle:
-                rng.shuffle(rows)
-            night(project, served_at, dict(rows))
-        row, _ = change(project)
-        return {key: round(cell, 9) if isinstance(cell, float) else cell for key, cell in row.items()}
-
-    plain = figures("plain", lambda key: key, False)
-    assert plain["left_out"]
-    for folder, rename in (
-        ("shuffled", lambda key: key),
-        ("renamed", lambda key: (names[key[0]], {"home": "z", "cart": "y"}[key[1]])),
-    ):
-        assert figures(folder, rename, True) == plain
 
 
 # ---- for machines ----------------------------------------------------------------------------------------------------

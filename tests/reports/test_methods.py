@@ -48,7 +48,7 @@ def test_a_model_is_described_by_what_was_sent_and_served_and_no_more(
     assert f"prompt pointwise-media@1 (shipped with recjudge, SHA-256 {digest[:12]}); temperature 0.2" in text
     assert "pointwise: hash judged 8 lists of 4 users. Of 8 calls of hash, 0 failed." in text
     row = json.loads(written("--format", "json"))["tables"][0]["rows"][0]
-    assert (row["prompt_digest"], row["calls"], row["servers"]) == (digest, 8, f"{openai_server.url}/v1")
+    assert (row["prompt_digest"], row["judge"], row["model"]) == (digest, "openai:hash-judge", "hash-judge")
     db.execute("UPDATE prompts SET content = replace(content, 'Good Match', 'Any Match')")
     db.execute("UPDATE calls SET model = 'other' WHERE id = (SELECT min(id) FROM calls)")
     changed = written()

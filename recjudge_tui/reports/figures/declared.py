@@ -1,7 +1,6 @@
 """Every figure, declared once: what it shows, its options, what it fits, and its marks from the table of a report.
 
-The keys of the app, `export --figure`, the docs' table and the pictures of the HTML report derive from FIGURES. Importing
-this loads no report.
+The keys of the app, `export --figure`, the docs' table and the pictures of the HTML report derive from FIGURES.
 """
 
 from __future__ import annotations
@@ -9,16 +8,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import numpy as np
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OVER, OccasionFilter, Over, period_order
 from recjudge_tui.domain.options import Option
-from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
+from recjudge_tui.domain.protocols import ProtocolFacts, compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.reports import figures as of
+from recjudge_tui.reports.agreement import cell_cases
+from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table, stated_confidences
+from recjudge_tui.reports.common import segments
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
+from recjudge_tui.reports.common.scales import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.reports.common.table import Row, Table, columns
+from recjudge_tui.reports.declare import REPORTS, Options, checked, on_cases, table_of
 from recjudge_tui.reports.figures.marks import (
     CI,
     EVEN,
@@ -44,12 +52,19 @@ from recjudge_tui.reports.figures.marks import (
     real,
     whole,
 )
+from recjudge_tui.reports.flags import flagged_cases
+from recjudge_tui.reports.leaderboard import methods_of
+from recjudge_tui.reports.rater_pairs import People, label_sets, pair_estimates
 from recjudge_tui.reports.topics import Topic, TopicRaters, asked, topics
-
-if TYPE_CHECKING:
-    from recjudge_tui.domain.protocols import ProtocolFacts
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.trend import FLAGS, WIN_RATE
+from recjudge_tui.shapes import ANY_ISSUE, meet, protocols_meeting
+from recjudge_tui.stats.defaults import ALPHA, BINS
+from recjudge_tui.stats.estimate import join_notes, undefined
+from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of
+from recjudge_tui.store.answers import cases_by_run
+from recjudge_tui.store.cases import case_periods, cases_between, check_contexts, has_dated_cases
+from recjudge_tui.store.data import check_systems, known_systems
+from recjudge_tui.store.ratings import project_raters, run_verdicts
 
 
 class _NoRowsError(Exception):
@@ -96,8 +111,6 @@ class About:
 
     def options(self, report: str, **options: Any) -> tuple[dict[str, Any], Options]:
         """The options of a declared report about the topic, and as its functions take them."""
-        from recjudge_tui.reports.declare import REPORTS, Options, checked
-
         declared = REPORTS[report]
         about = {"protocol": self.topic.protocol, "aspect": self.topic.aspect}
         given = {name: value for name, value in about.items() if declared.option(name)} | options
@@ -105,8 +118,6 @@ class About:
 
     def report(self, name: str, **options: Any) -> Table:
         """A declared report about the topic, on the cases of the figure."""
-        from recjudge_tui.reports.declare import table_of
-
         self.need()
         given, occasions = self.options(name, **options)[0], self.cases.occasions
         return table_of(
@@ -116,8 +127,6 @@ class About:
 
     def filled(self, table: Table, rows: Iterable[Row] | None = None, *notes: str) -> Table:
         """The table with only these rows and with notes in front of its own; ends the drawing if there are no rows."""
-        from recjudge_tui.reports.common import segments
-
         kept = table.rows if rows is None else tuple(rows)
         table = replace(table, rows=kept, notes=(*notes, *table.notes))
         table = segments.about_occasions(
@@ -139,8 +148,6 @@ class About:
     ) -> Figure:
         """The figure of a `filled` table. Its caption: what is `drawn`, of which question, `n`, the interval if any mark has
         one, what is `said`, what the raters are, and which cases count; `more`: fields of `Figure`."""
-        from recjudge_tui.reports.common import segments
-
         systems, occasions = self.cases.systems, self.cases.occasions
         beside = [*_about_raters(self, table.rows), *([segments.systems_note(systems)] if systems else [])]
         beside += [segments.occasions_note(occasions)] if occasions != EVERY_OCCASION else []
@@ -200,8 +207,6 @@ _COUNTS = ("wins", "ties", "position_ties", "losses", "n", "failed")
 
 
 def _leaderboard(about: About) -> Figure:
-    from recjudge_tui.reports.leaderboard import methods_of
-
     topic = about.topic
     chosen = about.choose("rater", (EVERYONE, *about.raters))
     method = about.choose("method", [name for name in methods_of(topic.protocol) if name != "share"])
@@ -244,9 +249,6 @@ _STRONGEST = math.log(4)
 
 
 def _q_matrix(about: About) -> Figure:
-    from recjudge_tui.stats.defaults import ALPHA
-    from recjudge_tui.store.data import known_systems
-
     rater, around = about.choose("rater", about.raters), ""
     names = sorted(known_systems(about.project.db, about.project.id))
     if len(names) > _MOST or about.given.get("system"):
@@ -277,8 +279,6 @@ def _q_matrix(about: About) -> Figure:
 
 
 def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
-    from recjudge_tui.store.cases import cases_between
-
     return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
 
 
@@ -324,8 +324,6 @@ def _metric_name(row: Row) -> str:
 
 
 def _flags(about: About) -> Figure:
-    from recjudge_tui.shapes import ANY_ISSUE
-
     rater, topic = about.choose("rater", about.raters), about.topic
     of, show = about.choose("of", ("lists", "items")), about.choose("show", ("table", "intervals", "ranks"))
     by_rank = show == "ranks"
@@ -366,18 +364,12 @@ def _flags(about: About) -> Figure:
 
 def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
     """The lists in which the rater flagged this issue."""
-    from recjudge_tui.reports.flags import flagged_cases
-
     # the rater may not know an issue that only others flag
     selection = Selection(str(row["protocol"]), raters=(str(row["rater"]),), cases=figure.cases)
     return flagged_cases(project, selection, row, figure.chosen("of")) if row["count"] else ()
 
 
 def _trend(about: About) -> Figure:
-    from recjudge_tui.reports.declare import on_cases
-    from recjudge_tui.reports.trend import FLAGS, WIN_RATE
-    from recjudge_tui.store.cases import has_dated_cases
-
     rater, topic = about.choose("rater", about.raters), about.topic
     usual = "day" if has_dated_cases(about.project.db, about.project.id) else "import"
     over = about.choose("over", OVER, usual)
@@ -413,8 +405,6 @@ def _trend(about: About) -> Figure:
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-    from recjudge_tui.store.cases import case_periods
-
     periods = case_periods(project.db, project.id, cast(Over, figure.chosen("over")))
     return (case for case, period in periods.items() if period == row["period"])
 
@@ -452,16 +442,12 @@ def _confusion(about: About) -> Figure:
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
-    from recjudge_tui.reports.agreement import cell_cases
-
     about = About(figure, TopicRaters(project, figure.topics, figure.topic, (), ()), {}, strict=False)
     raters = (str(row["rater_a"]), str(row["rater_b"]))
     return cell_cases(project, row, about.options("agreement", raters=raters, confusion=True)[1])
 
 
 def _ensembles(about: About) -> Figure:
-    from recjudge_tui.stats.registry import CORRELATIONS, label_of
-
     truth, level = about.choose("truth", about.people), about.choose("level", LEVEL_NAMES)
     stat = about.choose("stat", CORRELATIONS)
     members = tuple(name for name in about.named if name != truth)
@@ -492,9 +478,6 @@ def _ensembles(about: About) -> Figure:
 
 
 def _runs(about: About) -> Figure:
-    from recjudge_tui.reports.common.scales import categories, statistic_of
-    from recjudge_tui.stats.registry import STATISTICS, label_of
-
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
     db, identity = about.project.db, about.project.id
     ordered = topic not in categories(db, identity)
@@ -534,15 +517,6 @@ def _runs(about: About) -> Figure:
 def _runs_table(about: About, truth: str, stat: str) -> Table:
     """One row per run of the question, oldest first: the statistic of its own verdicts with `truth`, even if a later run of
     its rater judged the same cases; undefined if they share no case."""
-    import numpy as np
-
-    from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-    from recjudge_tui.reports.common.scales import rater_notes
-    from recjudge_tui.reports.rater_pairs import People, label_sets, pair_estimates
-    from recjudge_tui.shapes import meet
-    from recjudge_tui.stats.estimate import join_notes, undefined
-    from recjudge_tui.store.answers import cases_by_run
-    from recjudge_tui.store.ratings import run_verdicts
 
     (protocol, aspect), db = about.topic, about.project.db
     judged = cases_by_run(db, about.project.id, protocol, aspect)
@@ -583,22 +557,11 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
 
 
 def _run_cases(project: Project, figure: Figure, row: Row) -> Iterable[int]:
-    from recjudge_tui.store.answers import cases_by_run
-
     runs = cases_by_run(project.db, project.id, *figure.topic)
     return next((run.cases for run in runs if str(run.id) == row["run"]), ())
 
 
 def _calibration(about: About) -> Figure:
-    from recjudge_tui.reports.calibration import (
-        GIVEN,
-        STAGES,
-        error_table,
-        reliability_table,
-        stated_confidences,
-    )
-    from recjudge_tui.stats.defaults import BINS
-
     judges = [name for name in about.raters if name not in about.people]
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
     front, topic = about.choose("stage", STAGES), about.topic
@@ -631,11 +594,6 @@ def _calibration(about: About) -> Figure:
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
-    import numpy as np
-
-    from recjudge_tui.reports.calibration import GIVEN, stated_confidences
-    from recjudge_tui.stats.defaults import BINS
-
     rater, truth = (figure.chosen(name) for name in ("rater", "truth"))
     for group in stated_confidences(project, rater, truth, **figure.topic._asdict(), cases=figure.cases):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
@@ -731,9 +689,6 @@ def figure(
     With `strict`, values that do not fit raise UsageError or NotFoundError, and a figure without numbers raises
     RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
     """
-    from recjudge_tui.store.cases import check_contexts
-    from recjudge_tui.store.data import check_systems
-
     known, given = options_of(name), given or {}
     if strict and (
         unknown := [option for option in given if option not in {o.name for o in (*known, of.STAGE)}]
@@ -772,9 +727,6 @@ def figure(
 
 def _about_raters(about: About, rows: Iterable[Row]) -> list[str]:
     """Sentences for the caption about the raters in a figure."""
-    from recjudge_tui.reports.common.scales import combined_notes
-    from recjudge_tui.store.ratings import project_raters
-
     keys = ("rater", "rater_a", "rater_b", "truth")
     raters = project_raters(about.project.db, about.project.id)
     shown = {about.choices[key].value for key in keys if key in about.choices}
@@ -784,8 +736,6 @@ def _about_raters(about: About, rows: Iterable[Row]) -> list[str]:
 
 def _chosen(every: Sequence[Topic], wanted: Topic, protocols: tuple[str, ...]) -> Topic:
     """The first topic of the wanted protocol and aspect, and of one of `protocols`. Raises UsageError."""
-    from recjudge_tui.shapes import protocols_meeting
-
     protocol, aspect = wanted
     protocols_meeting(protocol or None)
     if not every:

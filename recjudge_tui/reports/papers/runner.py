@@ -528,13 +528,7 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
 def _table(project: Project, name: str, options: Mapping[str, Any]) -> Table:
     if name == "common cases":
         return common_cases(project, options["raters"], options["truth"])
-    if name != "cost of a case":
-        return table_of(project, name, **options)
-    from recjudge_tui.reports.costs import spent_a_case
-
-    spent = spent_a_case(project.db, project.id).items()
-    rows: list[Row] = [{"rater": who, "protocol": protocol, "cost": cost} for (who, protocol), cost in spent]
-    return Table("Cost of a case", columns("rater protocol", "cost|Cost|usd"), tuple(rows))
+    return table_of(project, name, **options)
 
 
 def _between(rows: Sequence[Row]) -> Iterator[Row]:
@@ -660,49 +654,43 @@ NO_MARKUP = Missing("needs data", "this figure is computed from HTML, which the 
 
 
 def _laid_out(run: _Run, at: int, figures: Sequence[Figure]) -> Table:
-    """One table as the paper has it: a row once if what was recomputed of it follows, else as published and as recomputed;
-    then the rows of own raters."""
+    """One table as the paper has it: each row as published, as recomputed unless all of it follows, then own raters'."""
     table = run.paper["tables"][at]
-    across, within, group = table.get("across", ""), table.get("within"), table.get("group")
-    heads = [name for name in table["about"] if name not in (across, within, group)]
+    across, within = table.get("across", ""), table.get("within")
+    heads = [name for name in table["about"] if name not in (across, within)]
     # a column's decimals and unit, for the figures that are not printed
-    shown: dict[tuple[str, str], tuple[int, str]] = {}
-    lines: dict[tuple[str, Where], dict[tuple[str, str], list[Figure]]] = {}
-    printed: set[Where] = set()
+    shown: dict[str, tuple[int, str]] = {}
+    lines: dict[tuple[str, ...], Row] = {}
+    behind: dict[tuple[str, ...], list[Figure]] = {}
     for figure in sorted(figures, key=lambda f: not f.printed):
         about = run.about(figure)
-        column = (about.get(across, ""), figure.name)
+        column = " ".join(filter(None, (about.get(across, ""), figure.name)))
         if figure.printed:
             shown[column] = max(shown.get(column, (1, ""))[0], figure.decimals), figure.unit
-        shown.setdefault(column, next(iter(shown.values()), (1, "")))
-        row = tuple(about[name] for name in heads)
-        if figure.printed:
-            printed.add(row)
-        elif row in printed and column in lines.get((about.get(group, ""), row), {}):
-            row = (*row[:-1], f"{row[-1]} ({figure.project})")
-        lines.setdefault((about.get(group, ""), row), {}).setdefault(column, []).append(figure)
-    rows: list[Row] = []
-    section = ""
-    for (new_section, row), cells in lines.items():
-        if new_section != section:
-            section = new_section
-            rows.append(dict.fromkeys((*map(_label, shown), *heads, "figures"), "") | {heads[0]: section})
-        for kind in _kinds([figure for found in cells.values() for figure in found]):
-            said = {_label(column): _cell(found, kind, *shown[column]) for column, found in cells.items()}
-            rows.append({**dict(zip(heads, row, strict=True)), "figures": kind, **said})
-    columns = [Column(name, name[0].upper() + name[1:]) for name in heads]
-    if all(row["figures"] in ("both", "") for row in rows):
-        rows = [{name: cell for name, cell in row.items() if name != "figures"} for row in rows]
-    else:
-        columns.append(Column("figures", "Figures"))
-    columns += [Column(_label(column), _label(column)) for column in shown]
+        style = shown.setdefault(column, next(iter(shown.values()), (1, "")))
+        said = {"published": figure.printed, "recomputed": _recomputed(figure, *style)}
+        for kind, text in said.items() if figure.printed else [("own", said["recomputed"])]:
+            key = (*(about[name] for name in heads), kind, figure.project)
+            line = lines.setdefault(key, {**{name: about[name] for name in heads}, "figures": kind})
+            line[column] = f"{line[column]} / {text}" if column in line else text
+            behind.setdefault(key, []).append(figure)
+    for key in [key for key in lines if key[-2] == "recomputed"]:
+        results = {f.result for f in behind[key] if f.value is not None}
+        if results <= {FOLLOWS} and {f.result for f in behind[key]} <= {FOLLOWS, AS_PRINTED}:
+            whole = all(f.value is not None for f in behind[key])
+            published = lines[(*key[:-2], "published", "")]
+            published["figures"] = "both" if whole else "part" if results else "published"
+        if results <= {FOLLOWS}:
+            del lines[key]
     number = table["table"]
     first = next(i for i, other in enumerate(run.paper["tables"]) if other["table"] == number)
     notes = dict.fromkeys(f.why for f in figures if f.printed and f.why and f.result in (DIFFERS, OPEN))
     remarks = [text for of, text in run.paper["remarks"] if of == number and first == at]
     return Table(
-        f"Table {number}: {table['title']}" if number.isdigit() else table["title"], tuple(columns), tuple(rows),
-        (*map(Note, notes), *(Note(text.rstrip(".")) for text in remarks), _LAYOUT), answer=_tally(figures),
+        f"Table {number}: {table['title']}" if number.isdigit() else table["title"],
+        tuple(Column(name, name[0].upper() + name[1:]) for name in dict.fromkeys((*heads, "figures", *shown))),
+        tuple(lines.values()), (*map(Note, notes), *(Note(text.rstrip(".")) for text in remarks), _LAYOUT),
+        answer=_tally(figures),
     )  # fmt: skip
 
 
@@ -710,33 +698,6 @@ _LAYOUT = definition(
     "both: every figure of the row was recomputed and is the printed one at its decimals; part: so are those that can be"
     " recomputed; ≠ a figure that differs, ≈ one that is near or not determined; own: of the project's raters"
 )
-
-
-def _kinds(figures: Sequence[Figure]) -> Iterator[str]:
-    """The rows that figures of one row are shown in."""
-    results = {f.result for f in figures if f.printed}
-    recomputed = any(f.printed and f.value is not None for f in figures)
-    if results == {FOLLOWS}:
-        yield "both"
-    elif recomputed and results <= {FOLLOWS, AS_PRINTED}:
-        yield "part"
-    elif results:
-        yield from ("published", "recomputed") if recomputed else ("published",)
-    if not all(f.printed for f in figures):
-        yield "own"
-
-
-def _label(column: tuple[str, str]) -> str:
-    return " ".join(filter(None, column))
-
-
-def _cell(figures: Sequence[Figure], kind: str, decimals: int, unit: str) -> str | None:
-    """What a row of a kind says of the figures that share a cell."""
-    if kind in ("both", "part", "published"):
-        return " / ".join(f.printed for f in figures if f.printed) or None
-    chosen = [f for f in figures if bool(f.printed) == (kind == "recomputed")]
-    known = any(f.value is not None for f in chosen)
-    return " / ".join(_recomputed(f, decimals, unit) for f in chosen) if known else None
 
 
 def _recomputed(figure: Figure, decimals: int, unit: str) -> str:

@@ -34,7 +34,7 @@ def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) 
     path.write_text("old")
     result = run("--figure", "runs", "--truth", "anna", "--stat", "kappa", "-o", str(path))
     assert result.stdout == ""
-    assert "Cohen's κ of each run with anna: pairwise overall, n = 48 cases per run" in result.stderr
+    assert "Cohen's κ with anna of each run: pairwise overall, n = 48 cases per run" in result.stderr
     assert f"written to {path}" in result.stderr
     ElementTree.parse(path)
     ElementTree.fromstring(run("--figure", "runs", "-o", "-").stdout)

@@ -31,12 +31,6 @@ def main_code(db: str, *words: str) -> int:
     return left.value.code
 
 
-def test_an_unknown_project(project_db: Path) -> None:
-    assert main_code(str(project_db), "outcome", "show") == 1
-    assert main_code(str(project_db), "plan") == 1
-    assert main_code(str(project_db), "gate", "--rater", "r", "--at-most", "failure_rate=0") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [

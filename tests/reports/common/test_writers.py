@@ -11,7 +11,6 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.stream import ExportFormat, write_rows
 from recjudge_tui.reports.common.table import (
     Column,
     Kind,
@@ -23,6 +22,7 @@ from recjudge_tui.reports.common.table import (
     write_table,
 )
 from recjudge_tui.reports.common.writers.cells import shown
+from recjudge_tui.reports.common.writers.data import ExportFormat, write_rows
 
 TABLE = Table(
     "Agreement & more",

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from recjudge_tui.domain.text import one_line, safe_text, unmarked
 from recjudge_tui.importers.reader import long_reading
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.stream import EXPORT_FORMATS, ExportFormat, write_rows
 from recjudge_tui.reports.common.table import FORMATS, Column, Screen, Table, TableText, render
+from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS, ExportFormat, write_rows
 from tests.support.hostile import LONE_SURROGATE, NAMED
 
 TEXTS = NAMED | {"lone_surrogate": LONE_SURROGATE}

@@ -231,12 +231,12 @@ async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
             settings = settings_for(**{"protocol": "pairwise", **options})
             plan_run(db, RunRequest(project, JudgeSpec(spec="rules"), settings, rater=f"r{len(options)}"))
         own = run_differences(db, project)
-    assert own[1] == ("top K 10", "sample N 2", "order both orders")
-    assert own[2] == ("top K 3", "sample N no sample", "order one order")
+    assert own[1] == ("top K 10", "sample N 2", "order yes")
+    assert own[2] == ("top K 3", "sample N none", "order no")
     assert own[3] == ()
     async with running(project_db) as pilot:
         await press(pilot, "r", "j")
-        assert "differs from other pairwise runs: top K 3 · sample N no sample" in shown(pilot)
+        assert "differs from other pairwise runs: top K 3 · sample N none" in shown(pilot)
 
 
 async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:

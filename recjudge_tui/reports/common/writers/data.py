@@ -1,4 +1,4 @@
-"""Tables for programs, values unchanged. JSON: undefined as null. CSV: text that no spreadsheet runs as a formula.
+"""Tables and rows for programs, values unchanged. JSON: undefined as null. CSV: text that no spreadsheet runs as a formula.
 Parquet: a column of one type for each name; needs the extra `parquet`, whose pyarrow is loaded when a file is written."""
 
 from __future__ import annotations
@@ -7,21 +7,55 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
-from recjudge_tui.domain.text import marked, safe_text
-from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.table import Screen, Table, TableText
+from recjudge_tui.domain.text import finite, marked, safe_text
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.files import whole_file
+from recjudge_tui.reports.common.table import Screen, Table, TableText, render, save_text, writing
 
 _BATCH = 20_000
 # legal in JSON, but harmful on a terminal or impossible in UTF-8
 _HARMFUL = re.compile(
     "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
+
+
+ExportFormat = Literal["csv", "jsonl", "json", "parquet"]
+# those that are text
+EXPORT_FORMATS: tuple[ExportFormat, ...] = ("csv", "jsonl", "json")
+PARQUET: ExportFormat = "parquet"
+Rows = Iterable[Sequence[Any]]
+
+
+class ExportCounts(NamedTuple):
+    """The number of rows written, of cells in which an apostrophe was put before a formula, and further notes."""
+
+    rows: int
+    defused: int = 0
+    notes: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        """The part of a message about cells that were changed, and the notes; empty if there are none."""
+        return " ".join(((guard_note(self.defused),) if self.defused else ()) + self.notes)
+
+
+def format_of(path: Path) -> ExportFormat:
+    """The format for the file's ending; raises UsageError for another ending."""
+    ending = path.suffix.lower().lstrip(".")
+    known = next((fmt for fmt in (*EXPORT_FORMATS, PARQUET) if fmt == ending), None)
+    if known is None:
+        raise UsageError(
+            f"no export format for “{path.name}”",
+            "The format follows the ending of the file name.",
+            "Use .csv, .jsonl, .json or .parquet, or name the format.",
+        )
+    return known
 
 
 def json_text(table: Table, _: Screen) -> TableText:
@@ -56,24 +90,17 @@ def harmless(text: str) -> str:
     return _HARMFUL.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-class Count(NamedTuple):
-    """The number of rows below the header, and of cells in which a formula was made harmless."""
-
-    rows: int
-    guarded: int
-
-
 def csv_text(table: Table, _: Screen) -> TableText:
     """The rows; the table's notes are returned separately, because CSV has no place for them."""
     out = io.StringIO()
     names = [column.name for column in table.columns]
     count = write_csv(names, ([row.get(name) for name in names] for row in table.rows), out)
     # first, because some readers show only the beginning
-    changed = [guard_note(count.guarded)] if count.guarded else []
+    changed = [guard_note(count.defused)] if count.defused else []
     return TableText(out.getvalue(), (*changed, *map(safe_text, table.notes)))
 
 
-def write_csv(names: Sequence[str], rows: Iterable[Sequence[object]], file: TextIO) -> Count:
+def write_csv(names: Sequence[str], rows: Iterable[Sequence[object]], file: TextIO) -> ExportCounts:
     """The only function that writes CSV: header and rows, each cell made safe by `guard`."""
     writer = csv.writer(file, lineterminator="\n")
     heads = [guard(name) for name in names]
@@ -84,7 +111,7 @@ def write_csv(names: Sequence[str], rows: Iterable[Sequence[object]], file: Text
         guarded += sum(changed for _, changed in cells)
         writer.writerow([cell for cell, _ in cells])
         written += 1
-    return Count(written, guarded)
+    return ExportCounts(written, guarded)
 
 
 def guard(value: object) -> tuple[object, bool]:
@@ -153,3 +180,62 @@ def _pyarrow() -> tuple[ModuleType, ModuleType]:
             next_step="Install the extra “parquet”: pip install 'recjudge[parquet]', or choose .csv or .jsonl.",
         ) from error
     return pyarrow, pyarrow.parquet
+
+
+# ---- any number of rows, row by row ------------------------------------------------------------------------------------
+
+
+def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Path | TextIO) -> ExportCounts:
+    """Write rows under these column names. A file is written whole or not at all: first beside its place, then moved.
+    In CSV, text cells that a spreadsheet would run get a leading apostrophe; numbers are unchanged. A dict or a list
+    becomes JSON text in CSV and Parquet. Raises RecjudgeError when the file cannot be written, and for Parquet
+    without pyarrow."""
+    if fmt != PARQUET:
+        with text_file(target) as file:
+            if fmt == "csv":
+                return write_csv(columns, map(flat, rows), file)
+            return _json(columns, rows, file, lines=fmt == "jsonl")
+    if not isinstance(target, Path):
+        return ExportCounts(write_parquet(columns, map(flat, rows), target.buffer))
+    with writing(target), whole_file(target) as draft:
+        return ExportCounts(write_parquet(columns, map(flat, rows), draft))
+
+
+def save_table(table: Table, fmt: str, out: Path) -> tuple[str, ...]:
+    """Write a table to a file, whole or not at all; returns notes for the user. Raises as `write_rows`, and StoreError."""
+    if fmt == PARQUET:
+        columns = [column.name for column in table.columns]
+        write_rows(columns, ([row.get(name) for name in columns] for row in table.rows), PARQUET, out)
+        return table.notes
+    written = render(table, fmt, Screen(width=100))
+    save_text(written.text, out)
+    return written.notes
+
+
+def flat(row: Sequence[Any]) -> Sequence[Any]:
+    """The same row for formats without objects, which become JSON text."""
+    return tuple(json.dumps(c, ensure_ascii=False) if isinstance(c, dict | list) else c for c in row)
+
+
+@contextmanager
+def text_file(target: Path | TextIO) -> Iterator[TextIO]:
+    """The target itself, or a draft of the file, which replaces it when the block ends. Raises RecjudgeError."""
+    if not isinstance(target, Path):
+        yield target
+        return
+    with (
+        writing(target),
+        whole_file(target) as draft,
+        draft.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file
+
+
+def _json(columns: Sequence[str], rows: Rows, file: TextIO, *, lines: bool) -> ExportCounts:
+    written = 0
+    file.write("" if lines else "[")
+    for written, row in enumerate(rows, 1):
+        text = harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))
+        file.write(f"{text}\n" if lines else f"{',' if written > 1 else ''}\n {text}")
+    file.write("" if lines else "\n]\n")
+    return ExportCounts(written)

@@ -119,15 +119,6 @@ def _laid_out(table: Table) -> _Paper:
     constants = tuple(
         f"{label}: {value}" for label, value in said if value.lower() not in table.title.lower()
     )
-    main = _main(kept)
-    # the main figure takes the name of a column with the same values, such as a score that is Q
-    copies = [
-        c for c in kept if main and c != main and is_number(c)
-        and all(row.get(c.name) == row.get(main.name) for row in rows)
-    ]  # fmt: skip
-    if main and copies:
-        named = replace(main, label=copies[0].label)
-        kept = [named if c == main else c for c in kept if c not in copies]
     fitting = (paper for paper in _side_by_side(kept, rows) if paper.width <= PAGE)
     paper = next(fitting, None) or _one_below_the_other(kept, rows)
     return paper._replace(says=constants + paper.says)
@@ -194,21 +185,16 @@ def _one_below_the_other(columns: Sequence[Column], rows: Sequence[Row]) -> _Pap
 
 
 def _wrapped(paper: _Paper) -> _Paper:
-    """The columns with the widest texts wrapped, widest first, until everything fits the page."""
-    columns = list(paper.columns)
-    over = paper.width - PAGE
-    while over > 0:
-        texts = [at for at, c in enumerate(columns) if not c.number and c.width > _NARROWEST]
-        if not texts:
-            break
-        widest = max(texts, key=lambda at: columns[at].width)
-        second = max((columns[at].width for at in texts if at != widest), default=0.0)
+    """The columns whose texts are wider than their even share of the room are wrapped to it."""
+    texts = sorted((c for c in paper.columns if not c.number), key=lambda column: column.width)
+    room = PAGE - (paper.width - sum(column.width for column in texts))
+    wrapped = {}
+    for at, column in enumerate(texts):
         # whole points, because a sum of fractions may be slightly wider than the page
-        room = math.floor(columns[widest].width - over)
-        target = max(_NARROWEST, room, min(second, columns[widest].width - 1) - 1)
-        over -= columns[widest].width - target
-        columns[widest] = replace(columns[widest], wrapped=target)
-    return paper._replace(columns=tuple(columns))
+        share = max(_NARROWEST, math.floor(room / (len(texts) - at)))
+        wrapped[id(column)] = column if column.width <= share else replace(column, wrapped=share)
+        room -= wrapped[id(column)].width
+    return paper._replace(columns=tuple(wrapped.get(id(column), column) for column in paper.columns))
 
 
 def _paper_columns(columns: Iterable[Column], rows: Sequence[Row]) -> list[_PaperColumn]:
