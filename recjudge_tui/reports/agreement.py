@@ -178,7 +178,7 @@ def pairs_table(project: Project, choose: Options) -> Table:
     """One row per two raters, aspect, statistic and level (and system, by system), interval over users. `ceiling`:
     the same figure among the people behind the reference, on the same cases."""
     met, by_system = _met(project, choose), choose.by == SYSTEM
-    labels, people = label_sets(met), People(met, by_system)
+    labels, people = label_sets(met), People(met)
     shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
     empty: Row = dict.fromkeys(column.name for column in shown)
     rows: list[Row] = []
@@ -254,10 +254,6 @@ def _figures(
             }  # fmt: skip
             if among.ci_low is None and among.note not in figure.note:
                 remarks.append(f"People: {among.note}")
-            if top.undecided:
-                cases = quantity(top.undecided, "case")
-                why = f"on which its raters differ, because {meeting.b.rater} has no verdict there"
-                remarks.append(f"People leaves out {cases} {why}")
         if (others := top.others.get(stat)) is not None:
             row["ceiling_rest"] = others.value
         yield row | {"note": join_notes(*remarks)}
