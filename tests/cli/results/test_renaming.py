@@ -46,7 +46,6 @@ REPORTS = (
     "leaderboard --protocol pointwise",
     "metrics",
     "metrics --table pairs --metrics ndcg,mrr",
-    "passport rules",
     "rater list",
     "trend --over import --protocol pointwise",
 )
