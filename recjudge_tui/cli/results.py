@@ -18,8 +18,8 @@ from recjudge_tui.cli.output import counting, format_of, narrate, open_db, put, 
 from recjudge_tui.cli.running import tell_plans, work_through
 from recjudge_tui.domain.occasions import EVERY_OCCASION, parse_time
 from recjudge_tui.files import scratch_folder
-from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.folders import import_zhang2024
+from recjudge_tui.importers.load import import_files
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
 from recjudge_tui.reports import methods as texts
