@@ -46,7 +46,6 @@ REPORTS = (
     "leaderboard --protocol pointwise",
     "metrics",
     "metrics --table pairs --metrics ndcg,mrr",
-    "rater list",
     "trend --over import --protocol pointwise",
 )
 
