@@ -23,7 +23,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
-from recjudge_tui.store.answers import CallRows, load_answers, load_calls, run_configurations
+from recjudge_tui.store.answers import CallRows, judged_runs, load_answers, load_calls
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row
 from recjudge_tui.store.ratings import (
@@ -1035,8 +1035,8 @@ def matched_sides(
             replaced = _matched(
                 cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
             )
-    runs = reversed(run_configurations(project.db, later.rater_id, question.protocol))
-    own = ((x.run_id, later._replace(run_id=x.run_id).verdicts(project, ratings, question)) for x in runs)
+    runs = reversed(judged_runs(project.db, later.rater_id, question.protocol))
+    own = ((x.id, later._replace(run_id=x.id).verdicts(project, ratings, question)) for x in runs)
     of_runs = list(islice((run for run in own if run[1].row.size), 2))
     if len(of_runs) < 2:
         return replaced

@@ -10,7 +10,6 @@ from statistics import NormalDist
 
 import numpy as np
 
-from recjudge_tui.domain.options import RATERS, TRUTH
 from recjudge_tui.domain.protocols import (
     MISSING_JUDGE,
     MISSING_TRUTH,
@@ -26,7 +25,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
-from recjudge_tui.reports.declare import Options, Report, table_of
+from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import (
     ALL,
     Grid,
@@ -86,9 +85,9 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        about = "One judge against people, as SAER reports it."
-        report = Report("benchmark", about, "benchmark:benchmark", (RATERS, TRUTH))
-        return table_of(project, report, raters=choose.raters, truth=choose.truth)
+        from recjudge_tui.reports.papers.runner import human_benchmark
+
+        return human_benchmark(project, (*choose.raters, *filter(None, (choose.truth or "").split(","))))
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
     tables = {

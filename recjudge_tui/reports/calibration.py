@@ -25,8 +25,7 @@ from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.answers import verdict_confidences
-from recjudge_tui.store.ratings import Ratings, newest_lists
+from recjudge_tui.store.ratings import Ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -48,11 +47,10 @@ _ABOUT = (
 
 @dataclass(frozen=True)
 class Stated:
-    """One question's verdicts that did not fail, one per row, with the judge's confidence.
-    `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN
-    without a label on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by
-    labels of other users; `fitted` is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what
-    is left out, and on the reference."""
+    """One question's verdicts that did not fail, one per row, with the judge's confidence. `confidence` is NaN if the judge
+    gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label on the scale; `calibrated`, by labels
+    of other users, is NaN if it cannot be computed, with the reason in `uncalibrated`. `off_scale`: labels off the scale;
+    `notes`: what is left out, and on the reference."""
 
     pair: Meeting
     case: IntArray
@@ -62,7 +60,7 @@ class Stated:
     confidence: FloatArray
     flipped: BoolArray
     calibrated: FloatArray
-    fitted: calibration.Calibration
+    uncalibrated: str
     off_scale: int
     notes: tuple[str, ...] = ()
 
@@ -89,8 +87,8 @@ def stated_confidences(
     cases: CaseSelection = EVERY_CASE,
 ) -> list[Stated]:
     """One for each question with labels that both raters answered, in the order of protocols and aspects. Raises
-    NotFoundError for an unknown rater; UsageError for an unknown protocol or aspect, the same rater twice, a metric, or
-    raters that share no question with labels."""
+    NotFoundError for an unknown rater; UsageError for an unknown protocol or aspect, the same rater twice, a
+    metric, or raters that share no question with labels."""
     met = judge_and_truth(project, Selection(protocol, aspect, (rater,), cases=cases), truth)
     if met.ratings.raters[rater].of_metrics:
         raise UsageError(f"{rater} is a metric and gives no labels", next_step="Name a judge.")
@@ -118,18 +116,16 @@ def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArra
     on_scale = np.isin(truth, labels)
     off_scale = int((~np.isnan(truth) & ~on_scale).sum())
     truth = np.where(on_scale, truth, np.nan)
-    sure = verdict_confidences(project.db, judge.id, pair.a, cases)[verdicts.row]
+    (sure,) = verdict_cells(project.db, judge.id, pair.a, cases, "confidence")[:, verdicts.row]
     sure = np.where(verdicts.flipped, np.nan, sure)
     right = np.where(np.isnan(truth), np.nan, verdicts.value == truth)
     user, known = cases.user[verdicts.row], ~np.isnan(sure)
-    taught = known & ~np.isnan(right)
-    fitted = calibration.fit(sure[taught], right[taught], user[taught])
     calibrated = np.full(sure.size, np.nan)
-    calibrated[known] = calibration.cross_fitted(sure[known], right[known], user[known])
+    calibrated[known], uncalibrated = calibration.calibrated(sure[known], right[known], user[known])
     notes = (*combined_notes([reference]), *generation_notes(valid.row.size - verdicts.row.size, 0))
     return Stated(
-        pair, cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped,
-        calibrated, fitted, off_scale, notes,
+        pair, cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped, calibrated, uncalibrated,
+        off_scale, notes,
     )  # fmt: skip
 
 
@@ -137,7 +133,7 @@ def error_table(questions: Sequence[Stated]) -> Table:
     """One row per question, stage (as given, calibrated) and figure: `ece`, `overconfidence`, `brier`, `accuracy`."""
     rows: list[Row] = []
     for question in questions:
-        reasons = ("", question.fitted.note if question.usable.any() else "")
+        reasons = ("", question.uncalibrated if question.usable.any() else "")
         for stage, reason in zip(STAGES, reasons, strict=True):
             sure, right, users = question.at(stage)
             found = {"ece": calibration.calibration_error(sure, right, users, BINS)}

@@ -75,11 +75,10 @@ from recjudge_tui.store.answers import (
     Answered,
     Cell,
     ChangedCase,
-    RunConfiguration,
     changed_cases,
-    run_configurations,
+    judged_runs,
 )
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
 from recjudge_tui.store.runs import list_runs, newest_judges
@@ -255,7 +254,7 @@ def compare_sides(
     # the protocol under which each side answered the first question; a side without runs has its own
     protocols = [q.protocol for q in among[0][:2]] if among else [side.protocol for side in sides]
     a, b = (
-        run_configurations(project.db, side.rater_id, protocol, side.run_id) if protocol else []
+        judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, protocols, strict=True)
     )
     prompt = prompt_change(project, (first.name, second.name), a, b)
@@ -534,7 +533,7 @@ def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "") -> tuple[str
 
 
 def prompt_change(
-    project: Project, names: tuple[str, str], first: list[RunConfiguration], second: list[RunConfiguration]
+    project: Project, names: tuple[str, str], first: list[StoredRow], second: list[StoredRow]
 ) -> PromptChange:
     """The prompts of the newest run of each side; with several prompts a note says so."""
     prompts = tuple(runs[-1].prompt if runs else None for runs in (first, second))
@@ -553,12 +552,14 @@ def prompt_change(
     return PromptChange(a, b, lines, join_notes("" if lines else f"{a} and {b} have the same text", *several))
 
 
-def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) -> list[str]:
+def _differences(first: list[StoredRow], second: list[StoredRow]) -> list[str]:
     """`history: 20 -> 50`, one for each setting that differs between the newest runs of the two sides; the judge first."""
     if not first or not second:
         return []
     before, after = (
-        {"prompt": run.prompt} | dict(_flat(run.judge, "judge ")) | dict(_flat(run.settings))
+        {"prompt": run.prompt}
+        | dict(_flat(json.loads(run.judge), "judge "))
+        | dict(_flat(json.loads(run.settings)))
         for run in (first[-1], second[-1])
     )
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]

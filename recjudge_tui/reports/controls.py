@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -127,28 +126,23 @@ def _rows(
     met.sort(
         key=lambda at: (np.isnan(fitted.ratings[at]), -np.nan_to_num(fitted.ratings[at]), cases.systems[at])
     )
-    leads = [
-        None if np.isnan(fitted.ratings[[x, y]]).any() else fitted.difference_p(x, y)
-        for x, y in pairwise(met)
-    ]
+    leads = [fitted.difference_p(x, y) for x, y in pairwise(met)]
     rows: list[Row] = []
     for at, p, p_holm in zip(met, [*leads, None], [*holm(leads), None], strict=True):
-        cells = _cells(SYSTEM, cases.systems[at], fitted.ratings[at], fitted.intervals[at], fitted.notes[at])
+        cells = _cells(SYSTEM, cases.systems[at], fitted.ratings[at], fitted.intervals[at])
         without = none_if_nan(float(plain.ratings[at]))
         rows.append(shared | cells | {"without": without, "p": p, "p_holm": p_holm})
     for at, (name, p) in enumerate(zip(named, holm(fitted.p), strict=True)):
-        cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at], "")
+        cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at])
         rows.append(shared | cells | {"p": fitted.p[at], "p_holm": p})
     note = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
     return rows, note if unknown.any() else ""
 
 
-def _cells(kind: str, what: str, value: float, ends: Interval, note: str) -> Row:
-    known = none_if_nan(float(value))
-    interval = ends if known is not None else replace(ends, low=None, high=None)
+def _cells(kind: str, what: str, value: float, ends: Interval) -> Row:
     return {
-        "kind": kind, "what": what, "value": known, "ci_low": interval.low, "ci_high": interval.high,
-        "note": note or interval.note,
+        "kind": kind, "what": what, "value": none_if_nan(float(value)), "ci_low": ends.low, "ci_high": ends.high,
+        "note": ends.note,
     }  # fmt: skip
 
 

@@ -27,8 +27,8 @@ from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
-from recjudge_tui.store.calls import CaseCost, case_costs
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.calls import case_costs
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import project_raters
 
@@ -99,7 +99,7 @@ def _cheapest(rows: Sequence[dict[str, Any]], human_price: float | None) -> str:
     return f"A case costs {price} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
 
 
-def _spent(costs: Iterable[CaseCost]) -> tuple[list[CaseCost], int, str]:
+def _spent(costs: Iterable[StoredRow]) -> tuple[list[StoredRow], int, str]:
     """The cases that no earlier reply answered, how many of them were judged, and why their cost is unknown, if it is."""
     fresh = [each for each in costs if each.cached == 0]
     judged, impossible = sum(each.done > 0 for each in fresh), sum(each.impossible for each in fresh)
@@ -123,7 +123,7 @@ def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float |
     return spent
 
 
-def _row(costs: list[CaseCost], human_price: float | None) -> Row:
+def _row(costs: list[StoredRow], human_price: float | None) -> Row:
     fresh, judged, why = _spent(costs)
     calls = sum(each.calls for each in fresh)
     tokens = sum(each.tokens_in + each.tokens_out for each in fresh)
@@ -132,7 +132,7 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
     uncounted, done = (sum(getattr(each, name) for each in fresh if asks) for name in ("uncounted", "done"))
     known = judged and not uncounted and not any(each.impossible for each in fresh)
     row: Row = {
-        **dict(zip(CaseCost._fields[:6], costs[0], strict=False)), "cases": judged, "calls": calls,
+        **dict(zip(costs[0].keys()[:6], costs[0], strict=False)), "cases": judged, "calls": calls,
         "calls_per_case": calls / judged if judged else None, "tokens_per_case": tokens / judged if known else None,
     }  # fmt: skip
     cached, failed = len(costs) - len(fresh), len(fresh) - judged

@@ -29,7 +29,7 @@ from recjudge_tui.domain.options import (
     WHERE,
     Option,
 )
-from recjudge_tui.domain.protocols import OVERALL, SAER
+from recjudge_tui.domain.protocols import OVERALL, SAER, offered
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
@@ -125,6 +125,8 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     from recjudge_tui.reports.common.segments import segmented
 
     declared = REPORTS[report] if isinstance(report, str) else report
+    if project is not None and not given.get("protocol"):
+        given |= _only_protocol(project, declared)
     values = checked(declared, given)
     build = function(declared.place)
     if project is None:
@@ -139,6 +141,20 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
         systems=systems, where=values.get("where") or "", of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(declared, made, values)
+
+
+def _only_protocol(project: Project, declared: Report) -> dict[str, str]:
+    """The protocol that a report needs, where verdicts of only one are there. Raises UsageError for several."""
+    needed = declared.option("protocol")
+    if needed is None or not needed.required:
+        return {}
+    from recjudge_tui.store.ratings import project_questions
+
+    judged = {question.protocol for question in project_questions(project.db, project.id)}
+    found = [name for name in offered() if name in judged]
+    if len(found) > 1:
+        raise UsageError(f"{declared.name} needs a protocol", f"There are verdicts of {', '.join(found)}.")
+    return {"protocol": found[0]} if found else {}
 
 
 def table_of(project: Project, report: str | Report, **given: Any) -> Table:
@@ -470,7 +486,7 @@ _DECLARED = (
             "gate -p movies --rater qwen-june --against qwen-may --truth people",
             "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
         ),
-        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        formats=("junit",), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
     ),
     Report(

@@ -365,7 +365,8 @@ def place_text(row: Row) -> str:
 
 
 def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
-    """What the first board says, in one sentence; nDCG, where it puts another system last or first."""
+    """What the first board says, in one sentence, of several with its rater; nDCG, where it puts another system last or
+    first."""
     if not ranked:
         return ""
     board = ranked[0]
@@ -375,7 +376,9 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
         return ""
     names, users = board.contests.systems, quantity(board.contests.counts.count, "user")
     first = board.tested[0]
-    leader = names[first.upper]
+    raters = {board.contests.question.rater for board in ranked}
+    by = f"By {board.contests.question.rater}, " if len(raters) > 1 else ""
+    leader = f"{by}{names[first.upper]}"
     if first.separable:
         text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({p_text(first.p_holm)})."
     else:
@@ -479,15 +482,29 @@ Pearson's r of Q and the metric over the systems that have both; p: two-sided pe
 
 
 def q_metrics(project: Project, choose: Options) -> Table:
-    """One row per rater, aspect and metric of METRICS. Raters that are metrics appear only if named."""
+    """One row per rater, aspect and metric of METRICS; the metrics themselves are facts. Raters that are metrics appear only
+    if named."""
     chosen = base(project, choose.selection())
     questions = [q for q in chosen.questions if chosen.selection.raters or not chosen.rater(q).of_metrics]
     judged, k = JudgedLists(project, chosen.ratings.cases), choose.k or TOP_K
     rows: list[Row] = []
     notes: list[str] = []
+    values: list[Row] = []
     for question in questions:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
+        values += [
+            {
+                "rater": question.rater,
+                "aspect": question.aspect,
+                "metric": metric,
+                "system": system,
+                "value": value,
+            }
+            for metric, of_systems in measured.items()
+            for system, value in of_systems.items()
+            if value is not None
+        ]
         q = {system: value for system, (value, _) in _counted_q(chosen, question).items()}
         rows += correlation_rows(question, q, measured, k, chosen.selection.groups)
         if not any(measured.values()):
@@ -498,7 +515,8 @@ def q_metrics(project: Project, choose: Options) -> Table:
             notes.append(f"{question.rater}: {lists}")
     notes = [*dict.fromkeys(notes)] if rows else [no_pairs(chosen)]
     notes += [*about_base(chosen, origins=True), *_ABOUT_CORRELATIONS]
-    return Table(f"Q against metrics: {choose.protocol}", _CORRELATIONS, tuple(rows), tuple(notes), {"k": k})
+    title = f"Q against metrics: {choose.protocol}"
+    return Table(title, _CORRELATIONS, tuple(rows), tuple(notes), {"k": k}, {"measured": values})
 
 
 def correlation_rows(

@@ -169,7 +169,7 @@ def measure(
         # the groups of one report use the same lists, which are read and measured once
         of_all = CaseSelection(cases.occasions, cases.segment if cases.imported else None)
         key = (measure, project.id, system, of_all, k, names, rule)
-        return db.kept(key, lambda: values(system, list(lists_of(db, project.id, system, of_all))))
+        return db.kept(key, lambda: values(system, lists_of(db, project.id, system, of_all)))
 
     known = systems(db, project.id) if lists is None else list(lists)
     check_judgeable(db, project.id, cases.systems, known)

@@ -171,7 +171,8 @@ def _answer(pair: tuple[str, str], tested: Sequence[Row], found: Sequence[Row]) 
     if not tested:
         return "" if not pair[0] else f"No slice has {FEWEST_USERS} users here and elsewhere."
     if not found:
-        return f"{pair[0]} does as well against {pair[1]} everywhere, as far as {quantity(len(tested), 'slice')} can tell."
+        slices = quantity(len(tested), "slice")
+        return f"None of {slices} of {pair[0]} against {pair[1]} differs from the rest beyond chance."
     parts = [
         f"where {row['slice']} is {row['of']} ({real(row, 'here'):.2f} against {real(row, 'elsewhere'):.2f})"
         for row in found[:_NAMED]

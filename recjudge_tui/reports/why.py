@@ -257,9 +257,13 @@ def phrase_rows(
         p = np.array([sign_test(int(a), int(b)) or 1.0 for a, b in users.T])
     else:
         p = fisher_exact(users[0], sizes[0], users[1], sizes[1])
+    if not alone and not all(sizes):
+        return  # one side has nothing to be compared with
     delta, z = log_odds(with_phrase[0], with_phrase[2], with_phrase.sum(axis=0))
     for at in np.flatnonzero(users.sum(axis=0) >= FEWEST_USERS).tolist():
         there = 0 if z[at] >= 0 else 2
+        if not with_phrase[there, at]:  # the prior may lean to a side with few reasons that never says it
+            there = 2 - there
         of_lists = [f"{name} {n}" for name, n in zip(pair, about[[0, 2], at].tolist(), strict=True) if n]
         yield {
             "what": kept[at], "kind": PHRASE, "goes_with": sides[there // 2], "users": int(users[there // 2, at]),

@@ -35,13 +35,6 @@ class Bin(NamedTuple):
     accuracy: Estimate
 
 
-class Calibration(NamedTuple):
-    """A map from stated to calibrated confidence; None with the reason in `note`."""
-
-    apply: Map | None
-    note: str = ""
-
-
 def reliability(
     confidence: npt.ArrayLike,
     correct: npt.ArrayLike,
@@ -124,40 +117,30 @@ def _binned(
     return sure, right, place
 
 
-def fit(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> Calibration:
-    """The isotonic map from stated to calibrated confidence, learned on labelled verdicts. There is none with labels of
-    fewer than FEWEST_USERS users, or if all verdicts are right or all wrong."""
-    sure, right, _ = _binned(confidence, correct, 1)
-    if encode(users)[1] < FEWEST_USERS:
-        return Calibration(None, FEW_USERS)
-    if right.all() or not right.any():
-        return Calibration(None, ALL_RIGHT if right.all() else ALL_WRONG)
-    return Calibration(isotonic(sure, right))
-
-
-def cross_fitted(
+def calibrated(
     confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, *, folds: int = FOLDS, seed: int = 0
-) -> FloatArray:
-    """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a
-    label. Users with labels are split into `folds` parts; each part is calibrated by a map fitted on the others, so
-    no case influences its own user's calibration. Users without labels get the map fitted on all labels. NaN where
-    `fit` gives no map, or the other parts are all right or all wrong."""
+) -> tuple[FloatArray, str]:
+    """Each verdict's confidence calibrated by isotonic regression (n,), NaN where there is none, and the reason if there is
+    no map at all: labels of fewer than FEWEST_USERS users, or all verdicts right or all wrong. `correct` is NaN for a
+    verdict without a label. Users with labels are split into `folds` parts; each part is calibrated by a map learned on the
+    others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
     known = ~np.isnan(right)
-    whole = fit(sure[known], right[known], ids[known])
-    if whole.apply is None:
-        return np.full(sure.size, np.nan)
-    out = whole.apply(sure)
+    few = np.unique(ids[known]).size < FEWEST_USERS
+    whole = None if few else isotonic(sure[known], right[known])
+    if whole is None:
+        why = FEW_USERS if few else ALL_RIGHT if right[known].all() else ALL_WRONG
+        return np.full(sure.size, np.nan), why
+    out = whole(sure)
     labelled = np.isin(ids, ids[known])
     part = np.full(sure.size, -1, dtype=np.int64)
     part[labelled] = user_folds(ids[labelled], folds, seed)
     for at in range(int(part.max()) + 1):
         others = known & (part != at)
-        varied = right[others].any() and not right[others].all()
-        apply = isotonic(sure[others], right[others]) if varied else None
-        out[part == at] = np.nan if apply is None else apply(sure[part == at])
-    return out
+        learned = isotonic(sure[others], right[others])
+        out[part == at] = np.nan if learned is None else learned(sure[part == at])
+    return out, ""
 
 
 def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
@@ -176,10 +159,13 @@ def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
     return part[codes]
 
 
-def isotonic(confidence: FloatArray, correct: FloatArray) -> Map:
+def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
     """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares. Pool
     adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one point,
-    weighted by their number; between points the function is linear, outside them constant."""
+    weighted by their number; between points the function is linear, outside them constant. None if all are right or all
+    wrong."""
+    if correct.all() or not correct.any():
+        return None
     points, place = np.unique(confidence, return_inverse=True)
     weight = np.bincount(place.reshape(-1)).astype(np.float64)
     heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)

@@ -19,6 +19,7 @@ from recjudge_tui.reports.calibration import (
     stated_confidences,
     strictness_table,
 )
+from recjudge_tui.stats import calibration
 from tests.support.verdicts import (
     Project,
     give,
@@ -85,6 +86,10 @@ def test_calibration_says_what_the_confidences_show(made: Project, draw: int, us
     untold = int((labelled & ~used).sum())
     left_out = [re.findall(r": (\d+) labelled verdicts? without", note) for note in table.notes]
     assert [found for found in left_out if found] == ([[str(untold)]] if untold else [])
+    # not calibrated by labels of fewer than ten users
+    few = np.unique(np.flatnonzero(used) // 2).size < calibration.FEWEST_USERS
+    calibrated = [row for row in table.rows if row["stage"] == "calibrated"]
+    assert all(row["note"] == calibration.FEW_USERS for row in calibrated) == few
     rows = [row for row in reliability_table(questions).rows if row["stage"] == "as given"]
     assert sum(int(str(row["n"])) for row in rows) == used.sum()
     for row, here in zip(rows, bins, strict=True):
