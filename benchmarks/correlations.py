@@ -108,14 +108,17 @@ def _intervals(scores: Scores) -> Row:
 
 def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
+    from recjudge_tui.domain.selection import Selection
+    from recjudge_tui.project import Project
+    from recjudge_tui.shapes import base
     from recjudge_tui.stats.agreement import group_mean
-    from recjudge_tui.store.ratings import Question, load_ratings
+    from recjudge_tui.store.ratings import Question
     from recjudge_tui.store.schema import connect
 
     def ours() -> list[float | None]:
         figures = []
         with connect(path) as db:
-            ratings = load_ratings(db, 1, protocols=["explanation"])
+            ratings = base(Project.numbered(db, 1), Selection("explanation")).ratings
         users, pairs = ratings.cases.user, ratings.cases.pair
         for aspect in ASPECTS:
             judge = ratings.verdicts[Question("judge", "explanation", aspect)]

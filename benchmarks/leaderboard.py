@@ -142,14 +142,16 @@ def _intervals(rows: Rows, rounds: int) -> list[Row]:
 
 
 def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
+    from recjudge_tui.domain.selection import Selection
     from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.store.ratings import load_ratings
+    from recjudge_tui.shapes import base
     from recjudge_tui.store.schema import connect
 
     out = []
     with connect(path) as db:
-        (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=rounds)
+        opened = Project.numbered(db, 1)
+        (reading,) = _medians(lambda: base(opened, Selection("pairwise")), rounds=rounds)
         for method in ("q", "bt"):
             made = partial(
                 table_of, Project.numbered(db, 1), "leaderboard", protocol="pairwise", method=method

@@ -479,26 +479,20 @@ def items(project: Project, selection: Selection) -> Items:
     """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on
     all lists that they judged. Raises UsageError for an unknown protocol or one that judges no single lists,
     NotFoundError for an unknown rater."""
-    protocols = protocols_meeting(selection.protocol)
+    protocols_meeting(selection.protocol)
     if selection.protocol is not None and protocol_facts(selection.protocol).unit != "list":
         raise UsageError(
             f"{selection.protocol} does not judge single lists, and flags are about single lists"
         )
-    for name in sorted(selection.raters):
-        rater_row(project.db, project.id, name)
-    asked = [
-        question
-        for question in project_questions(project.db, project.id)
-        if protocol_facts(question.protocol).unit == "list"
-        and (protocols is None or question.protocol in protocols)
-        and (not selection.raters or question.rater in selection.raters)
-    ]
-    loaded = load_questions(project.db, project.id, asked, selection.cases)
+    every = base(project, replace(selection, readers=True), newest=False)
+    loaded = every.ratings
     # raters made from others and metrics have no flags
     raters = {
-        Question(q.rater, q.protocol, FLAGS): loaded.raters[q.rater]
-        for q in _ordered(loaded, selection.protocol)
-        if loaded.raters[q.rater].kind not in COMBINED and not loaded.raters[q.rater].of_metrics
+        Question(q.rater, q.protocol, FLAGS): every.rater(q)
+        for q in every.questions
+        if protocol_facts(q.protocol).unit == "list"
+        and every.rater(q).kind not in COMBINED
+        and not every.rater(q).of_metrics
     }
     lists = load_flags(project.db, project.id, loaded.cases, raters)
     order = sorted(raters, key=lambda q: (q.protocol, rank_of(raters[q])))

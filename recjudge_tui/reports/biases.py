@@ -15,7 +15,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
@@ -24,11 +24,11 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, rater_notes
+from recjudge_tui.reports.common.scales import categories
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import interval_text, left_out_notes, wide
-from recjudge_tui.shapes import Side, pairs, under_protocol, usual_questions
+from recjudge_tui.reports.words import about_base, interval_text, wide
+from recjudge_tui.shapes import Side, base, pairs, under_protocol
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
@@ -97,20 +97,17 @@ def biases(project: Project, choose: Options) -> Table:
     judged, the slope beyond it; read as one row a rater and question. Without a rater everyone but metrics, readers and
     people with few labels. `finding` says in which direction the interval of a slope points, after Holm's correction for
     all rows. Raises NotFoundError for an unknown rater, UsageError if the rater is the truth."""
-    named = (choose.rater,) if choose.rater else ()
-    for name in (*named, *choose.truth):
+    for name in choose.truth:
         rater_row(project.db, project.id, name)
     if choose.rater in choose.truth:
         raise UsageError(f"“{choose.rater}” cannot be compared with itself")
-    every, known = project_questions(project.db, project.id), project_raters(project.db, project.id)
-    usual, left_out = usual_questions(project, every, known, (*named, *choose.truth))
-    asked = [
+    chosen = base(project, choose.selection(), newest=False)
+    asked = tuple(
         q
-        for q in usual
-        if (q.rater in named if named else q.rater not in choose.truth and not known[q.rater].of_metrics)
-        and choose.protocol in (None, q.protocol)
-        and (choose.aspect == q.aspect if choose.aspect else q.aspect == OVERALL or _of_texts(q))
-    ]
+        for q in chosen.questions
+        if (choose.rater or (q.rater not in choose.truth and not chosen.rater(q).of_metrics))
+        and (choose.aspect or q.aspect == OVERALL or _of_texts(q))
+    )
     slopes = _slopes(project, asked, choose.truth, choose.k)
     found = [slope.estimate() for slope in slopes]
 
@@ -128,11 +125,11 @@ def biases(project: Project, choose: Options) -> Table:
         }
         for slope, estimate, claimed in zip(slopes, found, holm_claims(excluded, LEVEL), strict=True)
     ]  # fmt: skip
-    notes = [definition(FORMULA), definition(COVARIATE_NOTE)] if rows else ["no rating of lists or texts yet"]
+    notes: list[str] = [definition(FORMULA), definition(COVARIATE_NOTE)] if rows else []
+    notes += [] if rows else ["no rating of lists or texts yet"]
     several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
     notes += [definition(several)] if len(rows) > 1 else []
-    notes += [] if named else left_out_notes(left_out)
-    notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *choose.truth]))
+    notes += about_base(replace(chosen, questions=asked))
     favours = [
         f"{row['rater']} {row['finding']}" for row in rows if str(row["finding"]).startswith("favours")
     ]

@@ -18,14 +18,14 @@ from recjudge_tui.reports.common.scales import categories, combined_notes, label
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
 from recjudge_tui.reports.words import orientation_notes
-from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
+from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, base, generation_notes, pairs
 from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists, verdict_cells
+from recjudge_tui.store.ratings import Ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -214,12 +214,12 @@ def strictness_table(
     """For each protocol, aspect and rater, one row `bias` and one row `share` per label, the best label first. A judge is
     compared with all annotators; cases that none of those judged are left out."""
     db, project_id = project.db, project.id
-    ratings = load_ratings(db, project_id, raters=[*judges, *annotators], protocols=protocols, newest=False)
+    ratings = base(project, Selection(raters=(*judges, *annotators)), newest=False).ratings
     order = {name: place for place, name in enumerate((*annotators, *judges))}
     rows: list[Row] = []
     left_out: list[str] = []
     seen: dict[str, Orientation] = {}
-    asked = dict.fromkeys((q.protocol, q.aspect) for q in ratings.verdicts)
+    asked = {(q.protocol, q.aspect) for q in ratings.verdicts if q.protocol in protocols}
     for protocol, aspect in sorted(asked, key=lambda q: (protocols.index(q[0]), q[1] != OVERALL, q[1])):
         alike = [q for q in ratings.verdicts if (q.protocol, q.aspect) == (protocol, aspect)]
         alike.sort(key=lambda q: order[q.rater])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -274,14 +275,11 @@ def _ranked(ensembles: list[Row]) -> list[Row]:
 
 def _best(rows: Sequence[dict[str, Any]], truth: str) -> str:
     """The set that agrees most with the truth, of the first question."""
+    question = itemgetter("protocol", "aspect")
     measured = [row for row in rows if row.get("value") is not None]
     if not measured:
         return ""
-    first = [
-        row
-        for row in measured
-        if (row["protocol"], row["aspect"]) == (rows[0]["protocol"], rows[0]["aspect"])
-    ]
+    first = [row for row in measured if question(row) == question(rows[0])]
     best = max(first or measured, key=lambda row: row["value"])
     spent = best["cost_per_case"]
     price = "at an unknown cost" if spent is None else f"for {money(spent)} a case"

@@ -284,9 +284,6 @@ _DECLARED = (
             "leaderboard -p movies --protocol pairwise",
             "leaderboard -p movies --protocol arena --method bt --ties half",
             "leaderboard -p movies --protocol arena --aspect overall --table matrix",
-            "leaderboard -p movies --protocol pointwise --raters rules,anna --format md",
-            "leaderboard -p movies --protocol pairwise --crowd all --method bt",
-            "leaderboard -p films --protocol explanation --table pairs",
             "leaderboard -p movies --protocol pairwise --control length,popularity,position",
             "leaderboard -p movies --protocol pairwise --systems new,old --slices",
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
@@ -308,10 +305,7 @@ _DECLARED = (
         " are those of Monroe, Colaresi and Quinn (2008), the test is Fisher's over users, corrected for all phrases"
         " tried (Benjamini and Hochberg). Lists named by their place are mapped back to their systems; names of systems"
         " and titles of items are left out. What the rater flags in the lists, and its other aspects, stand beside.",
-        examples=(
-            "why -p movies --systems new,old",
-            "why -p movies --systems new,old --rater qwen --against people",
-        ),
+        examples=("why -p movies --systems new,old", "why -p movies --systems new,old --rater qwen --against people"),
         words="why reasons reasoning words themes explain because",
     ),
     Report(
@@ -331,8 +325,7 @@ _DECLARED = (
         " most where the gap is small. Intervals are over users. A judge that is named is asked first, in both"
         " orders.",
         examples=(
-            "robustness position -p movies",
-            "robustness position -p movies --protocol arena --aspect satisfaction",
+            "robustness position -p movies", "robustness position -p movies --protocol arena --aspect satisfaction",
             "robustness position -p movies --rater rules --counts",
             "robustness position -p movies --judge ollama:llama3.1:8b --sample 100",
         ),
@@ -452,10 +445,8 @@ _DECLARED = (
         examples=(
             "agreement -p movies --protocol pointwise --raters rules,anna,ben",
             "agreement -p movies --truth user --stat pearson --level dataset,user,system",
-            "agreement -p movies --truth user --stat pearson --as-published",
             "agreement -p movies --truth user --raters qwen,llama,rules --ensembles",
             "agreement -p shop --protocol pointwise --by segment --context home",
-            "agreement -p shop --truth people --raters qwen --by-label",
             "agreement -p shop --together --stat alpha_ordinal,ac1",
             "agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs",
         ),
@@ -494,8 +485,6 @@ _DECLARED = (
             "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
             "gate -p movies --rater qwen-june --against qwen-may --truth people",
             "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
-            "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
-            "gate -p movies --rater run:15 --against run:14 --systems new,old",
         ),
         formats=("junit",), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
@@ -507,10 +496,7 @@ _DECLARED = (
         " failures by reason, preference for long texts and popular items (in total, and beyond people's own),"
         " price, latency, prompts and the served model. For a figure that was not measured, it names the command"
         " that measures it. JSON, CSV and LaTeX contain the same figures as one table with one row per figure.",
-        examples=(
-            "passport -p movies rules",
-            "passport -p movies ollama:llama3.1:8b -o passport.html",
-        ),
+        examples=("passport -p movies rules", "passport -p movies ollama:llama3.1:8b -o passport.html"),
         written="passport:page", words="trust calibration confidence reliability of a judge",
     ),
     Report(
@@ -566,10 +552,8 @@ _DECLARED = (
         " rank, with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two"
         " raters flag, and for which issue.",
         examples=(
-            "flags -p shop",
-            "flags -p shop --of items --raters rules,anna --by segment",
-            "flags -p shop --by rank --issue off-category",
-            "flags -p shop --agreement --truth anna --format json",
+            "flags -p shop", "flags -p shop --of items --raters rules,anna --by segment",
+            "flags -p shop --by rank --issue off-category", "flags -p shop --agreement --truth anna --format json",
         ),
         own_by=("system", "rank"), words="flagged issues items wrong",
     ),
@@ -587,10 +571,7 @@ _DECLARED = (
         " with one standard deviation more. With --truth also the slope beyond the truth's, as the"
         " semantic-similarity bias of SAER (Liu et al., SIGIR 2026) and length-controlled judging (Dubois et al."
         " 2024) ask for.",
-        examples=(
-            "biases -p movies --rater rules --truth people",
-            "biases -p movies --protocol pairwise",
-        ),
+        examples=("biases -p movies --rater rules --truth people", "biases -p movies --protocol pairwise"),
         words="length popularity homogeneity diversity bias slope verbosity",
     ),
     Report(
@@ -613,8 +594,7 @@ _DECLARED = (
         " by at most K of them. AUC uses all scored candidates of the file, regardless of K. Two systems are"
         " compared by sign flips of the users' means, with Holm's correction over the pairs of one metric.",
         examples=(
-            "metrics -p movies --k 10",
-            "metrics -p movies --metrics auc,ndcg --format csv -o metrics.csv",
+            "metrics -p movies --k 10", "metrics -p movies --metrics auc,ndcg --format csv -o metrics.csv",
             "metrics -p movies --metrics ndcg --table pairs",
             "metrics -p trec --metrics ndcg,map,err --relevant-from 2 --gain exp",
             "metrics -p shop --metrics ndcg --by activity --from 2024-05-01",
@@ -695,8 +675,7 @@ _DECLARED = (
         " the cheapest first: cost, agreement with that rater, how often a set answers, and whether another set is"
         " both better and cheaper.",
         examples=(
-            "cost -p movies --human-price 0.111",
-            "cost -p movies --truth people --rule dawid-skene --aspect overall",
+            "cost -p movies --human-price 0.111", "cost -p movies --truth people --rule dawid-skene --aspect overall",
         ),
         words="price dollars tokens jury ensemble",
     ),
@@ -713,10 +692,7 @@ _DECLARED = (
         about="A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by"
         " the difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper"
         " and Pearson's interval.",
-        examples=(
-            "outcome show -p shop",
-            "outcome show -p shop --judges --format csv -o log.csv",
-        ),
+        examples=("outcome show -p shop", "outcome show -p shop --judges --format csv -o log.csv"),
         words="a/b test live experiment online clicks lift",
     ),
     Report(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.means import occasions
 from recjudge_tui.reports.words import about_base, first_few, p_text
 from recjudge_tui.shapes import Base, base, battles, scores
-from recjudge_tui.stats.arrays import encode, ratio
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
@@ -57,8 +57,7 @@ based on the current verdicts; the hit rate assumes independent experiments""")
 _EVEN = "even"
 
 
-@dataclass(frozen=True)
-class _Prediction:
+class _Prediction(NamedTuple):
     """One rater's verdict on two systems. `p`: sign flips over users, None if no user prefers either."""
 
     question: Question
@@ -66,40 +65,25 @@ class _Prediction:
     figure: Estimate
     p: float | None = None
 
-    @property
-    def even(self) -> float:
-        return 0.5 if self.of_pairs else 0.0
-
-    @property
-    def way(self) -> int | None:
-        """The sign for system a; None without a verdict."""
-        return None if self.figure.value is None else int(np.sign(round(self.figure.value - self.even, 12)))
-
-    @property
-    def sure(self) -> bool | None:
-        """Whether the test shows a difference and the interval, if there is one, agrees; None without a verdict."""
-        if self.figure.value is None:
-            return None
-        low, high = self.figure.ci_low, self.figure.ci_high
-        outside = low is None or high is None or not low <= self.even <= high
-        return self.p is not None and self.p < ALPHA and outside
-
     def cells(self, outcome: Outcome, winner: object, hits: list[bool]) -> Row:
         """Its row of the log; `hits`: those of its rater so far, to which its own is added."""
-        way, figure = self.way, self.figure
-        to = None if way is None else {1: outcome.system_a, -1: outcome.system_b}.get(way, _EVEN)
-        hit = None if way is None or winner is None else to == winner
+        figure, even = self.figure, 0.5 if self.of_pairs else 0.0
+        pointed, sure, hit = None, None, None
+        if figure.value is not None:
+            lead = round(figure.value - even, 12)
+            pointed = outcome.system_a if lead > 0 else outcome.system_b if lead < 0 else _EVEN
+            outside = None in (figure.ci_low, figure.ci_high) or not figure.ci_low <= even <= figure.ci_high  # type: ignore[operator]
+            sure = self.p is not None and self.p < ALPHA and outside
+            hit = None if winner is None else pointed == winner
         hits += [] if hit is None else [hit]
         rate = clopper_pearson(sum(hits), len(hits))
+        undecided = "" if rate.value is not None else "no experiment is decided yet"
         return {
             "rater": self.question.rater, "protocol": self.question.protocol,
             "measure": "win rate" if self.of_pairs else "difference of means", "judged": figure.value,
-            **interval_cells(figure, "judged"), "n": figure.n, "pointed": to, "sure": self.sure, "hit": hit,
+            **interval_cells(figure, "judged"), "n": figure.n, "pointed": pointed, "sure": sure, "hit": hit,
             "hits": sum(hits), "decided": len(hits), "hit_rate": rate.value, **interval_cells(rate, "hit"),
-            "note": join_notes(
-                figure.note if figure.value is None else "",
-                "" if rate.value is not None else "no experiment is decided yet",
-            ),
+            "note": join_notes(figure.note if figure.value is None else "", undecided),
         }  # fmt: skip
 
 
@@ -200,14 +184,14 @@ def _predictions(chosen: Base, outcome: Outcome) -> Iterator[_Prediction]:
 def _of_pairs(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:
     """Win rate of a over b; None if the rater judged no such pair."""
     contests = battles(chosen.ratings, question)
-    first, second = (
-        np.array([name == system for name in contests.systems])
-        for system in (outcome.system_a, outcome.system_b)
-    )
-    here = (first[contests.a] & second[contests.b]) | (second[contests.a] & first[contests.b])
+    pair = outcome.system_a, outcome.system_b
+    if not {*pair} <= {*contests.systems}:
+        return None
+    first, second = (contests.systems.index(system) for system in pair)
+    here = np.isin(contests.a, (first, second)) & np.isin(contests.b, (first, second))
     if not here.any():
         return None
-    seen = np.where(first[contests.a], contests.outcome, -contests.outcome)[here]
+    seen = np.where(contests.a == first, contests.outcome, -contests.outcome)[here]
     users, known = contests.user[here], ~np.isnan(seen)
     figure = outcome_estimates(seen, users)["win_rate"]
     return _Prediction(question, True, figure, sign_flip_test(user_means(seen[known], users[known])))
@@ -216,24 +200,18 @@ def _of_pairs(chosen: Base, question: Question, outcome: Outcome) -> _Prediction
 def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:
     """Mean value of a's lists or texts minus that of b's; None if the rater judged neither."""
     every = scores(chosen.ratings, question)
-    of_a, of_b = (
-        np.array([name == system for name in every.systems])[every.system]
-        for system in (outcome.system_a, outcome.system_b)
-    )
-    if not of_a.any() or not of_b.any():
-        one = undefined("judged only one of the two systems")
-        return _Prediction(question, False, one) if of_a.any() or of_b.any() else None
-    here = (of_a | of_b) & ~np.isnan(every.value)
-    values, first, (users, count) = every.value[here], of_a[here], encode(every.user[here])
-    sums, n = (
-        [
-            np.bincount(users[side], weights=w[side], minlength=count).astype(np.float64)
-            for side in (first, ~first)
-        ]
-        for w in (values, np.ones(values.size))
-    )
-    p = sign_flip_test(ratio(sums[0], n[0]) - ratio(sums[1], n[1]))
-    return _Prediction(question, False, difference_of_means(values, first, users), p)
+    judged = [system for system in (outcome.system_a, outcome.system_b) if system in every.systems]
+    if len(judged) < 2:
+        return (
+            _Prediction(question, False, undefined("judged only one of the two systems")) if judged else None
+        )
+    a, b = (every.of(every.systems.index(system)) for system in judged)
+    owners = np.unique(every.user)
+    means = occasions([(np.searchsorted(owners, of.user), of.value) for of in (a, b)], owners)
+    values, users = np.concatenate([a.value, b.value]), np.concatenate([a.user, b.user])
+    known, first = ~np.isnan(values), np.arange(values.size) < a.value.size
+    figure = difference_of_means(values[known], first[known], users[known])
+    return _Prediction(question, False, figure, sign_flip_test(means[:, 0] - means[:, 1]))
 
 
 def _answer(row: dict[str, Any], experiments: int) -> str:

@@ -251,12 +251,7 @@ def _shares(
         if not hits.size or (wanted and {*names} != set(wanted)):
             continue
         # of two yes-or-no answers; 0 where one does not vary
-        varied = hits.std() and others.std()
-        phi = (
-            float(((hits - hits.mean()) * (others - others.mean())).mean() / (hits.std() * others.std()))
-            if varied
-            else 0.0
-        )
+        phi = float(np.corrcoef(hits, others)[0, 1]) if hits.std() and others.std() else 0.0
         yield *names, _at_hand(
             _Situation(False), hits - others, every.user[left[one]], label=label, share=float(others.mean()),
             correlation=phi, seen=float((hits - others).mean()),

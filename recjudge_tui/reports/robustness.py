@@ -84,7 +84,6 @@ from recjudge_tui.store.ratings import (
     list_lifetimes,
     load_flags,
     load_questions,
-    load_ratings,
     newest_judged,
     newest_lists,
 )
@@ -246,9 +245,8 @@ def _order_row(orders: BothOrders, users: IntArray) -> Row:
 
 def _gaps(project: Project, rater: str) -> FloatArray:
     """By case: the difference between the rater's pointwise ratings of the pair's two lists; NaN if one is missing."""
-    rated_alone = {"raters": {rater}, "protocols": {SAER[0]}, "aspect": OVERALL}
-    ratings = load_ratings(project.db, project.id, **rated_alone, newest=False)  # type: ignore[arg-type]
-    cases = ratings.cases
+    ratings = base(project, Selection(raters=(rater,)), newest=False).ratings
+    cases, question = ratings.cases, Question(rater, SAER[0], OVERALL)
     content = judged_content(project.db, project.id, cases.ids)
     sides = [
         # a list that was never imported is identified by its user and system
@@ -256,8 +254,9 @@ def _gaps(project: Project, rater: str) -> FloatArray:
         for slate, system in ((content.slate_a, cases.system_a), (content.slate_b, cases.system_b))
     ]
     rated: dict[int, float] = {}
-    for verdicts in ratings.verdicts.values():
-        rated |= dict(zip(sides[0][verdicts.row].tolist(), verdicts.value.tolist(), strict=True))
+    if question in ratings.verdicts:
+        verdicts = ratings.verdicts[question]
+        rated = dict(zip(sides[0][verdicts.row].tolist(), verdicts.value.tolist(), strict=True))
     a, b = (np.array([rated.get(code, np.nan) for code in side.tolist()]) for side in sides)
     return np.where(cases.is_pair, np.abs(a - b), np.nan)
 

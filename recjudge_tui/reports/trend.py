@@ -20,22 +20,22 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells
 from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.served import change_words
 from recjudge_tui.reports.words import about_base
-from recjudge_tui.shapes import Base, base, grouped
-from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
+from recjudge_tui.shapes import Base, base, battles, grouped
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.intervals import SHARE as SHARE_BOUNDS
 from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.stats.planning import Arm, lift
-from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.store.cases import case_periods, slate_periods
 from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
 from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
 from recjudge_tui.store.projects import list_outcomes, outcome_days
-from recjudge_tui.store.ratings import CaseColumns, Question, verdict_cells
+from recjudge_tui.store.ratings import CaseColumns, Question, Verdicts, verdict_cells
 from recjudge_tui.store.runs import served_models
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
@@ -203,7 +203,7 @@ def _judged(chosen: Base, dated: Dated) -> Iterator[Row]:
             for system, value in ((first, win), (str(second), 1 - win)):
                 yield from _lines(dated, WIN_RATE, [(system, None)], line, value, SHARE_BOUNDS)
         else:
-            yield from _ratings(dated)
+            yield from _ratings(chosen, dated)
             yield from _lines(dated, WIN_RATE, names, line, win, SHARE_BOUNDS)
     if dated.flags.any():
         flags = np.where(np.isnan(dated.value), np.nan, dated.flags)
@@ -243,28 +243,25 @@ def _lines(
             yield _row(*where, estimate, dated.question, failed[at])
 
 
-def _ratings(dated: Dated) -> Iterator[Row]:
+def _ratings(chosen: Base, dated: Dated) -> Iterator[Row]:
     """Each system's rating in the periods in which all systems met, directly or through others."""
-    both = np.concatenate([dated.cases.system_a[dated.row], dated.cases.system_b[dated.row]])
-    codes, size = encode(both)
-    names = [dated.cases.systems[at] for at in np.unique(both).tolist()]
-    a, b, outcome = codes[: dated.row.size], codes[dated.row.size :], np.sign(dated.value)
+    every = Verdicts(dated.row, dated.value, np.zeros(dated.row.size, dtype=np.bool_))
+    names = {name for pair, _ in [dated.names()] for both in pair for name in both}
     rows = []
     for at, period in enumerate(dated.periods):
-        here = dated.period == at
-        counts = user_counts(a[here], b[here], outcome[here], dated.user[here], size)
-        fit = bradley_terry(counts.total)
-        ends, together = rating_intervals(counts, fit), not np.isnan(fit.ratings).any()
-        for place, system in enumerate(names):
-            own = here & ((a == place) | (b == place))
-            known = own & ~np.isnan(outcome)
-            n, users, end = int(known.sum()), np.unique(dated.user[known]).size, ends[place]
-            estimate = Estimate(None, None, None, n, users, note=fit.connectivity.notes[place] or _NOT_ALL)
+        here = replace(chosen.ratings, verdicts={dated.question: every.among(dated.period == at)})
+        contests = battles(here, dated.question)
+        rated = scores(contests, "bt")
+        together = names == {*contests.systems} and None not in rated.value
+        for place, system in enumerate(contests.systems):
+            own = (contests.a == place) | (contests.b == place)
+            known = own & ~np.isnan(contests.outcome)
+            n, users, end = int(known.sum()), np.unique(contests.user[known]).size, rated.intervals[place]
+            estimate = Estimate(None, None, None, n, users, note=rated.notes[place] or _NOT_ALL)
             if together:
-                estimate = Estimate(float(fit.ratings[place]), end.low, end.high, n, users, note=end.note)
-            if own.any():
-                failed = int((own & ~known).sum())
-                rows.append((place, _row((system, None), RATING, period, estimate, dated.question, failed)))
+                estimate = Estimate(rated.value[place], end.low, end.high, n, users, note=end.note)
+            failed = int((own & ~known).sum())
+            rows.append((system, _row((system, None), RATING, period, estimate, dated.question, failed)))
     yield from (row for _, row in sorted(rows, key=lambda of: of[0]))
 
 

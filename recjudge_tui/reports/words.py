@@ -154,24 +154,19 @@ def orientation_notes(by_where: Mapping[str, Orientation]) -> list[str]:
 
 
 def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
-    """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
-    Sentences are joined only for exactly the same raters, so that no note claims more than was counted."""
-    met = grouped(
-        ((sentence, meeting.protocol, f"{meeting.aspect}, {system}" if system else meeting.aspect), who)
+    """What is missing from each comparison (its system, empty for all of them); the same of several aspects is one note."""
+    places = grouped(
+        (
+            (sentence, meeting.protocol, meeting.a.rater, meeting.b.rater),
+            f"{meeting.aspect}, {system}" if system else meeting.aspect,
+        )
         for meeting, system, outer in lacks
-        for who in [(meeting.a.rater, meeting.b.rater)]
-        for sentence in outer.lacking(who)
+        for sentence in outer.lacking((meeting.a.rater, meeting.b.rater))
     )
-    places = grouped(((*said[:2], tuple(raters)), said[2]) for said, raters in met.items())
-    notes = []
-    for (sentence, protocol, pairs_), where in places.items():
-        shared = set(pairs_[0]).intersection(*pairs_)
-        who_ = ", ".join(f"{a} and {b}" for a, b in pairs_)
-        if len(pairs_) > 1 and len(shared) == 1:
-            (common,) = shared
-            who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
-        notes.append(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}")
-    return notes
+    return [
+        f"{a} and {b} ({protocol}, {'; '.join(where)}): {sentence}"
+        for (sentence, protocol, a, b), where in places.items()
+    ]
 
 
 def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:

@@ -157,30 +157,6 @@ def load_cases(db: Database, project_id: int) -> CaseColumns:
     )
 
 
-def load_ratings(
-    db: Database,
-    project_id: int,
-    *,
-    raters: Collection[str] | None = None,
-    protocols: Collection[str] | None = None,
-    aspect: str | None = None,
-    newest: bool = True,
-    chosen: CaseSelection = EVERY_CASE,
-) -> Ratings:
-    """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects. With `newest`, only
-    the newest lists that a question's rater judged count (see `newest_lists`). Without it, the caller must align raters,
-    as with `load_questions`."""
-    wanted = [
-        question
-        for question in project_questions(db, project_id)
-        if (raters is None or question.rater in raters)
-        and (protocols is None or question.protocol in protocols)
-        and aspect in (None, question.aspect)
-    ]
-    ratings = load_questions(db, project_id, wanted, chosen)
-    return newest_lists(ratings) if newest else ratings
-
-
 def newest_lists(ratings: Ratings, generation: int | None = None) -> Ratings:
     """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the same
     time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then."""

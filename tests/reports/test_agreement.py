@@ -22,7 +22,6 @@ from tests.support.verdicts import (
     agreement,
     give,
     judge_lists,
-    judge_pairs,
     list_case,
     new_project,
     pair_case,
@@ -153,15 +152,6 @@ def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -
     )
 
 
-def test_concurrence_rests_on_cases_with_a_direction(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(5)]
-    give(project, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 0.0, 1.0), strict=True)), protocol_name="pairwise")
-    judge_pairs(project, "llm", dict(zip(cases, ((1, 1), (-1, 0), (1, 1), (0, 0), (1, 1)), strict=True)))
-    row = only(agreement(project), stat="concurrence")
-    assert row["n"] == 3
-    assert row["value"] == pytest.approx(2 / 3)
-
-
 def test_levels_of_explanations(project: Project) -> None:
     scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
     for user, (truth, judge) in scores.items():
@@ -271,22 +261,6 @@ def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> 
     ]
     with pytest.raises(UsageError):
         agreement(project, level=("system",), by="system")
-
-
-def test_pairs_give_each_system_its_win_rate(project: Project) -> None:
-    rates = {
-        ("a", "b"): 1.0,
-        ("a", "c"): 1.0,
-        ("b", "c"): 1.0,
-        ("a", "d"): 1.0,
-        ("b", "d"): 0.0,
-        ("c", "d"): -1.0,
-    }
-    cases = {pair_case(project, "u1", *names): value for names, value in rates.items()}
-    for rater in ("anna", "ben"):
-        give(project, rater, dict(cases), protocol_name="pairwise")
-    row = only(agreement(project, level=("system",)), stat="kendall")
-    assert (row["value"], row["n"], row["ci_low"]) == (pytest.approx(1.0), 4, None)
 
 
 def test_finer_labels_roll_up_for_everybody_unless_they_are_asked_for(project: Project) -> None:

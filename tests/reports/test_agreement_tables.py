@@ -23,7 +23,6 @@ from tests.support.verdicts import (
     judge_lists,
     list_case,
     new_project,
-    pair_case,
     text_case,
 )
 
@@ -181,33 +180,3 @@ def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:
     assert {row["n"] for row in without.rows} == {24}
     filled = agreement(scored, ensembles=True, truth="user", aspect="satisfaction", missing_judge=0.0)
     assert {row["n"] for row in filled.rows} == {24}
-
-
-def pairs(project: Project) -> dict[int, float]:
-    return {pair_case(project, f"u{at}"): float(at % 2) for at in range(10)}
-
-
-def first(cases: dict[int, float], count: int) -> dict[int, float]:
-    return dict(list(cases.items())[:count])
-
-
-def test_the_tables_leave_one_label_out_and_say_so(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = pairs(project)
-    for rater in ("ana", "ben"):
-        give(project, rater, cases, protocol_name="pairwise")
-    give(project, "cem", first(cases, 1), protocol_name="pairwise")
-    give(project, "mara", cases, kind="reader", protocol_name="pairwise")
-    for readers in (False, True):
-        for table in (
-            agreement(project, readers=readers),
-            agreement(project, confusion=True, readers=readers),
-        ):
-            left_out = {"without cem: fewer than 10 labels", "without the overrides of mara"}
-            assert left_out <= set(table.notes) if not readers else not left_out & set(table.notes)
-            assert raters(table) == {"ana", "ben", *(("cem", "mara") if readers else ())}
-    assert raters(agreement(project, raters=("ana", "cem"))) == {"ana", "cem"}
-
-
-def raters(table: Table) -> set[object]:
-    return {row[name] for row in table.rows for name in ("rater_a", "rater_b", "rater") if name in row}

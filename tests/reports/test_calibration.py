@@ -128,4 +128,3 @@ def test_strictness_is_the_mean_difference_to_the_other_annotators(made: Project
     assert bias == {"anna": (others, 0.5), "ben": (others, -0.5), "llm": ("the annotators", 0.75)}
     shares = {(row["rater"], row["label"]): row["count"] for row in table.rows if row["figure"] == "share"}
     assert (shares["anna", "Good"], shares["ben", "Poor"], shares["llm", "Poor"]) == (2, 2, 0)
-    assert strictness_table(Opened(made.db, made.id, "films"), ["nobody"], []).rows == ()

@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.stats.planning import ALL_LABELLED, NO_LABELS, prediction_powered_mean
+from recjudge_tui.stats.planning import prediction_powered_mean
 from tests.support.verdicts import (
     Project,
     give,
@@ -105,16 +105,6 @@ def test_shares_and_means_of_lists(project_db: Path) -> None:
     expected = prediction_powered_mean(human, said[::2], range(40), scale=(0, 2)).powered
     both = only(estimated(project, "pointwise", measure="mean", system="x"), source="both")
     assert (both["value"], both["ci_high"], both["measure"]) == (expected.value, expected.ci_high, "mean")
-
-
-def test_all_labelled_and_none_labelled(project_db: Path) -> None:
-    judged: list[float | None] = [float(at // 2 % 3) for at in range(40)]
-    project = lists(project_db, 40, judged, {at: float(at // 2 % 3) for at in range(0, 40, 2)})
-    table = estimated(project, "pointwise", measure="mean")
-    x, y = only(table, system="x", source="both"), only(table, system="y", source="people")
-    assert (x["value"], x["note"], y["note"]) == (None, ALL_LABELLED, NO_LABELS)
-    assert only(table, system="x", source="people")["value"] is not None
-    assert only(table, system="y", source="judge")["value"] is not None
 
 
 def test_a_metric_can_replace_the_judge(project_db: Path) -> None:

@@ -270,15 +270,6 @@ def test_auc_against_q_on_mind_as_published(q: tuple[float, ...], r: float, p: f
     assert (row["n"], row["same_order"]) == (4, q == tuple(sorted(q, reverse=True)))
 
 
-def test_a_system_without_a_figure_is_left_out_and_named() -> None:
-    q = {"a": 2.0, "b": None, "c": 1.0, "d": 0.5}
-    rows = correlation_rows(Question("j", "arena", "overall"), q, {"auc": {"a": 0.6, "b": 0.5, "c": 0.55}}, 5)
-    assert rows[0]["n"] == 2
-    assert all(
-        reason in str(rows[0]["note"]) for reason in ("three are needed", "no finite Q: b", "no metric: d")
-    )
-
-
 def test_the_matrix_and_the_rankings_use_one_test(three: Built) -> None:
     told = three.table("leaderboard --protocol pairwise")
     matrix = {
@@ -288,16 +279,6 @@ def test_the_matrix_and_the_rankings_use_one_test(three: Built) -> None:
     assert len(matrix) == 6
     assert matrix["x", "y"]["lead"] == pytest.approx(-matrix["y", "x"]["lead"])
     assert {(f["upper"], f["lower"]) for f in told["facts"]["neighbours"]} == {("x", "y"), ("y", "z")}
-
-
-def test_the_text_fits_80_columns_and_begins_with_the_answer(
-    three: Built, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    text = three.done("leaderboard -p films --protocol pairwise")
-    assert text.splitlines()[0].startswith("x leads")
-    assert max(len(line) for line in text.splitlines()[1:6]) <= 80
-    assert three.done("leaderboard -p films --protocol pairwise --all").count("\n") > text.count("\n")
 
 
 def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.MonkeyPatch) -> None:

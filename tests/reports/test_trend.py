@@ -177,21 +177,3 @@ def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Pro
     assert marks.changes == {2.0: "judge-2@abcdef"}
     shares = [rows_of(nights, "value", context=(name,)) for name in ("home", "search")]
     assert shares == [[(1.0,)] * 3, [(0.0,)] * 3]
-
-
-def test_another_prompt_is_a_change_and_a_model_that_is_unknown_or_gave_no_reply_is_none(
-    nights: Project,
-) -> None:
-    nights.db.execute("DELETE FROM calls WHERE run_id = 2")
-    assert not any("changed" in note for _, note in rows_of(nights, "period", "note"))
-    nights.db.execute("UPDATE runs SET identity = NULL WHERE id <> 3")
-    assert not any("changed" in note for _, note in rows_of(nights, "period", "note"))
-    nights.db.execute(
-        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-           SELECT name, 9, protocol, 'other', content, origin, created_at FROM prompts
-           WHERE id = (SELECT prompt_id FROM runs WHERE id = 2)"""
-    )
-    nights.db.execute("UPDATE runs SET prompt_id = (SELECT max(id) FROM prompts) WHERE id = 2")
-    told = dict(rows_of(nights, "period", "note"))
-    assert "prompt changed: pointwise-media@9, before pointwise-media@1" in told[DAYS[1]]
-    assert "prompt changed: pointwise-media@1, before pointwise-media@9" in told[DAYS[2]]

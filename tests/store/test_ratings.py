@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project
-from recjudge_tui.shapes import answers
+from recjudge_tui.shapes import answers, base
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import list_imports, undo_import
 from recjudge_tui.store.projects import project_id
@@ -19,7 +20,6 @@ from recjudge_tui.store.ratings import (
     Question,
     load_cases,
     load_lifetimes,
-    load_ratings,
     project_raters,
 )
 from tests.support.runs import load, planned
@@ -34,7 +34,7 @@ def test_failed_is_nan_and_rows_point_to_cases(project_db: Path) -> None:
     give(project, "anna", {third: 2.0, first: 0.0})
     give(project, "llm", {first: 1.0, second: None}, kind="judge")
     give(project, "anna", {first: 4.0}, protocol_name="explanation", aspect="accuracy")
-    found = load_ratings(project.db, project.id)
+    found = base(Project(project.db, project.id, "films"), Selection(readers=True)).ratings
     assert set(found.verdicts) == {
         Question("anna", "pointwise", "overall"),
         Question("anna", "explanation", "accuracy"),

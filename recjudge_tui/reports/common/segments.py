@@ -96,9 +96,8 @@ def segmented(
             reason = f"not split by {over}: no {what} has a time when it was served, so all are together"
             table = replace(table, notes=(Note(reason, "warning"), *table.notes))
     if chosen.users is not None:
-        table = _about(
-            table, f"only {quantity(len(chosen.users), 'user')} where {one_line(where, 60)}", where=where
-        )
+        users = quantity(len(chosen.users), "user")
+        table = _about(table, f"only {users} where {one_line(where, 60)}", where=where)
     return about_occasions(about_systems(table, systems), occasions)
 
 
@@ -184,11 +183,8 @@ def _by_period(project: Project, over: Over, occasions: OccasionFilter, of_lists
     names = sorted(set(known.values()), key=period_order)
     if over == "import":
         imports = tuple(Segment(name, "period", imported=period_order(name)[0]) for name in names)
-        return Segments(
-            over,
-            imports,
-            (definition("each list or text counts in the import that was the first to have it"),),
-        )
+        about = definition("each list or text counts in the import that was the first to have it")
+        return Segments(over, imports, (about,))
     kept = {}
     for name in names:
         first, last = period_days(name)
@@ -197,12 +193,8 @@ def _by_period(project: Project, over: Over, occasions: OccasionFilter, of_lists
         if start <= end:
             kept[name] = OccasionFilter(occasions.contexts, start, end)
     groups = tuple(Segment(name, "period") for name in kept)
-    return Segments(
-        over,
-        groups,
-        (definition("what was served at an unknown time is in no period"),),
-        tuple(kept.values()),
-    )
+    about = definition("what was served at an unknown time is in no period")
+    return Segments(over, groups, (about,), tuple(kept.values()))
 
 
 def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) -> Segments:

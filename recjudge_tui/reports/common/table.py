@@ -211,13 +211,8 @@ def _with_columns(table: Table, names: Sequence[str]) -> Table:
     if not chosen:
         return table
     left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    return replace(
-        table,
-        columns=chosen,
-        rows=cells_of(chosen, table.rows),
-        notes=notes_without(table, left_out),
-        brief=None,
-    )
+    rows, notes = cells_of(chosen, table.rows), notes_without(table, left_out)
+    return replace(table, columns=chosen, rows=rows, notes=notes, brief=None)
 
 
 def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:

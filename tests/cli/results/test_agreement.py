@@ -12,21 +12,9 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.command import command_named
 from recjudge_tui.errors import UsageError
-from tests.support.verdicts import give, judge_lists, list_case, new_project, text_case
+from tests.support.verdicts import give, new_project, text_case
 
 agreement = command_named("agreement")
-
-
-@pytest.fixture
-def db(project_db: Path) -> str:
-    project = new_project(project_db)
-    cases = [text_case(project, f"u{at // 4}", f"i{at // 2}", "xy"[at % 2]) for at in range(12)]
-    for step, name in ((2, "anna"), (3, "ben"), (7, "user")):
-        values: dict[int, float | None] = {case: float(at * step % 5 + 1) for at, case in enumerate(cases)}
-        give(project, name, values, protocol_name="explanation", aspect="accuracy")
-    judge_lists(project, "rules", {list_case(project, f"u{at}"): 2.0 for at in range(3)})
-    project.db.close()
-    return str(project_db)
 
 
 def run(command: click.Command, db: str, *words: str) -> str:

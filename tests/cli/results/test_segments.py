@@ -97,23 +97,6 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
 
 
-def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys: Capture) -> None:
-    times = {f"c{n}": f"2024-05-{n + 1:02d}T23:59:59.5Z" for n in range(3)}
-    with connect(project_db) as db:
-        make_visits(db, times)
-    for words, _, _ in REPORTS.values():
-        whole = _table(project_db, capsys, *words)
-        for first, last in (("2024-05-01", "2024-05-03"), ("2024-05-01T23:59:59.5Z", "2030-01-01")):
-            kept = _table(project_db, capsys, *words, "--from", first, "--to", last)
-            assert (kept["rows"], kept["columns"]) == (whole["rows"], whole["columns"])
-            assert len(kept["notes"]) == len(whole["notes"]) + 1
-        one_group = _table(project_db, capsys, *words, "--by", "context", "--context", "c1")
-        alone = _table(project_db, capsys, *words, "--context", "c1")
-        assert [{k: v for k, v in row.items() if k != "segment"} for row in one_group["rows"]] == alone[
-            "rows"
-        ]
-
-
 SYSTEMS_OF = {
     "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"),
     "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
