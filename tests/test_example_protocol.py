@@ -15,16 +15,11 @@ import pytest
 
 from recjudge_tui.cli.app import main
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.domain.protocols import offered
-from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
-from recjudge_tui.tui.dialogs import Choice
-from tests.support.annotators import PROJECT, films, judges, verdicts
-from tests.support.app.driving import filter_by, press, running, shown, until
+from tests.support.annotators import PROJECT, films
+from tests.support.app.driving import filter_by, press, running, shown
 from tests.support.app.judging import annotating, given
 from tests.support.example_protocol import MATCH_PROMPT, registered
 from tests.support.stub_server import answer, completion, serving
@@ -121,24 +116,6 @@ def project(
         yield Project(path, capsys)
 
 
-def test_labels_are_imported(project: Project) -> None:
-    assert project.verdicts_of("ana") == [
-        ("match", "list", "u00", 2.0, "Yes"),
-        ("match", "list", "u01", 1.0, "Maybe"),
-        ("match", "list", "u02", 0.0, "No"),
-        ("match", "list", "u03", 0.0, "No"),
-    ]
-    assert [row[3:] for row in project.verdicts_of("ben")] == [(2.0, "Yes"), (2.0, "Yes"), (0.0, "No")]
-
-
-def test_a_label_that_it_does_not_have_is_refused_with_those_it_has(project: Project) -> None:
-    rows = (("rater", "user_id", "system", "value", "protocol"), ("cy", "u00", "als", "Good", "match"))
-    said = project.command(*label_file(project.folder / "odd.csv", *rows), code=1)
-    assert "no answer of match fits" in said
-    assert "“Good” (1 row)" in said
-    assert "The answers are Yes, Maybe, No (2, 1, 0)" in said
-
-
 def test_its_run_is_planned_asked_and_read(project: Project) -> None:
     assert [row[3:] for row in project.verdicts_of("judge")] == [(0.0, "No")] * USERS
     (run,) = project.rows("runs", "list")
@@ -151,19 +128,6 @@ def test_its_run_is_planned_asked_and_read(project: Project) -> None:
 def test_the_commands_offer_it(project: Project) -> None:
     assert "explanation|match|duel|saer" in project.help("run")
     assert "explanation|match|duel" in project.help("annotate", "plan")
-
-
-def test_its_prompt_is_listed_and_checked(project: Project) -> None:
-    assert ("match-lists", "match") in {
-        (row["name"], row["protocol"]) for row in project.rows("prompt", "list")
-    }
-    prompt = project.folder / "match.toml"
-    prompt.write_text(MATCH_PROMPT, encoding="utf-8")
-    assert lint(read_prompt(prompt)) == []
-    prompt.write_text(MATCH_PROMPT.replace('"match"', '"mismatch"', 1), encoding="utf-8")
-    with pytest.raises(PromptError) as refused:
-        read_prompt(prompt)
-    assert "no protocol “mismatch”" in refused.value.cause
 
 
 def test_a_difference_of_one_step_is_no_disagreement(project: Project) -> None:
@@ -199,23 +163,6 @@ async def test_the_app_lists_it_and_shows_a_case(project: Project) -> None:
         assert "Maybe" in case or "Yes" in case
 
 
-async def test_the_form_for_a_run_offers_it(project: Project) -> None:
-    async with running(project.path, PROJECT, (120, 40)) as pilot:
-        await press(pilot, "r")
-        await press(pilot, "n")
-        choice = pilot.app.screen.query_one("#field-protocol", Choice)
-        at, wanted = (offered().index(name) for name in (str(choice.value), "match"))
-        await press(pilot, *["right"] * ((wanted - at) % len(offered())))
-        assert choice.value == "match"
-        await until(pilot, lambda: "whether each list suits the user" in shown(pilot))
-        shown_fields = {
-            row.id for row in pilot.app.screen.query("*") if (row.id or "").startswith("row-") and row.display
-        }
-        assert {"row-top_k", "row-until"} <= shown_fields
-        assert not shown_fields & {"row-baseline", "row-swap", "row-shots", "row-aspects"}
-        await until(pilot, lambda: "match-lists" in shown(pilot))
-
-
 def test_agreement_with_people(project: Project) -> None:
     rows = project.rows(
         "agreement", "-p", PROJECT, "--protocol", "match", "--raters", "judge,ana", "--stat", "percent,qwk"
@@ -228,30 +175,6 @@ def test_agreement_with_people(project: Project) -> None:
         "agreement", "-p", PROJECT, "--protocol", "match", "--raters", "judge,ana", "--confusion"
     )
     assert {row["label_b"] for row in cells} == {"Yes", "Maybe", "No"}
-
-
-def test_the_leaderboard_shows_shares_of_its_labels(project: Project) -> None:
-    rows = project.rows("leaderboard", "-p", PROJECT, "--protocol", "match", "--rater", "ana")
-    assert {(row["system"], row["label"], row["share"]) for row in rows} == {
-        ("als", "Yes", 0.25), ("als", "Maybe", 0.25), ("als", "No", 0.5),
-    }  # fmt: skip
-
-
-def test_changes_of_verdicts_have_its_words(project: Project) -> None:
-    found = project.command("compare", "-p", PROJECT, "ana", "ben", "--format", "csv")
-    assert "warmer" in found
-
-
-def test_people_judge_it(project: Project) -> None:
-    project.command(
-        "annotate", "plan", "-p", PROJECT, "--protocol", "match", "--annotators", "dora,eve", "--sample", 4
-    )
-    with connect(project.path) as db:
-        # the options stand in the order of the values, the lowest first
-        assert judges(db, "dora", "match", choose=lambda options: options[2]) == 4
-        assert {row[3] for row in verdicts(db, "dora")} == {"Yes"}
-    (dora, _) = (row for row in project.rows("annotate", "status", "-p", PROJECT))
-    assert (dora["protocol"], dora["done"]) == ("match", 4)
 
 
 async def test_people_judge_it_in_the_app(project: Project) -> None:
@@ -291,13 +214,6 @@ def test_figures_plans_and_estimates_know_it(project: Project) -> None:
     page = project.folder / "report.html"
     project.command("report", "-p", PROJECT, "-o", page)
     assert "Shares of labels: match" in page.read_text(encoding="utf-8")
-
-
-def test_a_run_of_it_may_stop_when_it_is_decided(project: Project) -> None:
-    told = project.command(
-        "run", "match", "-p", PROJECT, "--judge", "random", "--until", "decided", "--name", "early"
-    )  # fmt: skip
-    assert "done" in told
 
 
 def test_verdicts_under_protocols_of_one_question_meet(project: Project) -> None:

@@ -67,19 +67,6 @@ def test_strict_takes_the_harsher_label(project: Project) -> None:
     assert recipe(project, "gold") == ("consensus", made)
 
 
-def test_conservative_makes_any_disagreement_a_tie(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(4)]
-    lists = list_case(project, "u1")
-    compare(project, "anna", cases, (1.0, 1.0, 0.0, -1.0))
-    compare(project, "ben", cases, (1.0, -1.0, 1.0, -1.0))
-    for rater in ("anna", "ben"):
-        give(project, rater, {lists: 2.0})
-    summary = combine(project.db, project.id, "gold", "conservative", ["ben", "anna"])
-    wanted = ([1.0, "A"], [0.0, "Tie"], [0.0, "Tie"], [-1.0, "B"])
-    assert verdicts(project, "gold", ", label") == dict(zip(cases, wanted, strict=True))
-    assert sum(summary.left_out.values()) == 1
-
-
 def test_scales_are_not_mixed(project: Project) -> None:
     case = list_case(project, "u1")
     give(project, "anna", {case: 2.0})
@@ -112,16 +99,6 @@ def test_the_median_is_that_of_pandas(project: Project, quorum: int) -> None:
     assert summary.incomplete == int((frame.count(axis=1)[expected.index] < 3).sum())
 
 
-def test_failures_are_no_votes(project: Project) -> None:
-    one, two, three = (list_case(project, f"u{at}") for at in range(3))
-    give(project, "anna", {one: 2.0, two: None, three: None})
-    give(project, "ben", {one: 2.0, two: 1.0, three: None})
-    give(project, "cleo", {one: None, two: 1.0, three: 0.0})
-    summary = combine(project.db, project.id, "gold", "majority", ["anna", "ben", "cleo"], 2)
-    assert verdicts(project, "gold") == {one: 2.0, two: 1.0}
-    assert (summary.left_out, summary.incomplete) == ({"a rater's verdict failed": 1}, 2)
-
-
 def test_ties_give_no_majority_and_a_tie_in_the_middle(project: Project) -> None:
     cases = [pair_case(project, "u1"), pair_case(project, "u2")]
     compare(project, "anna", cases, (1.0, 1.0))
@@ -142,22 +119,6 @@ def test_a_median_of_two_loses_no_case(project: Project) -> None:
 
 
 # ---- ensembles ---------------------------------------------------------------------------------------------------
-
-
-def test_the_mean_of_all(project: Project) -> None:
-    cases = texts(project, 4)
-    score(project, "one", cases_of(cases, (1.0, 4.0, 5.0, None)))
-    score(project, "two", cases_of(cases, (2.0, 4.0, 1.0, 2.0)))
-    score(project, "six", cases_of(cases[:2], (4.0, 4.0)))
-    summary = combine(project.db, project.id, "all", "mean", ["one", "two", "six"])
-    assert verdicts(project, "all", ", label, protocol, note") == {
-        cases[0]: [pytest.approx(7 / 3), "2.33", "explanation", "the raters differed"],
-        cases[1]: [4.0, "4", "explanation", ""],
-    }
-    assert (summary.made, summary.disagreed, summary.incomplete, summary.updated) == (2, 1, 0, False)
-    assert summary.left_out == {"not judged by all raters": 2}
-    made = {"rule": "mean", "raters": ["one", "six", "two"], "quorum": 3}
-    assert recipe(project, "all") == ("ensemble", made)
 
 
 def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project: Project) -> None:

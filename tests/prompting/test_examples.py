@@ -68,11 +68,6 @@ def test_the_judge_is_shown_the_texts_of_the_cases_own_request(
     assert json.dumps(WHY, ensure_ascii=False) in system
 
 
-def test_nothing_of_the_future_is_shown(db: Database) -> None:
-    prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
-    assert "The Held Out Film" not in prompt.model_dump_json()
-
-
 # ---- what a reader said of a verdict
 
 

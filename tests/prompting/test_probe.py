@@ -48,13 +48,6 @@ def test_a_real_server(llama_server: ServerProcess) -> None:
     assert (found.schema_enforced, found.logprobs, found.context_length) == (True, True, 8192)
 
 
-@pytest.mark.parametrize("spec", ["rules", "random"])
-def test_a_judge_without_a_language_model_is_not_probed(spec: str) -> None:
-    found = probe(at(spec))
-    assert not found.language_model
-    assert found.latency_s is None
-
-
 def test_a_call_that_fails_is_a_problem_and_three_are_an_error() -> None:
     busy = answer(503, {"error": {"message": "busy now"}})
     good = answer(200, completion('{"reasoning": "", "answer": "quokka-17"}'))

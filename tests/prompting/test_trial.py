@@ -14,7 +14,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, make_project, planned, server_judge
-from tests.support.servers.process import ServerProcess, start
+from tests.support.servers.process import start
 from tests.support.stub_server import Script, answer, completion, serving
 
 SET_1 = '{"reasoning": "the first is closer", "winner": "Set 1"}'
@@ -66,17 +66,6 @@ def test_the_built_in_judge_says_what_it_said_in_the_run(db: Database) -> None:
     assert [(a.aspect, a.label, a.reasoning) for a in found.parsed.answers] == [("overall", *said)]
     assert (found.judge, found.rater_kind, found.cost_usd, found.attempts) == ("rules", "rules", 0.0, 1)
     assert (found.error, found.order) == ("", "ab")
-
-
-def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_server: ServerProcess) -> None:
-    before = stored(db)
-    first = tried(db, server_judge(openai_server.url))
-    assert first.parsed is not None
-    assert first.reply is not None
-    assert all((first.reply.usage.input, first.reply.usage.output, first.reply.latency_s))
-    assert (first.cost_usd, first.rater_kind) == (0.0, "judge")
-    assert stored(db) == before
-    assert not db.connection.in_transaction
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_once_more(db: Database) -> None:

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from scipy import stats
-from scipy.stats import pearsonr
 from sklearn import metrics
-from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from recjudge_tui.stats import agreement as ag
 from recjudge_tui.stats.agreement import (
@@ -100,21 +99,6 @@ def test_kappas_equal_scikit_learn(ours: str, weights: str | None, labels: tuple
     assert figure(ours, a, b, labels) == pytest.approx(theirs)
 
 
-def test_confusion_equals_scikit_learn_and_keeps_unused_labels() -> None:
-    a, b = [1, 1, 3, 5], [1, 2, 3, 3]
-    assert (ag.confusion(a, b, LABELS) == confusion_matrix(a, b, labels=LABELS)).all()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_alpha_equals_krippendorff_with_missing_ratings(metric: Metric) -> None:
-    rng = np.random.default_rng(3)
-    ratings = rng.integers(1, 6, (2, 120)).astype(float)
-    ratings[1] = np.where(rng.random(120) < 0.7, ratings[0], ratings[1])
-    ratings[rng.random((2, 120)) < 0.25] = np.nan
-    theirs = krippendorff.alpha(reliability_data=ratings, level_of_measurement=metric)
-    assert figure(f"alpha_{metric}", *ratings) == pytest.approx(theirs)
-
-
 def test_alpha_of_krippendorffs_own_examples() -> None:
     """Two observers, ten binary and twelve nominal units (Krippendorff 2011, sections A and B): 0.095 and 0.692."""
     for first, second, alpha in (
@@ -134,15 +118,6 @@ def test_concurrence_of_saer_table_2() -> None:
     assert share == pytest.approx(0.8214, abs=5e-5)
 
 
-def test_a_tie_of_the_judge_does_not_concur_and_no_direction_is_undefined() -> None:
-    assert figure("concurrence", [0, 1], [1, 1]) == 0.5
-    assert figure("concurrence", [1, 0], [0, 0]) is None
-
-
-def test_bias_is_the_mean_of_a_minus_b() -> None:
-    assert figure("bias", [3, 4, 5], [1, 4, 3]) == pytest.approx(4 / 3)
-
-
 def test_constant_equal_ratings_leave_kappa_and_alpha_undefined_but_not_ac2() -> None:
     a = [4, 4, 4]
     assert figure("kappa", a, a, LABELS) is None
@@ -150,14 +125,6 @@ def test_constant_equal_ratings_leave_kappa_and_alpha_undefined_but_not_ac2() ->
     assert [figure(alpha, a, a) for alpha in ALPHAS] == [None] * 3
     assert ag.percent(a, a) == 1
     assert ag.ac2(a, a, LABELS) == pytest.approx(1)
-
-
-def test_skewed_marginals_high_agreement_low_kappa() -> None:
-    a, b = [5] * 98 + [5, 4], [5] * 98 + [4, 5]
-    kappa, ac2 = ag.qwk(a, b, LABELS), ag.ac2(a, b, LABELS)
-    assert kappa == pytest.approx(-1 / 99)
-    assert ac2 is not None
-    assert ac2 > 0.99
 
 
 def test_rows_with_a_missing_side_are_left_out() -> None:
@@ -204,50 +171,6 @@ def test_nominal_figures_do_not_depend_on_the_names_of_labels(
         assert figure(statistic, a, b, LABELS) == pytest.approx(renamed)
 
 
-@light
-@given(rating_pairs, st.sampled_from([(2.0, 1.0), (-1.0, 6.0), (0.5, 0.0)]))
-def test_interval_figures_do_not_depend_on_scale_or_direction(
-    pairs: list[tuple[int, int]], line: tuple[float, float]
-) -> None:
-    a, b = sides(pairs)
-    c, d = a * line[0] + line[1], b * line[0] + line[1]
-    labels = sorted(np.array(LABELS) * line[0] + line[1])
-    assert ag.qwk(a, b, LABELS) == pytest.approx(ag.qwk(c, d, labels), abs=1e-9)
-    assert ag.ac2(a, b, LABELS) == pytest.approx(ag.ac2(c, d, labels), abs=1e-9)
-    for alpha in ("alpha_interval", "alpha_ordinal"):
-        assert figure(alpha, a, b) == pytest.approx(figure(alpha, c, d), abs=1e-9)
-
-
-@light
-@given(rating_pairs)
-def test_row_order_does_not_matter_and_bounds_hold(pairs: list[tuple[int, int]]) -> None:
-    a, b = sides(pairs)
-    order = np.random.default_rng(len(pairs)).permutation(a.size)
-    for statistic in LABELLED:
-        value = figure(statistic, a, b, LABELS)
-        assert value == figure(statistic, a[order], b[order], LABELS)
-        # with weights AC2's chance agreement may pass one half, and then it has no floor at -1
-        floor = -np.inf if statistic == "ac2" else -1 - 1e-12
-        assert value is None or floor <= value <= 1 + 1e-12
-    for alpha in ALPHAS:
-        value = figure(alpha, a, b)
-        assert value == pytest.approx(figure(alpha, a[order], b[order]))
-        assert value is None or value <= 1 + 1e-12
-
-
-@light
-@given(st.lists(st.sampled_from(LABELS), min_size=2, max_size=30).filter(lambda v: len(set(v)) > 1))
-def test_equal_raters_agree_perfectly(values: list[int]) -> None:
-    for statistic in (*LABELLED, *ALPHAS):
-        assert figure(statistic, values, values, LABELS) == pytest.approx(1)
-
-
-def test_independent_raters_agree_as_chance_would_have_it() -> None:
-    table = np.array(list(itertools.product((0, 1, 2), repeat=2)))
-    assert figure("kappa", table[:, 0], table[:, 1], (0, 1, 2)) == pytest.approx(0)
-    assert ag.qwk(table[:, 0], table[:, 1], (0, 1, 2)) == pytest.approx(0)
-
-
 SCIPY: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "pearson": lambda a, b: float(stats.pearsonr(a, b).statistic),
     "spearman": lambda a, b: float(stats.spearmanr(a, b).statistic),
@@ -289,24 +212,12 @@ def test_mean_over_groups_leaves_out_and_counts_the_undefined(method: str) -> No
     assert ag.group_mean(method, a, b, users) == ag.GroupMean(0.0, 8, 4, 2)
 
 
-def test_mean_over_groups_leaves_out_missing_rows() -> None:
-    found = ag.group_mean("pearson", [1, 2, np.nan], [1, 2, 9], [7, 7, 8])
-    assert found == ag.GroupMean(1.0, 2, 1, 0)
-    assert ag.group_mean("pearson", [], [], []) == ag.GroupMean(None, 0, 0, 0)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_undefined(method: str) -> None:
     assert SINGLE[method]([1], [2]) is None
     assert SINGLE[method]([3, 3, 3], [1, 2, 3]) is None
     assert SINGLE[method]([0.1, 0.1, 0.1], [1, 2, 3]) is None
     assert SINGLE[method]([1, np.nan], [1, 2]) is None
-
-
-def test_a_large_common_offset_does_not_spoil_pearson() -> None:
-    rng = np.random.default_rng(5)
-    a, b = rng.normal(size=200), rng.normal(size=200)
-    assert ag.pearson(a + 1e7, b - 1e7) == pytest.approx(ag.pearson(a, b), abs=1e-7)
 
 
 @light
@@ -321,23 +232,6 @@ def test_symmetry_sign_bounds_and_row_order(pairs: list[tuple[int, int]]) -> Non
             assert -1 <= value <= 1
             assert single(-a, b) == pytest.approx(-value)
             assert single(a, 3 * a + 1) == pytest.approx(1)
-
-
-@light
-@given(value_rows)
-def test_rank_correlations_ignore_monotone_changes(pairs: list[tuple[int, int]]) -> None:
-    a, b = np.array(pairs, dtype=float).T
-    assert ag.spearman(np.exp(a), b) == pytest.approx(ag.spearman(a, b))
-    assert ag.kendall(np.exp(a), b) == pytest.approx(ag.kendall(a, b))
-
-
-@light
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=30))
-def test_ranks_within_groups_equal_scipy(pairs: list[tuple[int, int]]) -> None:
-    codes, values = np.array(pairs).T
-    ours = ag.ranks_within(values.astype(float), codes)
-    for group in np.unique(codes):
-        np.testing.assert_array_equal(ours[codes == group], stats.rankdata(values[codes == group]))
 
 
 @pytest.mark.data
@@ -443,21 +337,6 @@ def test_weighted_figures_follow_from_pairs_of_ratings(stat: str) -> None:
     assert _values(table, (0, 1, 2, 3), (stat,))[stat] == pytest.approx((seen - chance) / (1 - chance))
 
 
-def test_two_raters_have_the_figures_of_two_raters() -> None:
-    rng = np.random.default_rng(2)
-    table = rng.integers(0, 3, (2, 40)).astype(np.float64)
-    assert _values(table, (0, 1, 2))["ac2"] == pytest.approx(ag.ac2(table[0], table[1], (0, 1, 2)))
-
-
-def test_pairs_without_a_first_side_do_not_depend_on_which_is_called_a() -> None:
-    rng = np.random.default_rng(4)
-    table = rng.choice([-1.0, 0.0, 1.0], (3, 30), p=[0.1, 0.2, 0.7])
-    table[rng.random(table.shape) < 0.2] = NAN
-    turned = table * np.where(np.arange(30) % 3, 1, -1)
-    labels = (-1, 0, 1)
-    assert _values(table, labels, mirrored=True) == pytest.approx(_values(turned, labels, mirrored=True))
-
-
 AUC = (0.5004, 0.4990, 0.4985, 0.4956)
 
 
@@ -477,14 +356,6 @@ def test_auc_and_q_on_mind_as_published(q: tuple[float, ...], r: float, p: float
     assert found.n == 4
 
 
-def test_against_scipy() -> None:
-    a, b = [1.0, 4.0, 2.0, 8.0, 5.0], [2.0, 3.0, 3.0, 9.0, 4.0]
-    theirs = pearsonr(a, b)
-    found = association(a, b)
-    assert (found.value, found.p_normal) == pytest.approx((theirs.statistic, theirs.pvalue))
-    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(theirs.confidence_interval()))
-
-
 def test_missing_figures_are_left_out_and_too_few_are_undefined() -> None:
     found = association([1.0, None, 2.0, 4.0], [1.0, 9.0, 3.0, 3.5])
     assert found.n == 3
@@ -497,14 +368,6 @@ def test_missing_figures_are_left_out_and_too_few_are_undefined() -> None:
     assert "same for all" in flat.note
     with pytest.raises(ValueError):
         association([1.0], [1.0, 2.0])
-
-
-def test_a_straight_line() -> None:
-    found = association([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
-    assert found.value == pytest.approx(1)
-    assert found.p_normal == pytest.approx(0, abs=1e-9)
-    # both orders of four systems that lie on a line
-    assert found.p == pytest.approx(2 / 24)
 
 
 @pytest.mark.parametrize("n", [3, 5, 6])
@@ -576,13 +439,6 @@ def test_a_denominator_of_zero_is_undefined_with_a_reason(
     assert all(by_stat[stat].note for stat in undefined)
 
 
-def test_marks_are_0_or_1_and_paired() -> None:
-    with pytest.raises(ValueError, match="0 or 1"):
-        detection_estimates([0.5], [1], [1])
-    with pytest.raises(ValueError, match="paired"):
-        detection_estimates([1, 0], [1], [1])
-
-
 @pytest.mark.parametrize("given", [(0, 1, 2), (0, 1), (2,)])
 @pytest.mark.parametrize("true", [(0, 1, 2), (0, 2), (1, 2)])
 def test_label_figures_equal_those_of_scikit_learn(given: tuple[int, ...], true: tuple[int, ...]) -> None:
@@ -615,13 +471,6 @@ def test_undefined_labels_have_reasons_and_are_left_out_of_the_averages() -> Non
     assert weighted["precision"].value == pytest.approx((1 / 2 + 4) / 5)
     assert weighted["recall"].value == pytest.approx(5 / 6)
     assert "labels" not in weighted["recall"].note
-
-
-def test_weighted_precision_is_undefined_without_a_label_of_the_reference() -> None:
-    weighted = label_scores([2, 2, 2], [1, 1, 1], [1, 2, 3], THREE).averages["weighted"]
-    assert weighted["precision"].value is None
-    assert weighted["precision"].note == "the rater never gave a label of the reference"
-    assert (weighted["recall"].value, weighted["f1"].value) == (0, 0)
 
 
 def raters(
@@ -754,18 +603,6 @@ def test_groups_without_a_figure_count_neither_in_the_mean_nor_in_the_degrees_of
     assert (found.ci_low, found.ci_high) == pytest.approx((ends.low, ends.high))
 
 
-def test_other_statistics_by_group_and_groups_across_users() -> None:
-    a, b, users = raters(users=12, rows=6)
-    found = agreement_estimates(a, b, users, THREE, ["qwk", "percent", "bias"], groups=users)
-    each = [figure("qwk", a[users == at], b[users == at], THREE) for at in range(12)]
-    assert found["qwk"].value == pytest.approx(np.mean([value for value in each if value is not None]))
-    assert found["percent"].value == pytest.approx(np.mean(a == b))
-    with pytest.raises(ValueError, match="within one user"):
-        agreement_estimates(a, b, users, THREE, ["qwk"], groups=users // 2)
-    nothing = agreement_estimates(a, np.ones(a.size), users, None, ["pearson"], groups=users)["pearson"]
-    assert (nothing.value, nothing.groups_undefined) == (None, 12)
-
-
 def test_very_many_distinct_values() -> None:
     rng = np.random.default_rng(2)
     a = rng.normal(size=4000)
@@ -790,23 +627,6 @@ def test_of_one_pair_of_people_it_is_the_interval_of_two_raters(stat: str) -> No
     for pairs in ([pair()], [pair(), pair()]):
         shown = pairs_interval(pairs, THREE, stat)
         assert (shown.low, shown.high) == pytest.approx((alone.ci_low, alone.ci_high))
-
-
-def test_pairs_of_people_together() -> None:
-    first, second = pair(1), pair(2)
-    together = pairs_interval([first, second], THREE, "qwk")
-    turned = pairs_interval([RatedPair(b, a, users) for a, b, users in (second, first)], THREE, "qwk")
-    assert (together.low, together.high) == pytest.approx((turned.low, turned.high))
-    widths = [
-        (one.high or 0) - (one.low or 0)
-        for one in (pairs_interval([p], THREE, "qwk") for p in (first, second))
-    ]
-    assert all((together.high or 0) - (together.low or 0) < width for width in widths)
-    a, _, users = first
-    assert (
-        pairs_interval([RatedPair(np.ones(a.size), np.ones(a.size), users)], THREE, "qwk").note
-        == ag.FEW_VARIED
-    )
 
 
 def test_a_change_between_two_runs_on_other_rows_of_the_same_users() -> None:
@@ -846,17 +666,6 @@ def test_a_change_that_is_undefined_says_why() -> None:
         change([1.0] * 3, [1.0] * 3, THREE, "vibes")
 
 
-def test_false_alarms_about_a_change_are_as_rare_as_stated() -> None:
-    alarms = 0
-    for at in range(300):
-        (new, truth, users), (old, other, _) = raters(60, 4, seed=2 * at), raters(60, 4, seed=2 * at + 1)
-        change = agreement_change(
-            RatedPair(new, truth, users), RatedPair(old, other, users), THREE, "qwk"
-        ).change
-        alarms += change.ci_low is None or change.ci_high is None or not change.ci_low <= 0 <= change.ci_high
-    assert alarms / 300 <= 0.085
-
-
 def test_averages_over_labels_have_intervals() -> None:
     a, b, users = raters()
     for by_stat in label_scores(a, b, users, THREE).averages.values():
@@ -867,9 +676,3 @@ def test_averages_over_labels_have_intervals() -> None:
     assert label_scores([np.nan], [1], ["a"], THREE).averages["macro"]["f1"].note == NO_ROWS
     with pytest.raises(ValueError, match="4 is not in the label set"):
         label_scores([4], [1], ["a"], THREE)
-
-
-def test_the_interval_over_systems_is_fishers() -> None:
-    a, b = np.random.default_rng(4).normal(size=(2, 12))
-    found = association(a.tolist(), (a + b).tolist())
-    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(pearsonr(a, a + b).confidence_interval()))

@@ -27,12 +27,6 @@ def test_reliability_by_hand() -> None:
     assert (bins[4].low, bins[4].high) == (0.8, 1.0)
 
 
-def test_full_confidence_belongs_to_the_last_bin_and_ties_are_allowed() -> None:
-    bins = cal.reliability([1.0, 1.0, 0.0], [1, 0, 0], [0, 0, 1], bins=10)
-    assert [part.n for part in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    assert bins[9].accuracy.value == 0.5
-
-
 def test_expected_calibration_error_by_hand() -> None:
     # bins of a fifth: |0/1 - .4| / 6 + |0/1 - .6| / 6 + |3/4 - .85| * 4/6
     found = cal.calibration_error(SURE, RIGHT, USERS, bins=5)
@@ -95,17 +89,6 @@ def test_no_case_calibrates_itself() -> None:
         after, _ = cal.calibrated(sure, other, users)
         assert (after[users == user] == before[users == user]).all()
         assert (after != before).any()
-
-
-def test_cross_fitting_leaves_noise_alone_where_fitting_to_itself_would_not() -> None:
-    """Confidence that says nothing: in its own fit the isotonic map looks sharp, cross-fitted it does not."""
-    rng = np.random.default_rng(3)
-    sure, right, users = rng.random(100), (rng.random(100) < 0.5).astype(float), np.arange(100)
-    learned = cal.isotonic(sure, right)
-    assert learned is not None
-    crossed, _ = cal.calibrated(sure, right, users)
-    assert ((learned(sure) - right) ** 2).mean() < 0.245
-    assert ((crossed - right) ** 2).mean() > 0.25
 
 
 def test_unlabelled_users_get_the_map_of_all() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
-from tests.support.runs import load
 from tests.support.visits import VISITS, make_visits
 
 Capture = pytest.CaptureFixture[str]
@@ -95,77 +92,6 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     assert may["rows"] == days["rows"]
     assert any("without served_at left out, because a time was chosen" in note for note in may["notes"])
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
-
-
-def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys: Capture) -> None:
-    times = {f"c{n}": f"2024-05-{n + 1:02d}T23:59:59.5Z" for n in range(3)}
-    with connect(project_db) as db:
-        make_visits(db, times)
-    for words, _, _ in REPORTS.values():
-        whole = _table(project_db, capsys, *words)
-        for first, last in (("2024-05-01", "2024-05-03"), ("2024-05-01T23:59:59.5Z", "2030-01-01")):
-            kept = _table(project_db, capsys, *words, "--from", first, "--to", last)
-            assert (kept["rows"], kept["columns"]) == (whole["rows"], whole["columns"])
-            assert len(kept["notes"]) == len(whole["notes"]) + 1
-        one_group = _table(project_db, capsys, *words, "--by", "context", "--context", "c1")
-        alone = _table(project_db, capsys, *words, "--context", "c1")
-        assert [{k: v for k, v in row.items() if k != "segment"} for row in one_group["rows"]] == alone[
-            "rows"
-        ]
-
-
-SYSTEMS_OF = {
-    "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"),
-    "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
-    "shares": ("leaderboard", "--protocol", "pointwise"), "flags": ("flags",),
-    "by context": (*PAIRS, "--by", "context"), "metrics": ("metrics", "--metrics", "ndcg"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("report", SYSTEMS_OF)
-def test_systems_choose_as_if_the_others_were_not_there(
-    project_db: Path, capsys: Capture, report: str
-) -> None:
-    whole, part = project_db.with_name("whole.db"), project_db.with_name("part.db")
-    for path, names in ((whole, "abc"), (part, "ab")):
-        with connect(path) as db:
-            _three_systems(db, names)
-    rows = _table(whole, capsys, *SYSTEMS_OF[report], "--systems", "a,b")["rows"]
-    assert rows == _table(part, capsys, *SYSTEMS_OF[report])["rows"]
-    assert rows
-    assert {row["system"] for row in rows if row["system"]} <= {"a", "b"}
-
-
-def _three_systems(db: Database, names: str) -> None:
-    """Lists of these systems for eight users, judged alone and in pairs by two people."""
-    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(9))])
-    load(
-        db,
-        "lists",
-        [
-            ("user_id", "system", "item_id", "rank"),
-            *((f"u{n}", s, f"i{(n + at) % 9}", 1) for n in range(8) for at, s in enumerate(names)),
-        ],
-    )
-    load(
-        db,
-        "events",
-        [("user_id", "item_id", "type", "timestamp"),
-         *((f"u{n}", f"i{n}", "heldout_purchase", "2024-06-05") for n in range(8))],
-    )  # fmt: skip
-    rows: list[tuple[object, ...]] = [
-        ("rater", "user_id", "system", "system_a", "system_b", "value", "flags")
-    ]
-    for n in range(8):
-        for rater in ("anna", "ben"):
-            for at, system in enumerate(names):
-                poor = (n + at + (rater == "ben")) % 3 == 0
-                flagged = f"i{(n + at) % 9}:owned" if poor else ""
-                rows.append((rater, f"u{n}", system, "", "", "Poor Match" if poor else "Good Match", flagged))
-            for first, second in combinations(names, 2):
-                value = "A" if (n + len(rater) + ord(second)) % 3 else "B"
-                rows.append((rater, f"u{n}", "", first, second, value, ""))
-    load(db, "labels", rows)
 
 
 @pytest.mark.parametrize("by", [None, "plan"])
