@@ -115,9 +115,6 @@ PROJECT_NAME = (arg("name", required=False), opt("-p --project", "The same as NA
 YES = flag("--yes", "Do not ask for confirmation.")
 DETACH = flag("--detach", "Run in the background.")
 SHOWN_RATERS = RATERS.but(help="Only these raters. Default: all.")
-HUMAN_PRICE = opt(
-    "--human-price", "saer: what a person is paid for a case, for comparison.", type=POSITIVE, metavar="USD"
-)
 KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
 PAPERS = ("saer", "arena", "zhang2024")
@@ -447,7 +444,7 @@ _DECLARED = (
             opt("--drop-poor-over", "saer: do not compare systems in pairs if more than this share of their lists is"
                 " rated Poor (0.5: half). The authors of SAER warn against this. Default: every system is compared.",
                 type=FiniteRange(0, 1), metavar="X"),
-            HUMAN_PRICE, table_options,
+            table_options,
         ), (
             "run pairwise -p movies --judge rules",
             "run saer -p movies --judge rules --systems als,pop",
@@ -460,7 +457,7 @@ _DECLARED = (
         ), needs="project",
         # the 15 options that most runs need are left
         rare=(
-            "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "human_price", "db", "fmt",
+            "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "db", "fmt",
             "out", "columns", "plain", "notes", "explain", "all",
         ),
     ),
@@ -495,7 +492,7 @@ _DECLARED = (
         "runs work-group", "Work through the stages of a SAER run and print its page. “recjudge run saer --detach”"
         " starts this command.",
         "running:runs_work_group", (
-            arg("group_id", metavar="GROUP", type=int), trust_option, HUMAN_PRICE, table_options,
+            arg("group_id", metavar="GROUP", type=int), trust_option, table_options,
         ), ("runs work-group 1",), hidden=True,
     ),
     Command(

@@ -38,10 +38,9 @@ from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
 from recjudge_tui.store.data import ItemViews
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.people import (
     Task,
-    Vote,
     add_tasks,
     excluded_cases,
     finished_task,
@@ -542,7 +541,7 @@ def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
     return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
 
 
-def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, list[Vote]]]:
+def _shared_votes(ordered_votes: Sequence[StoredRow]) -> Iterable[tuple[int, str, list[StoredRow]]]:
     """(case, aspect, votes) for each aspect that two or more annotators judged. The votes are ordered by case and aspect."""
     for (case_id, aspect), group in groupby(ordered_votes, key=lambda vote: (vote.case_id, vote.aspect)):
         aspect_votes = list(group)
@@ -550,7 +549,7 @@ def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, lis
             yield case_id, aspect, aspect_votes
 
 
-def _disputes(ordered_votes: Sequence[Vote]) -> dict[int, set[str]]:
+def _disputes(ordered_votes: Sequence[StoredRow]) -> dict[int, set[str]]:
     """case id -> the aspects on which its annotators disagree. Cases without a disagreement have no entry."""
     disputes: dict[int, set[str]] = {}
     for case_id, aspect, aspect_votes in _shared_votes(ordered_votes):

@@ -45,7 +45,7 @@ from recjudge_tui.errors import (
 from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.servers import curl_command
+from recjudge_tui.judges.servers import HttpJudge, curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, Call, CostOf, Question
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
@@ -438,13 +438,14 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
 
 
 def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: Sequence[str]) -> str:
-    """The curl commands; empty for judges that are not asked over HTTP."""
+    """The curl commands; empty for judges that are not asked over HTTP, or sign what they send."""
     try:
         judge = make_judge(setup.spec)
     except RecjudgeError:
         return ""
-    wire = getattr(judge, "wire", None)
-    return "" if wire is None else curl_command(wire(request, parameters, dropped))
+    if not isinstance(judge, HttpJudge) or judge.signs:
+        return ""
+    return curl_command(judge.wire(request, parameters, dropped))
 
 
 # ---- as text

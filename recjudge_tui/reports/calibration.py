@@ -15,7 +15,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
+from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
 from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
@@ -25,8 +25,7 @@ from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.answers import verdict_confidences
-from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists
+from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -117,7 +116,7 @@ def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArra
     on_scale = np.isin(truth, labels)
     off_scale = int((~np.isnan(truth) & ~on_scale).sum())
     truth = np.where(on_scale, truth, np.nan)
-    sure = verdict_confidences(project.db, judge.id, pair.a, cases)[verdicts.row]
+    (sure,) = verdict_cells(project.db, judge.id, pair.a, cases, "confidence")[:, verdicts.row]
     sure = np.where(verdicts.flipped, np.nan, sure)
     right = np.where(np.isnan(truth), np.nan, verdicts.value == truth)
     user, known = cases.user[verdicts.row], ~np.isnan(sure)
@@ -176,14 +175,12 @@ def _table(what: str, columns: tuple[Column, ...], rows: Sequence[Row], question
     return Table(title, columns, tuple(rows), (*notes, *map(definition, _ABOUT)), settings)
 
 
-def _notes(question: Stated) -> Iterator[Note]:
+def _notes(question: Stated) -> Iterator[str]:
     """The basis of the calibration, and what was left out."""
     where = f"{question.pair.protocol}, {question.pair.aspect}"
     labelled = ~np.isnan(question.truth)
     if not question.usable.any():
-        yield Note(
-            "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
-        )
+        yield "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
     flipped = int((question.flipped & labelled).sum())
     untold = int((np.isnan(question.confidence) & labelled).sum()) - flipped
     left_out = [*question.notes]
@@ -194,7 +191,7 @@ def _notes(question: Stated) -> Iterator[Note]:
         left_out.append(f"{quantity(untold, 'labelled verdict')} without a confidence left out")
     if question.off_scale:
         left_out.append(f"{quantity(question.off_scale, 'label')} off the scale left out")
-    yield from (Note(f"{where}: {line}") for line in left_out)
+    yield from (f"{where}: {line}" for line in left_out)
 
 
 # ---- strictness ------------------------------------------------------------------------------------------------------

@@ -321,16 +321,6 @@ def _check_labels(values: FloatArray, labels: FloatArray) -> None:
         raise ValueError(f"{strange[0]:g} is not in the label set")
 
 
-def confusion(a: npt.ArrayLike, b: npt.ArrayLike, labels: Sequence[float]) -> IntArray:
-    """Counts (q, q): rows by a's label, columns by b's, in the order of the label set. Raises ValueError for a value
-    outside the label set."""
-    left, right, _ = complete(a, b)
-    known = label_array(labels)
-    _check_labels(np.concatenate([left, right]), known)
-    code = np.searchsorted(known, left) * known.size + np.searchsorted(known, right)
-    return np.bincount(code, minlength=known.size**2).reshape(known.size, known.size)
-
-
 # ---- correlations inside groups ---------------------------------------------------------------------------------------
 
 

@@ -30,7 +30,6 @@ SEEN_FROM_A_SIDE = (
     "agreement --by-label --raters good,poor,anna",
     "agreement --together --stat all",
     "agreement --truth anna --raters good,poor,fair --ensembles --stat pearson,kendall --level dataset,user",
-    "agreement --benchmark --raters good,anna,ben --truth gold,gold-pairs",
     "compare good poor",
     "compare good poor --by system",
     "compare good poor --table transitions",
