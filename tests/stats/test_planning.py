@@ -30,6 +30,7 @@ from recjudge_tui.stats.planning import (
     intraclass,
     is_decided,
     lift,
+    mean_inverse,
     possible_correlation,
     power_of,
     share_discordance,
@@ -37,7 +38,6 @@ from recjudge_tui.stats.planning import (
     units_needed,
     update_state,
     user_factor,
-    user_sizes,
     win_rate_discordance,
 )
 from tests.support.betting import log_wealth
@@ -114,7 +114,7 @@ def test_the_test_of_users_means_has_the_power_that_a_plan_promises(
 ) -> None:
     rng = np.random.default_rng(11)
     pairs = win_rate_discordance(win_rate, ties)
-    needed = units_needed(pairs, factor=user_factor(user_sizes(per_user), icc))
+    needed = units_needed(pairs, factor=user_factor(mean_inverse(per_user), icc))
     assert needed is not None
     shares = np.array([(pairs.psi - pairs.delta) / 2, 1 - pairs.psi, (pairs.psi + pairs.delta) / 2])
     own = rng.dirichlet(shares * (1 - icc) / icc, (400, needed)) if icc else np.tile(shares, (400, needed, 1))

@@ -68,7 +68,7 @@ REPORTS = (
 )
 # not reports on verdicts, or reports of what is shown word for word, side by side or elsewhere
 OTHERS = {
-    "batch status", "cases filters list", "cases list", "cases show", "config keys", "config show", "doctor",
+    "batch status", "cases list", "cases show", "config keys", "config show", "doctor",
     "annotate status", "export", "imports list", "judge list", "judge test", "methods", "outcome add", "outcome show",
     "project list", "project show", "prompt list", "prompt try", "prompt tune", "reproduce",
     "robustness adversarial", "robustness injected",
