@@ -21,8 +21,8 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
-from recjudge_tui.stats.hypotheses import Pair
-from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
+from recjudge_tui.stats.hypotheses import Pair, PairTest
+from recjudge_tui.stats.ranking import UserCounts, pair_tests, user_counts
 from recjudge_tui.store.answers import CallRows, judged_runs, load_answers, load_calls
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row

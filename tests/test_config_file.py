@@ -15,7 +15,6 @@ from recjudge_tui.config_file import (
     _with_theme,
     config_path,
     default_judge,
-    faults_error,
     read_preferences,
     reader_name,
     save_theme,
@@ -122,18 +121,6 @@ def test_the_judge_of_runs(file: Path) -> None:
     file.write_text('[run]\njudge = ""\n', encoding="utf-8")
     with pytest.raises(UsageError, match="a mistake in your settings"):
         default_judge()
-
-
-def test_one_mistake_spoils_nothing_else(file: Path) -> None:
-    file.write_text(
-        '[app]\ntheme = 3\nreader = "Ada"\n[keys]\ncases.sort = "z"\ncases.filter = 1\n', encoding="utf-8"
-    )
-    loaded = read_preferences()
-    assert [fault.line for fault in loaded.faults] == [2, 6]
-    assert loaded.preferences == Preferences(None, "Ada", (KeySetting("cases.sort", "z", 5),))
-    error = faults_error(loaded.path, loaded.faults)
-    assert error.title == f"2 mistakes in your settings, {file}"
-    assert [line.split(": ")[0] for line in error.cause.splitlines()] == ["config.toml:2", "config.toml:6"]
 
 
 def test_what_is_no_settings_file_holds_nothing_up(file: Path) -> None:

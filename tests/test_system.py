@@ -15,7 +15,7 @@ import pytest
 from recjudge_tui.cli.app import main
 from recjudge_tui.errors import StoreError
 from recjudge_tui.store.schema import connect
-from recjudge_tui.system import explained, file_system, is_shared
+from recjudge_tui.system import file_system, is_shared
 from tests.support.servers.process import ROOT
 
 
@@ -39,14 +39,6 @@ def test_too_many_open_files_are_not_reported_as_a_fault_of_the_folder(tmp_path:
     assert "ulimit" in caught.value.next_step
 
 
-def test_a_folder_that_finds_no_handle_is_explained() -> None:
-    with no_more_files(), pytest.raises(OSError, match="Too many") as caught:
-        list(Path().iterdir())
-    fault = explained(caught.value)
-    assert fault is not None
-    assert fault.title == "too many files are open"
-
-
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["prompt", "list"]])
 def test_a_full_output_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
@@ -59,15 +51,6 @@ def test_a_full_output_is_explained(
     said = capsys.readouterr().err
     assert ended.value.code == 1
     assert said.startswith("error: the standard output cannot be written\n  No space left on device.\n")
-
-
-def test_an_error_that_cannot_be_shown_still_ends_with_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
-        monkeypatch.setattr(sys, "stderr", full)
-        with pytest.raises(SystemExit) as ended:
-            main(["nonsense"])
-        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
-    assert ended.value.code == 1
 
 
 def test_streams_that_were_closed_before_the_start_are_no_surprise() -> None:

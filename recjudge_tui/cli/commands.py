@@ -60,8 +60,7 @@ class Command:
 GROUPS = {
     "project": "List, create, show or delete projects.",
     "imports": "List or undo imports.",
-    "cases": "List or show cases, and manage saved filters. Cases are the things that are judged.",
-    "cases filters": "List, save or delete filters of the verdict list. In the app, press F to use them.",
+    "cases": "List or show cases. Cases are the things that are judged.",
     "judge": "List or test judges.",
     "prompt": "List, show, copy, check, try or delete prompts.",
     "runs": "List, resume, retry, rename, stop or delete runs.",
@@ -248,16 +247,6 @@ _DECLARED = (
             arg("case_id", metavar="ID", type=int),
             opt("-p --project", "The project of the case, whose id is enough.", metavar="PROJECT"),
         ), ("cases show 12", "cases show 12 --plain"), prints=True,
-    ),
-    Command(
-        "cases filters save", "Save FILTER under NAME, replacing any filter of that name.",
-        "records:filters_save", (NAME, arg("filter_text", metavar="FILTER")), (
-            "cases filters save -p movies doubtful 'why:swap conf<.6'",
-        ), needs="project",
-    ),
-    Command(
-        "cases filters delete", "Delete a saved filter.",
-        "records:filters_delete", (NAME,), ("cases filters delete -p movies doubtful",), needs="project",
     ),
     Command(
         "export", "Export rows, or a figure for a paper.\n\nThe judge “replay:FILE” reads calls exported as jsonl;"

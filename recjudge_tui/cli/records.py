@@ -78,16 +78,6 @@ def cases_show(database: Database, case_id: int, project: str | None) -> Page:
     return case_page(database, case_id)
 
 
-def filters_save(project: Project, name: str, filter_text: str) -> None:
-    replaced = projects.save_filter(project.db, project.id, name, filter_text)
-    narrate(f"filter “{name.strip()}” {'replaced' if replaced else 'saved'}")
-
-
-def filters_delete(project: Project, name: str) -> None:
-    projects.delete_filter(project.db, project.id, name)
-    narrate(f"filter “{name.strip()}” deleted")
-
-
 def outcome_delete(project: Project, name: str) -> None:
     projects.delete_outcome(project.db, project.id, name)
     narrate(f"experiment “{name}” deleted")

@@ -177,7 +177,7 @@ def pairs_table(project: Project, choose: Options) -> Table:
     """One row per two raters, aspect, statistic and level (and system, by system), interval over users. `ceiling`:
     the same figure among the people behind the reference, on the same cases."""
     met, by_system = _met(project, choose), choose.by == SYSTEM
-    labels, people = label_sets(met), People(met)
+    labels, people = label_sets(met), People(met, by_system)
     shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
     empty: Row = dict.fromkeys(column.name for column in shown)
     rows: list[Row] = []

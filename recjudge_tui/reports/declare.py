@@ -702,12 +702,6 @@ _DECLARED = (
         section="Data",
     ),
     Report(
-        "cases filters list", "List the saved filters of a project.", "listings:saved_filters",
-        (),
-        examples=("cases filters list -p movies",),
-        section="Data",
-    ),
-    Report(
         "imports list", "List the imports of a project, newest first.", "listings:imports",
         (),
         examples=("imports list -p movies",),

@@ -26,7 +26,6 @@ from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.imports import list_imports
 from recjudge_tui.store.projects import project_counts, project_overview
-from recjudge_tui.store.projects import saved_filters as stored_filters
 from recjudge_tui.store.prompts import list_prompts
 from recjudge_tui.store.raters import list_raters
 from recjudge_tui.store.ratings import project_raters
@@ -135,15 +134,6 @@ def cases(of: Project, choose: Options) -> Table:
     seen = ("case_id", "kind", "user_id", "system_a", "verdicts", *used)
     answer = f"{quantity(total, 'case')}{judged_words}."
     return _listed("Cases", _CASES, found, answer, none=none, notes=notes, seen=seen)
-
-
-def saved_filters(of: Project, _: Options) -> Table:
-    """The named filters of the list of verdicts."""
-    rows: list[Row] = [
-        {"name": saved.name, "filter": saved.filter, "saved": saved.created_at} for saved in stored_filters(of.db, of.id)
-    ]  # fmt: skip
-    heads = columns("name|Name", "filter|Filter", "saved|(Saved)|time")
-    return _listed(f"Saved filters of {of.name}", heads, rows, none="no filter is saved yet")
 
 
 # ---- raters and prompts ----------------------------------------------------------------------------------------------

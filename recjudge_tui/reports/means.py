@@ -34,7 +34,7 @@ from recjudge_tui.reports.words import about_base, briefly, interval_text, no_ve
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
-from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests
+from recjudge_tui.stats.hypotheses import Pair, PairTest, mean_tests
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
@@ -137,7 +137,7 @@ class MeasuredPairs(NamedTuple):
     name: str
     systems: Sequence[str]
     order: list[int]
-    tests: dict[Pair, MeanTest]
+    tests: dict[Pair, PairTest]
 
 
 def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> FloatArray:
@@ -153,7 +153,7 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
 
 
 def measured_pairs(
-    name: str, systems: Sequence[str], means: Sequence[float | None], tests: dict[Pair, MeanTest]
+    name: str, systems: Sequence[str], means: Sequence[float | None], tests: dict[Pair, PairTest]
 ) -> MeasuredPairs:
     """The systems by their means (None: not ranked), and the tests of their pairs."""
     ranked = [(-mean, systems[at], at) for at, mean in enumerate(means) if mean is not None]

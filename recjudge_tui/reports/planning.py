@@ -26,17 +26,15 @@ from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.planning import (
-    ONE_CASE,
     Discordance,
-    UserSizes,
     detectable,
     intraclass,
+    mean_inverse,
     possible_correlation,
     power_of,
     share_discordance,
     units_needed,
     user_factor,
-    user_sizes,
     win_rate_discordance,
 )
 from recjudge_tui.store.data import check_systems
@@ -71,8 +69,8 @@ detectable: the smallest difference that the available cases would have shown wi
 
 @dataclass(frozen=True)
 class _Situation:
-    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users. At hand are `n`
-    cases of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
+    """What the number of cases depends on, assumed or measured; `inverse` is the mean of 1 / a user's cases. At hand are
+    `n` cases of `users`, of which `seen` was the difference; 0 of assumptions. `fitted`: the correlation is measured."""
 
     of_pairs: bool
     ties: float = 0.0
@@ -81,7 +79,7 @@ class _Situation:
     correlation: float = 0.0
     cases_per_user: float = 1.0
     icc: float | None = 0.0
-    sizes: UserSizes = ONE_CASE
+    inverse: float = 1.0
     fitted: bool = False
     label: str = ""
     n: int = 0
@@ -91,7 +89,7 @@ class _Situation:
 
     @property
     def factor(self) -> float:
-        return user_factor(self.sizes, self.icc or 0.0)
+        return user_factor(self.inverse, self.icc or 0.0)
 
     def discordance(self, difference: float) -> Discordance:
         """Raises ValueError for an impossible difference."""
@@ -171,7 +169,7 @@ def _stated(situation: _Situation, choose: Options) -> _Situation:
     names = ("ties", "consistency", "share", "correlation", "cases_per_user", "icc")
     given = {name: choose[name] for name in names if choose[name] is not None}
     made = replace(situation, fitted=bool(situation.n) and "correlation" not in given, **given)
-    return replace(made, sizes=user_sizes(made.cases_per_user)) if "cases_per_user" in given else made
+    return replace(made, inverse=mean_inverse(made.cases_per_user)) if "cases_per_user" in given else made
 
 
 def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
@@ -267,10 +265,9 @@ def _at_hand(situation: _Situation, values: FloatArray, users: IntArray, **measu
         f"correlation within users unknown: {alike.note}" if unknown else "",
         f"few users ({sizes.size}), so only approximate" if sizes.size < _FEW_USERS else "",
     )
-    spread = tuple((int(size), float(np.mean(sizes == size))) for size in np.unique(sizes))
     return replace(
         situation, n=int(values.size), users=int(sizes.size), cases_per_user=values.size / sizes.size, icc=alike.value,
-        sizes=spread, note=note, **measured,
+        inverse=float(np.mean(1 / sizes)), note=note, **measured,
     )  # fmt: skip
 
 

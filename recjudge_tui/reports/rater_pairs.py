@@ -233,10 +233,11 @@ _RULES: tuple[Rule, ...] = ("strict", "conservative", "majority", "median")
 
 class Ceiling(NamedTuple):
     """The people behind one reference, by statistic: their agreement with each other, and of each with the consensus of the
-    others."""
+    others. `undecided`: the judge's cases on which they differ and have no consensus."""
 
     people: Mapping[str, Estimate] = {}
     others: Mapping[str, Estimate] = {}
+    undecided: int = 0
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,7 @@ class People:
     """The people of a project, as they stand behind the references of a report."""
 
     met: Met
+    by_system: bool = False
 
     @cached_property
     def questions(self) -> dict[tuple[str, str], list[Question]]:
@@ -302,7 +304,13 @@ class People:
             for at, row in enumerate(seen):
                 rest.append((row, joint(rule, np.delete(seen, at, axis=0), least).values))
         among = _weighted(pairs, list(combinations(seen, 2)), labels, wanted, level)
-        return Ceiling(among, _weighted(pairs, rest, labels, wanted, level))
+        undecided = 0
+        if members and not self.by_system:
+            differ = np.fmin.reduce(table) < np.fmax.reduce(table)
+            both = (self.met.ratings.verdicts[question] for question in meeting[:2])
+            judged, given = (verdicts.row[~np.isnan(verdicts.value)] for verdicts in both)
+            undecided = int(np.setdiff1d(judged[differ[judged]], given).size)
+        return Ceiling(among, _weighted(pairs, rest, labels, wanted, level), undecided)
 
 
 def has_ceiling(meeting: Meeting, raters: Mapping[str, Rater]) -> bool:

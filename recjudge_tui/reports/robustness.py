@@ -61,7 +61,7 @@ from recjudge_tui.shapes import (
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.hypotheses import holm, share_difference, sign_flip_test, user_means
+from recjudge_tui.stats.hypotheses import holm, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import Tally, tally
 from recjudge_tui.steps import Step
@@ -565,9 +565,12 @@ def _compared(met: Pairs) -> Row:
     """Two raters on the newest pairs that both judged."""
     both = met.complete
     first, second = (both.stored > 0).astype(np.float64)
-    difference = share_difference(first, second, both.user)
+    apart = first - second
+    difference = (
+        mean_estimate(apart, both.user, (-1.0, 1.0)) if apart.size else undefined("no case in common")
+    )
     only_first, only_second = int((first > second).sum()), int((first < second).sum())
-    p = sign_flip_test(user_means(first - second, both.user))
+    p = sign_flip_test(user_means(apart, both.user))
     same = "as often for every user" if only_first else "on the same pairs"
     untested = f"they are right {same}, so there is nothing to test" if p is None and both.n else ""
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate, combinations
 from statistics import NormalDist
 
@@ -23,7 +22,7 @@ from recjudge_tui.stats.arrays import (
     rows_of,
 )
 from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
-from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, t_quantile
 
 Pair = tuple[int, int]
@@ -132,53 +131,74 @@ def holm_claims(shown: Callable[[float], Sequence[bool | None]], level: float) -
 
 
 @dataclass(frozen=True, eq=False)
-class MeanTest:
-    """The sign-flip test over users of the means of two systems, `first` < `second`. `differences` (users,): of each
-    user with values of both, the mean of the first minus that of the second; `reach` are their lowest and highest
-    value. `p` and `p_holm` are None, with the reason in `note`, if nothing could be tested."""
+class PairTest:
+    """The test of two systems, `first` < `second`: by `lead`, above 0 if the first is ahead, with its standard `error` over
+    `users`. `differences` (users,): the mean differences of the users who judged both, where these are tested, within
+    `reach`. `p` is None, with the reason in `note`, if they could not be tested; `p_holm` is adjusted over all pairs."""
 
     first: int
     second: int
-    differences: FloatArray
-    reach: Bounds | None
+    users: int
+    lead: float
+    error: float
     p: float | None
-    p_holm: float | None
+    p_holm: float | None = None
     note: str = ""
+    differences: FloatArray | None = None
+    reach: Bounds | None = None
 
-    @cached_property
+    @property
     def difference(self) -> Estimate:
-        """The mean difference with its interval; computed on demand, because few of many pairs need it."""
-        return mean_estimate(self.differences, np.arange(self.differences.size), self.reach)
+        """The mean of the differences with its interval; computed on demand, because few of many pairs need it."""
+        apart = np.zeros(0) if self.differences is None else self.differences
+        return mean_estimate(apart, np.arange(apart.size), self.reach)
 
     @property
     def apart(self) -> int:
         """How many users have a difference other than 0."""
-        return int(np.count_nonzero(self.differences))
+        return 0 if self.differences is None else int(np.count_nonzero(self.differences))
+
+    def ahead(self, system: int) -> float:
+        """How far `system`, one of the two, is ahead of the other."""
+        return self.lead if system == self.first else -self.lead
 
     @property
     def separable(self) -> bool:
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
+def direct_test(
+    first: int, second: int, differences: FloatArray, reason: str, reach: Bounds | None = None
+) -> PairTest:
+    """The sign-flip test of the users' mean differences; `reason`: why there is none where all are 0."""
+    p, n = sign_flip_test(differences), differences.size
+    error = float(differences.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    lead = float(differences.mean()) if n else math.nan
+    return PairTest(first, second, n, lead, error, p, None, reason if p is None else "", differences, reach)
+
+
+def adjusted(tests: Sequence[PairTest], groups: int = 1) -> dict[Pair, PairTest]:
+    """The tests of pairs of systems, Holm-adjusted over all of them and for `groups` such tables."""
+    p_values = holm([test.p for test in tests], groups)
+    return {
+        (test.first, test.second): replace(test, p_holm=p) for test, p in zip(tests, p_values, strict=True)
+    }
+
+
 def mean_tests(
     values: FloatArray, users: IntArray, bounds: Bounds | None = None, groups: int = 1
-) -> dict[Pair, MeanTest]:
-    """The test of every pair of systems by one figure, Holm-adjusted over its pairs and for `groups` such tables.
-    `values` (occasions, systems), NaN where a system has none; `users` (occasions,) are the users of the occasions.
-    Two systems are compared on the occasions that have both, and every user counts once."""
+) -> dict[Pair, PairTest]:
+    """The test of every pair of systems by one figure. `values` (occasions, systems), NaN where a system has none; `users`
+    (occasions,) are the users of the occasions. Two systems are compared on the occasions that have both, and every user
+    counts once."""
     reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     tests = []
     for first, second in combinations(range(values.shape[1]), 2):
         gaps = values[:, first] - values[:, second]
         known = ~np.isnan(gaps)
-        differences = user_means(gaps[known], users[known])
-        p = sign_flip_test(differences)
-        note = "" if p is not None else NO_DIFFERENCE if differences.size else NO_COMMON_USER
-        tests.append(MeanTest(first, second, differences, reach, p, None, note))
-    adjusted = holm([test.p for test in tests], groups)
-    return {
-        (test.first, test.second): replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)
-    }
+        reason = NO_DIFFERENCE if known.any() else NO_COMMON_USER
+        tests.append(direct_test(first, second, user_means(gaps[known], users[known]), reason, reach))
+    return adjusted(tests, groups)
 
 
 def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
@@ -211,17 +231,6 @@ def difference_of_groups(
     error = math.sqrt(spread.sum())
     half = float(t_quantile(freedom, level)) * error
     return Estimate(value, value - half, value + half, n), 2 * float(stdtr(freedom, -abs(value) / error))
-
-
-def share_difference(
-    first: npt.ArrayLike, second: npt.ArrayLike, users: Ids, level: float = LEVEL
-) -> Estimate:
-    """Share right of the first minus that of the second over the cases that both have, with an interval over users.
-    Arrays of 0 and 1, NaN where missing, in the same order as `users`. Undefined without a common case."""
-    left, right, kept = complete(first, second)
-    if not left.size:
-        return undefined("no case in common")
-    return mean_estimate(left - right, rows_of(users, kept), (-1.0, 1.0), level=level)
 
 
 @dataclass(frozen=True)

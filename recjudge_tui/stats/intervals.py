@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -364,28 +364,23 @@ def difference_of_means(
 
 
 def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
-    """The p-quantile of independent values (linear between order statistics), with a distribution-free interval. Its
-    ends are the l-th and u-th smallest values, l the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <=
-    a/2, a = 1 - level, B binomial (n, p); none without such a pair. NaN rows are left out; undefined without values.
-    Raises ValueError unless 0 < p < 1 and 0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section
-    5.2."""
-    from scipy.special import bdtr
+    """The p-quantile of independent values (linear between order statistics), with SciPy's distribution-free interval: two
+    order statistics, the narrowest that enclose it by the binomial distribution (Hahn and Meeker 1991, section 5.2); none
+    where there are none. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and 0 <
+    level < 1."""
+    from scipy.stats import quantile_test
 
     if not (0 < p < 1 and 0 < level < 1):
         raise ValueError(f"a quantile and a level lie between 0 and 1, not at {p} and {level}")
     array = as_floats(values)
-    ordered = np.sort(array[~np.isnan(array)])
-    n = ordered.size
-    if n == 0:
+    known = array[~np.isnan(array)]
+    if not known.size:
         return undefined("no values")
-    value = float(np.quantile(ordered, p))
-    tail = (1 - level) / 2
-    # P(B <= 0), P(B <= 1), ...: P(B < l) is entry l - 1, and P(B >= u) is 1 less entry u - 1
-    up_to = bdtr(np.arange(n + 1), n, p)
-    low = int(np.searchsorted(up_to, tail, side="right"))
-    high = int(np.searchsorted(up_to, 1 - tail, side="left")) + 1
-    if low < 1 or high > n:
-        return Estimate(value, None, None, n, note=f"no interval: {n} values are too few")
-    if ordered[low - 1] == ordered[high - 1]:
-        return Estimate(value, None, None, n, note="no interval: the values around the quantile are equal")
-    return Estimate(value, float(ordered[low - 1]), float(ordered[high - 1]), n)
+    value = float(np.quantile(known, p))
+    ends: Any = quantile_test(known, p=p).confidence_interval(level)
+    if np.isnan([ends.low, ends.high]).any():
+        return Estimate(value, None, None, known.size, note=f"no interval: {known.size} values are too few")
+    if ends.low == ends.high:
+        note = "no interval: the values around the quantile are equal"
+        return Estimate(value, None, None, known.size, note=note)
+    return Estimate(value, float(ends.low), float(ends.high), known.size)

@@ -27,8 +27,6 @@ from recjudge_tui.stats.intervals import (
 
 # ---- how many users ---------------------------------------------------------------------------------------------------
 
-_STEPS = 60
-
 
 @dataclass(frozen=True)
 class Discordance:
@@ -80,22 +78,18 @@ def possible_correlation(share_a: float, share_b: float, correlation: float) -> 
     return min((min(share_a, share_b) - both) / spread, max(lowest, correlation))
 
 
-# numbers of cases, and the share of the users who have as many
-UserSizes = tuple[tuple[int, float], ...]
-ONE_CASE: UserSizes = ((1, 1.0),)
-
-
-def user_sizes(cases_per_user: float) -> UserSizes:
-    """Users with this mean number of cases (at least one), as nearly equal as can be."""
+def mean_inverse(cases_per_user: float) -> float:
+    """The mean of 1 / m over users with this mean number m of cases (at least one), as nearly equal as can be."""
     fewer = max(1, math.floor(cases_per_user))
     more = max(0.0, cases_per_user - fewer)
-    return tuple((size, share) for size, share in ((fewer, 1 - more), (fewer + 1, more)) if share > 0)
+    return (1 - more) / fewer + more / (fewer + 1)
 
 
-def user_factor(sizes: UserSizes, icc: float = 0.0) -> float:
+def user_factor(inverse: float, icc: float = 0.0) -> float:
     """The variance of a user's mean over that of one case: the mean of (1 + (m - 1) icc) / m for m cases of a user, the
-    design effect (Kish 1965) over the cases; a correlation below 0 counts as 0."""
-    return sum(share * (1 + (size - 1) * min(1.0, max(0.0, icc))) / size for size, share in sizes)
+    design effect (Kish 1965) over the cases. `inverse`: the mean of 1 / m; a correlation below 0 counts as 0."""
+    alike = min(1.0, max(0.0, icc))
+    return alike + (1 - alike) * inverse
 
 
 def units_needed(
@@ -130,18 +124,13 @@ def detectable(
     factor: float = 1.0,
 ) -> float | None:
     """The smallest value from `base` to `most` that `n` users would have shown with this power, `of` being what a value
-    means; by bisection of `power_of`. None if even `most` would not show."""
+    means; the root of `power_of`. None if even `most` would not show."""
+    from scipy.optimize import brentq
 
-    def enough(value: float) -> bool:
-        return power_of(of(value), n, alpha=alpha, factor=factor) >= power
+    def short(value: float) -> float:
+        return power_of(of(value), n, alpha=alpha, factor=factor) - power
 
-    if base >= most or not enough(most):
-        return None
-    low, high = base, most
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return None if base >= most or short(most) < 0 else float(brentq(short, base, most, xtol=1e-12))
 
 
 def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
@@ -453,11 +442,11 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
         return undefined(NO_CLICKS, n)
     if not a.clicks:
         return Estimate(-1.0, None, None, n, note="no interval: a was never clicked")
-    relative = a.rate / b.rate
-    spread = 1 / a.clicks - 1 / a.impressions + 1 / b.clicks - 1 / b.impressions
-    half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(max(0.0, spread))
-    low, high = (math.exp(math.log(relative) + end) - 1 for end in (-half, half))
-    return Estimate(relative - 1, low, high, n)
+    from scipy.stats.contingency import relative_risk
+
+    ratio = relative_risk(a.clicks, a.impressions, b.clicks, b.impressions)
+    ends = ratio.confidence_interval(level)
+    return Estimate(ratio.relative_risk - 1, float(ends.low) - 1, float(ends.high) - 1, n)
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:

@@ -28,7 +28,7 @@ from recjudge_tui.stats.arrays import (
 )
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.hypotheses import Pair, holm, sign_flip_test, users_needed
+from recjudge_tui.stats.hypotheses import Pair, PairTest, adjusted, direct_test, holm, users_needed
 from recjudge_tui.stats.intervals import ALL_EQUAL, ONE_USER, SHARE, UserSums, ratios, t_quantile
 
 if TYPE_CHECKING:
@@ -619,25 +619,6 @@ def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEV
 
 
 @dataclass(frozen=True)
-class PairTest:
-    """The test of two systems, `first` < `second`: by `lead`, above 0 if the first is ahead, with its standard `error` over
-    `users`. `p` is None, with the reason in `note`, if they could not be tested; `p_holm` is adjusted over all pairs."""
-
-    first: int
-    second: int
-    users: int
-    lead: float
-    error: float
-    p: float | None
-    p_holm: float | None = None
-    note: str = ""
-
-    def ahead(self, system: int) -> float:
-        """How far `system`, one of the two, is ahead of the other."""
-        return self.lead if system == self.first else -self.lead
-
-
-@dataclass(frozen=True)
 class Neighbours:
     """Two systems next to each other in a ranking. `p` and `p_holm` are None, with the reason in `note`, if they
     could not be tested; `more` estimates how many more users are needed, None if the systems are separable or no
@@ -659,30 +640,19 @@ def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
     t, which also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS
     users, are tested by their direct battles as two systems are. The tests are the same for every ranking, so
     rankings cannot disagree."""
-    found = _direct_tests(users) if users.total.systems <= 2 else _rated_tests(users)
-    adjusted = holm([test.p for test in found], groups)
-    return {
-        (test.first, test.second): replace(test, p_holm=p) for test, p in zip(found, adjusted, strict=True)
-    }
+    return adjusted(_direct_tests(users) if users.total.systems <= 2 else _rated_tests(users), groups)
 
 
 def _direct_tests(users: UserCounts, without: frozenset[Pair] = frozenset()) -> list[PairTest]:
     record, _, pair = users.of_pairs()
-    order = np.argsort(pair, kind="stable")
-    mean = ((record[:, 0] - record[:, 2]) / record.sum(axis=1))[order]
-    ends = np.cumsum(np.bincount(pair, minlength=users.total.first.size)).tolist()
-    tests = []
-    for at, (first, second) in enumerate(
-        zip(users.total.first.tolist(), users.total.second.tolist(), strict=True)
-    ):
-        if (first, second) in without:
-            continue
-        lead = mean[ends[at - 1] if at else 0 : ends[at]]
-        p = sign_flip_test(lead)
-        error = float(lead.std(ddof=1) / math.sqrt(lead.size)) if lead.size > 1 else math.nan
-        note = NO_PREFERENCE if p is None else ""
-        tests.append(PairTest(first, second, lead.size, float(lead.mean()), error, p, note=note))
-    return tests
+    mean = (record[:, 0] - record[:, 2]) / record.sum(axis=1)
+    met = zip(users.total.first.tolist(), users.total.second.tolist(), strict=True)
+    by_pair = np.split(mean[np.argsort(pair, kind="stable")], np.cumsum(users.users_of_pairs)[:-1])
+    return [
+        direct_test(*both, lead, NO_PREFERENCE)
+        for both, lead in zip(met, by_pair, strict=False)
+        if both not in without
+    ]
 
 
 def _rated_tests(users: UserCounts) -> list[PairTest]:
@@ -714,9 +684,9 @@ def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int
     """Each pair of neighbours in `order`, best first; p is adjusted by Holm's method over the neighbours. They are
     separable if the adjusted p is below 5 % and the upper one is ahead."""
     pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in pairwise(order)]
-    adjusted = holm([test.p if test else None for _, _, test in pairs], groups)
-    tested = sum(p is not None for p in adjusted) * groups
-    return [_compared(*pair, p, tested) for pair, p in zip(pairs, adjusted, strict=True)]
+    p_values = holm([test.p if test else None for _, _, test in pairs], groups)
+    tested = sum(p is not None for p in p_values) * groups
+    return [_compared(*pair, p, tested) for pair, p in zip(pairs, p_values, strict=True)]
 
 
 def compared(upper: int, lower: int, tests: Mapping[Pair, PairTest]) -> Neighbours:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeVar
 
@@ -26,7 +26,6 @@ TruthKey = tuple[str, str | None, str | None]
 # above this 2^gain has no float
 MOST_EXPONENT = 1000.0
 NEAR = 0.6
-_CHUNK = 2_000_000
 _SHIFT = 32
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Gain = Literal["relevant", "linear", "exp"]
@@ -373,32 +372,31 @@ def _discount(width: int) -> FloatArray:
     return discount
 
 
+def _cumulated(lists: _Lists, gains: FloatArray | BoolArray, ideal: FloatArray | BoolArray) -> FloatArray:
+    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k (Järvelin and Kekäläinen 2002), from the gains in
+    the order of the list and in the best order (lists, width)."""
+    discount = _discount(lists.width)
+    return ratio(gains @ discount, ideal @ discount)
+
+
 def _ndcg(lists: _Lists) -> FloatArray:
-    """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k, with a gain of 1 for each relevant item,
-    or of the data's `gain` (Järvelin and Kekäläinen 2002)."""
-    if lists.data.gain != "relevant":
-        return (_ndcg_exp if lists.data.gain == "exp" else _linear_ndcg)(lists)
-    discount = _discount(lists.width)
-    best = np.concatenate([[0.0], np.cumsum(discount)])
-    wanted = np.nan_to_num(lists.wanted).astype(np.int64)
-    return ratio(lists.hits @ discount, best[np.minimum(wanted, lists.width)])
-
-
-def _linear_ndcg(lists: _Lists) -> FloatArray:
-    discount = _discount(lists.width)
-    return ratio(lists.gains @ discount, lists.ideal @ discount)
+    """With a gain of 1 for each relevant item, or of the data's `gain`."""
+    if lists.data.gain == "relevant":
+        return _cumulated(lists, lists.hits, np.arange(lists.width) < lists.wanted[:, None])
+    return _ndcg_exp(lists) if lists.data.gain == "exp" else _cumulated(lists, lists.gains, lists.ideal)
 
 
 def _ndcg_explicit(lists: _Lists) -> FloatArray:
     """nDCG whose gain is the held-out value."""
-    return np.where(lists.of_truth(lists.arrays.valued, False), _linear_ndcg(lists), np.nan)
+    found = _cumulated(lists, lists.gains, lists.ideal)
+    return np.where(lists.of_truth(lists.arrays.valued, False), found, np.nan)
 
 
 def _ndcg_exp(lists: _Lists) -> FloatArray:
     """nDCG with gain 2^g - 1 (Burges et al. 2005)."""
-    discount, usable = _discount(lists.width), ~np.isnan(lists.highest)
-    gains, ideal = (2.0 ** np.where(usable[:, None], rows, 0.0) - 1 for rows in (lists.gains, lists.ideal))
-    return ratio(gains @ discount, ideal @ discount)
+    usable = ~np.isnan(lists.highest)[:, None]
+    gains, ideal = (2.0 ** np.where(usable, rows, 0.0) - 1 for rows in (lists.gains, lists.ideal))
+    return _cumulated(lists, gains, ideal)
 
 
 def _err(lists: _Lists) -> FloatArray:
@@ -468,24 +466,15 @@ def _ild(lists: _Lists) -> FloatArray:
     """Intra-list diversity, 0..1: mean over pairs in the first k of 1 - |A and B| / |A or B| of categories. Items
     without a category are left out; undefined with fewer than two others (Ziegler et al. 2005)."""
     names = lists.arrays.set_names
-    rows = lists.top(np.where(lists.sets > 0, lists.sets, -1), -1)
-    left, right = np.triu_indices(rows.shape[1], 1)
-    out = np.full(rows.shape[0], np.nan)
-    gaps: dict[int, float] = {}
-    step = max(1, _CHUNK // max(1, left.size))
-    for start in range(0, rows.shape[0], step):
-        part = rows[start : start + step]
-        first, second = part[:, left], part[:, right]
-        paired = (first >= 0) & (second >= 0)
-        keys, inverse = np.unique((first * len(names) + second)[paired], return_inverse=True)
-        for key in keys.tolist():
-            if key not in gaps:
-                gaps[key] = 1 - _jaccard(*(names[code] for code in divmod(key, len(names))))
-        gap = np.array([gaps[key] for key in keys.tolist()])
-        owner = np.nonzero(paired)[0]
-        total = np.bincount(owner, weights=gap[inverse], minlength=part.shape[0]).astype(np.float64)
-        out[start : start + step] = ratio(total, paired.sum(axis=1).astype(np.float64))
-    return out
+
+    @cache
+    def gap(one: int, other: int) -> float:
+        return 1 - _jaccard(names[one], names[other])
+
+    rows = lists.top(np.maximum(lists.sets, 0), 0).tolist()
+    pairs = (combinations([code for code in row if code], 2) for row in rows)
+    gaps = [[gap(one, other) for one, other in of_list] for of_list in pairs]
+    return np.array([math.fsum(each) / len(each) if each else np.nan for each in gaps], dtype=np.float64)
 
 
 def _novelty(lists: _Lists) -> FloatArray:

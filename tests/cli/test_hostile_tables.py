@@ -39,7 +39,6 @@ TABLES: dict[str, tuple[str, ...]] = {
     "project list": (),
     "project show": (PROJECT,),
     "imports list": HERE,
-    "cases filters list": HERE,
     "cases list": HERE,
     "cases show": ("1",),
     "verdicts list": HERE,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -55,13 +53,6 @@ def test_plain_is_paragraphs_of_label_and_value(
 
 
 # ---- verdicts list
-
-
-def verdicts(capsys: pytest.CaptureFixture[str], db: str, *words: str) -> dict[str, Any]:
-    code, out, err = ran(capsys, "verdicts", "list", "-p", "movies", "--format", "json", "--db", db, *words)
-    assert (code, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    return found
 
 
 def test_a_case_has_the_same_content_as_plain_and_as_text(

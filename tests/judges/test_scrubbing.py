@@ -20,9 +20,11 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.runs import make_project
+from tests.support.stub_server import answer, completion, serving
 
 SECRET = "planted/key+0123456789="
 KEY = Key("MY_KEY", SECRET)
+GOOD = json.dumps({"reasoning": f"I know {SECRET}.", "category": "Good Match", "flagged_items": []})
 
 
 def escaped(text: str) -> str:
@@ -112,3 +114,43 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(
     assert (code, key in out + err) == (2, False)
     for path in project_db.parent.glob(f"{project_db.name}*"):
         assert key.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_that_a_server_echoes_is_stored_nowhere(
+    project_db: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """In its list of models, its own name, ids, replies and errors; looked for in every file and output."""
+    echo = FORMS[form]
+    monkeypatch.setenv("MY_KEY", SECRET)
+    listed = {"data": [{"id": "m", "owned_by": echo, "aliases": [echo]}]}
+    replies = [
+        answer(
+            200, {**completion(GOOD), "model": echo, "id": echo, "system_fingerprint": echo}, f"x-id: {echo}"
+        ),
+        answer(400, {"error": {"message": echo, "code": echo, "type": echo}}),
+        answer(200, {**completion(json.dumps({"reasoning": echo, "category": echo})), "model": echo}),
+    ]
+
+    def script(line: str, number: int) -> bytes:
+        return answer(200, listed) if line.startswith("GET") else replies[number % 3]
+
+    told = []
+    with serving(script) as stub, connect(project_db) as db:
+        make_project(db, users=6)
+        spec = ("--judge", "openai:m", "--base-url", stub.url, "--api-key-env", "MY_KEY")
+        told.append(ran(capsys, "run", "pointwise", "-p", "films", *spec, "--debug", "--db", str(project_db)))
+        assert "MY_KEY" in str([tuple(row) for row in db.rows("SELECT identity FROM runs")])
+        report, rows = str(project_db.with_name("report.html")), str(project_db.with_name("calls.jsonl"))
+        for words in (
+            ("runs", "show", "1", "--format", "json"),
+            ("report", "-p", "films", "-o", report),
+            ("export", "-p", "films", "calls", "-o", rows),
+            ("judge", "test", "openai:m", "--base-url", stub.url, "--api-key-env", "MY_KEY", "--debug"),
+        ):
+            told.append(ran(capsys, *words, "--db", str(project_db)))
+        files = {path.name: path.read_bytes() for path in project_db.parent.iterdir() if path.is_file()}
+    assert any(name.endswith("-wal") for name in files)
+    for needle in {SECRET, echo}:
+        assert not [name for name, content in files.items() if needle.encode() in content]
+        assert not [code for code, out, err in told if needle in out + err]

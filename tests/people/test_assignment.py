@@ -101,16 +101,6 @@ def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> Non
         assert len(set(of)) == (users if sample == users else users + sample - len(seen))
 
 
-@pytest.mark.parametrize(("overlap", "shared"), [(0.0, 0), (0.5, 5), (1.0, 10)])
-def test_a_share_is_judged_by_all(db: Database, overlap: float, shared: int) -> None:
-    films(db, 10)
-    done = assigned(db, annotators="ana,ben,cy", overlap=overlap)
-    on = Counter(task_of(db, task).case_id for who in ("ana", "ben", "cy") for task in tasks(db, who))
-    assert Counter(on.values()) == Counter({3: shared, 1: 10 - shared})
-    assert (done.cases, done.shared) == (10, shared)
-    assert max(done.assigned.values()) - min(done.assigned.values()) <= 1
-
-
 def test_a_later_plan_only_adds(db: Database) -> None:
     films(db, 6)
     assigned(db, sample=4)
@@ -124,18 +114,6 @@ def test_a_later_plan_only_adds(db: Database) -> None:
     assert assigned(db, annotators="cy", per_case=3).assigned == {"cy": 6}
     with pytest.raises(UsageError, match="nothing is left to assign"):
         assigned(db)
-
-
-def test_the_guidelines_are_those_of_the_newest_run(db: Database) -> None:
-    films(db)
-    assert assigned(db, annotators="ana").prompt == "pairwise-media@1"
-    settings = settings_for("pairwise", top_k=2)
-    run = plan_run(db, RunRequest(1, RULES, settings, prompt="pairwise-shopping")).run_id
-    assert assigned(db, annotators="ben", per_case=2).prompt == "pairwise-shopping@1"
-    assert task_of(db, tasks(db, "ben")[0]).run_id == run
-    named = assigned(db, annotators="cy", per_case=3, prompt="pairwise-media@1")
-    assert named.prompt == "pairwise-media@1"
-    assert task_of(db, tasks(db, "cy")[0]).run_id is None
 
 
 def test_one_person_judges_a_case_under_one_protocol(db: Database) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.people.raters import NAMES, make_metric_raters
+from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.stats.text import TEXT_METRICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
@@ -113,17 +113,6 @@ def test_lists_and_pairs(lists: Database) -> None:
         ("pair", "u2", "a", "b"): ("pairwise", "overall", 0.0, "Tie"),
     }
     assert lists.value("SELECT recipe FROM raters WHERE name = 'ndcg@3'") == '{"metric": "ndcg", "k": 3}'
-
-
-def test_again_changes_nothing(lists: Database) -> None:
-    load(lists, "explanations", EXPLANATIONS)
-    make(lists, *NAMES, k=3)
-    before = list(lists.tuples("SELECT * FROM verdicts ORDER BY id"))
-    cases = lists.value("SELECT count(*) FROM cases")
-    made = make(lists, *NAMES, k=3)
-    assert sum("updated" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
-    assert list(lists.tuples("SELECT * FROM verdicts ORDER BY id")) == before
-    assert lists.value("SELECT count(*) FROM cases") == cases
 
 
 KILLED = """

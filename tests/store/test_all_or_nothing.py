@@ -45,7 +45,6 @@ COMMANDS = (
     "verdicts decide 2 tag --text odd",
     "verdicts undo -p films",
     "prompt add {prompt}",
-    "cases filters save -p films mine state:failed",
 )
 LABELS = "rater,user_id,system,aspect,value\n" + "".join(
     f"people,u0{n},{system},overall,Good Match\n" for n in range(2) for system in ("als", "pop")

@@ -47,7 +47,6 @@ rater combine jury --rule mean none one
 rater metric bleu-1 ndcg
 annotate plan --protocol pairwise --annotators ana,bob --sample 3
 outcome add --systems als,pop --impressions 5000,5000 --clicks 30,26
-cases filters save doubtful why:swap
 """.strip().splitlines()
 
 

@@ -13,7 +13,6 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
-from tests.support.drawn_project import drawn_project
 from tests.support.runs import load, make_project, plan, planned
 
 Capture = pytest.CaptureFixture[str]
@@ -111,38 +110,6 @@ def test_a_ranx_run_and_qrels(films: Path, tmp_path: Path, capsys: Capture) -> N
     ]
 
 
-def test_each_occasion_is_a_query(project_db: Path, capsys: Capture) -> None:
-    with connect(project_db) as db:
-        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
-        load(
-            db,
-            "lists",
-            [
-                header,
-                ("u", "s", "a", 1, "home", ""),
-                ("u", "s", "b", 1, "mail", "2024-05-01"),
-                ("v", "s", "a", 1, "", ""),
-            ],
-        )
-        load(
-            db,
-            "events",
-            [
-                ("user_id", "item_id", "type", "context"),
-                ("u", "a", "heldout_click", ""),
-                ("u", "b", "heldout_click", "mail"),
-                ("w", "b", "heldout_click", ""),
-            ],
-        )
-    run = json.loads(_out(project_db, capsys, "lists", "--format", "ranx")[0])
-    mail = "u|mail|2024-05-01T00:00:00+00:00"
-    assert run == {"u|home": {"a": 1.0}, mail: {"b": 1.0}, "v": {"a": 1.0}}
-    qrels = json.loads(_out(project_db, capsys, "qrels", "--format", "ranx")[0])
-    assert qrels == {"u|home": {"a": 1}, mail: {"b": 1}, "w": {"b": 1}}
-    rows = list(csv.DictReader(io.StringIO(_out(project_db, capsys, "lists")[0])))
-    assert [row["context"] for row in rows] == ["home", "mail", ""]
-
-
 def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
     rows = [json.loads(line) for line in _out(films, capsys, "cases", "--format", "jsonl")[0].splitlines()]
     lists = _lists(films, "films")
@@ -179,15 +146,6 @@ def _texts(row: dict[str, Any]) -> dict[str, Any]:
     return {k: json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else v for k, v in row.items()}
 
 
-def test_every_report_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys: Capture) -> None:
-    plain = ran(capsys, "imports", "list", "-p", "films", "--db", str(films))
-    assert ran(capsys, "imports", "list", "-p", "films", "--db", str(films), "-o", "-") == plain
-    code, out, _ = ran(capsys, "report", "-p", "films", "--db", str(films), "--section", "about", "-o", "-")
-    assert code == 0
-    assert out.startswith("<!doctype html>")
-    assert list(Path.cwd().glob("-")) == []
-
-
 def test_a_batch_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys: Capture) -> None:
     with connect(films) as db:
         run_id = planned(db, JudgeSpec(spec="openai:gpt-4o", api_key_env="NO_KEY_IS_NEEDED"))
@@ -198,10 +156,3 @@ def test_a_batch_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys:
     assert (code, out) == (0, (tmp_path / "calls.jsonl").read_text())
     assert "calls exported in 1 files" in err
     assert [json.loads(line)["method"] for line in out.splitlines()] == ["POST"] * 6
-
-
-def test_a_figure_goes_to_stdout_with_a_dash(project_db: Path, capsys: Capture) -> None:
-    drawn_project(project_db).db.close()
-    out, err = _out(project_db, capsys, "--figure", "runs", "--truth", "anna", "-o", "-")
-    assert "<svg" in out
-    assert "written to" not in err

@@ -13,7 +13,7 @@ from recjudge_tui.runs import start
 from recjudge_tui.store.schema import connect
 from tests.support.commands import ran
 from tests.support.runs import planned
-from tests.support.visits import USERS, VISITS, make_visits
+from tests.support.visits import VISITS, make_visits
 
 Capture = pytest.CaptureFixture[str]
 WHAT = ("verdicts", "calls", "flags", "cases", "labels", "lists")
@@ -46,15 +46,3 @@ def test_the_contexts_together_are_everything(visits: Path, capsys: Capture, wha
     assert sorted((row for part in parts for row in part), key=key) == sorted(everything, key=key)
     words = [word for context in VISITS for word in ("--context", context)]
     assert _rows(visits, capsys, what, *words)[0] == everything
-
-
-@pytest.mark.parametrize("what", WHAT)
-def test_days_are_whole_and_what_has_no_time_is_counted(visits: Path, capsys: Capture, what: str) -> None:
-    may, err = _rows(visits, capsys, what, "--from", "2024-05-01", "--to", "2024-05-31")
-    first, _ = _rows(visits, capsys, what, "--to", "2024-05-01")
-    last, _ = _rows(visits, capsys, what, "--from", "2024-05-31")
-    assert len(may) == len(first) + len(last) > len(last) > 0
-    assert first == _rows(visits, capsys, what, "--context", "home")[0]
-    lists, cases = len(USERS) * 2, len(USERS) * 3
-    counted = f"{lists} lists" if what == "lists" else f"{cases} cases"
-    assert f"{counted} without served_at left out, because a time was chosen" in err

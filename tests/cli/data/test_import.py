@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store.schema import connect
 from tests.support import samples
 
@@ -100,16 +99,3 @@ def test_the_standard_input(tmp_path: Path, packed: bool) -> None:
             "plain, system als",
             3,
         )
-
-
-def test_the_domain_is_the_projects_and_the_next_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "items.csv").write_text("item_id,title\n1,Dune\n")
-    (tmp_path / "lists.csv").write_text("user_id,system,item_id,rank\nu,s,1,1\n")
-    result = run(tmp_path, str(tmp_path / "items.csv"), "--domain", "books")
-    assert f"next: recjudge import {tmp_path / 'lists.csv'} -p p --as lists" in result.stderr
-    with connect(tmp_path / "a.db") as db:
-        assert project_domain(db, 1) == "books"
-    wrong = CliRunner().invoke(
-        recjudge, ["import", str(tmp_path / "items.csv"), "-p", "q", "--domain", "tools"]
-    )
-    assert "no domain “tools”" in str(wrong.exception)

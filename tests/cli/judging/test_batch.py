@@ -80,14 +80,3 @@ def test_submit_status_collect(path: Path, server: ServerProcess, spec: str) -> 
     assert code == 0, err
     assert out.startswith(f"run {run} done: 6 done, 0 failed")
     assert stats(server)["most"] == 1
-
-
-def test_after_giving_up_a_batch_its_calls_are_asked_live(path: Path, server: ServerProcess) -> None:
-    run = planned(path, server.url)
-    assert ran("batch", "submit", run, "--db", path)[0] == 0
-    assert ran("batch", "collect", run, "--give-up", "--db", path)[:2] == (
-        0,
-        f"run {run}: 1 batches given up\n",
-    )
-    code, out, err = ran("runs", "resume", run, "--db", path)
-    assert (code, out.split(":")[0]) == (0, f"run {run} done"), err

@@ -60,14 +60,6 @@ def test_the_judge_is_run_and_the_table_printed(db: Database) -> None:
     assert {row["outcome"] for row in found["rows"]} == {"correct", "wrong", "tie"}
 
 
-def test_a_run_in_the_background_is_not_interrupted(db: Database) -> None:
-    result = run(db, "adversarial", "--judge", "rules", "--sample", "4", "--detach")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "run 1 started in the background" in result.stderr
-    code, _, err = ran("runs", "show", 1, "--db", db.path)
-    assert code == 0, err
-
-
 def test_three_prompts_over_a_real_server(db: Database, openai_server: ServerProcess) -> None:
     words = ["--judge", "openai:hash-judge", "--base-url", f"{openai_server.url}/v1", "--sample", "6"]
     found = table(db, "ablation", *words)

@@ -40,14 +40,3 @@ def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path
     page = tmp_path / "saer.html"
     assert ran(*words, "-o", page)[0] == 0
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_profile_and_until_reach_the_stages(db: Database) -> None:
-    words = ["run", "saer", "-p", "films", "--judge", "rules", "--profile", "none", "--until", "decided",
-             "--margin", "0.2", "--plan-only", "--db", db.path]  # fmt: skip
-    code, _, err = ran(*words)
-    assert code == 0, err
-    rows = db.rows("SELECT settings FROM runs ORDER BY id")
-    first, second = (json.loads(row["settings"]) for row in rows)
-    assert (first["profile"], first["until"], first["margin"]) == ("none", "", None)
-    assert (second["profile"], second["until"], second["margin"]) == ("none", "decided", 0.2)

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recjudge_tui.cli.app import main, recjudge
-from recjudge_tui.store.projects import create_project
-from recjudge_tui.store.schema import connect
+from recjudge_tui.cli.app import recjudge
 
 
 @pytest.fixture(autouse=True)
@@ -77,26 +75,3 @@ def test_a_mistake_is_reported_and_the_exit_code_is_1(folder: Path, command: str
     assert lines[1].startswith(f"{path}:4: no binding “cases.srt”.")
     assert lines[2].startswith(f"{path}:5: “alt+s” does not reach the program")
     assert (folder / "config.toml").read_text(encoding="utf-8") == text
-
-
-def test_saved_filters_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "some.db")
-    with connect(Path(path)) as db:
-        create_project(db, "movies")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["cases", "filters", *words, "-p", "movies", "--db", path])
-        assert isinstance(left.value.code, int)
-        return left.value.code, *capsys.readouterr()
-
-    assert call("list")[0] == 0
-    assert call("save", "doubtful", "why:swap  conf<.6") == (0, "", "filter “doubtful” saved\n")
-    assert call("save", "doubtful", "why:swap") == (0, "", "filter “doubtful” replaced\n")
-    code, said, _ = call("list", "--format", "json")
-    assert [(row["name"], row["filter"]) for row in json.loads(said)["rows"]] == [("doubtful", "why:swap")]
-    assert call("delete", "doubtful")[0] == 0
-    code, _, told = call("delete", "doubtful")
-    assert (code, "no saved filter “doubtful”" in told) == (1, True)
-    code, _, told = call("save", "bad", "nokey:1")
-    assert (code, "no filter “nokey:”" in told) == (2, True)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import urllib.request
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +16,6 @@ from recjudge_tui.store.runs import take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.injections import ORDERS
 from tests.support.runs import make_project, planned, ran
-from tests.support.servers.process import start
-from tests.support.stub_server import Stub, answer, serving
-from tests.support.waiting import HANG_S
-
-FRAMES = {"pointwise": ("customer", "list"), "pairwise": ("customer", "set_1", "set_2")}
 
 
 @pytest.fixture(autouse=True)
@@ -88,60 +80,6 @@ def hostile_project(db: Database) -> None:
             for n, t in enumerate(texts)
         ],
     )
-
-
-def judged(project_db: Path, protocol: str, tmp_path: Path) -> list[dict[str, Any]]:
-    """Judge everything through a wire that is listened on; the bodies are those that the server logged."""
-    log = tmp_path / f"{protocol}.log"
-    heard: list[Stub] = []
-    with start("openai_api", "--log", log) as server:
-
-        def pass_on(line: str, number: int) -> bytes:
-            if line.startswith("GET"):
-                return answer(404, {"error": {"message": "no list"}})
-            content_type = {"Content-Type": "application/json"}
-            request = urllib.request.Request(
-                f"{server.url}/v1/chat/completions", heard[0].bodies[number], content_type
-            )
-            with urllib.request.urlopen(request, timeout=HANG_S) as response:
-                return answer(200, response.read())
-
-        with serving(pass_on) as wire:
-            heard.append(wire)
-            code, out, err = ran(
-                *("run", protocol, "-p", "films", "--judge", "openai:m", "--base-url", wire.url),
-                *("--concurrency", 1, "--db", project_db),
-            )
-    assert code == 0, err
-    assert " 0 failed" in out
-    bodies = [body for body in heard[0].bodies if body]
-    logged = [json.loads(line)["sha256"] for line in log.read_text(encoding="utf-8").splitlines()]
-    assert logged == [sha256(body).hexdigest() for body in bodies]
-    return [json.loads(body) for body in bodies]
-
-
-@pytest.mark.parametrize(("protocol", "systems"), [("pointwise", 2), ("pairwise", 2)])
-def test_no_text_leaves_its_frame_or_runs(
-    project_db: Path, tmp_path: Path, protocol: str, systems: int
-) -> None:
-    with connect(project_db) as db:
-        hostile_project(db)
-    bodies = judged(project_db, protocol, tmp_path)
-    assert len(bodies) == systems * len(ORDERS)
-    shared = {body["messages"][0]["content"] for body in bodies}
-    assert len(shared) == 1, "instructions never change with the data"
-    tags = sorted(f"<{slash}{frame}>" for frame in FRAMES[protocol] for slash in ("", "/"))
-    for body in bodies:
-        assert [message["role"] for message in body["messages"]] == ["system", "user"]
-        text = body["messages"][1]["content"]
-        assert sorted(re.findall(r"<[^\n>]*>?", text)) == tags, text
-        for frame in FRAMES[protocol]:
-            assert text.index(f"<{frame}>") < text.index(f"</{frame}>")
-        assert "＜" not in text
-        assert "49" not in text, "a template was executed"
-    whole = "\n".join(body["messages"][1]["content"] for body in bodies)
-    assert "{{ 7*7 }}" in whole, "and yet every text is shown"
-    assert "Ignore all previous instructions" in whole
 
 
 def test_the_doctor_names_every_text_and_its_cases(project_db: Path) -> None:

@@ -66,28 +66,3 @@ def test_an_odd_cell_is_named_and_the_rest_stays_usable(
         if command.startswith("runs resume") and column == "settings":
             assert code == 1, "what a file says of its settings is not believed"
             assert "row 1 of the table runs" in err
-
-
-def test_an_odd_request_of_a_saer_run_is_named(
-    judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "odd.db"
-    shutil.copy(judged, path)
-    words = (
-        "run",
-        "saer",
-        "-p",
-        "shop",
-        "--judge",
-        "rules",
-        "--name",
-        "both",
-        "--plan-only",
-        "--db",
-        str(path),
-    )
-    assert ran(capsys, *words)[0] == 0
-    with sqlite3.connect(path) as file:
-        file.execute("""UPDATE run_groups SET request = '{"judge": 7}'""")
-    code, _, err = ran(capsys, "runs", "work-group", "1", "--db", str(path))
-    assert (code, "run_groups" in err, "request" in err, "Traceback" in err) == (1, True, True, False), err

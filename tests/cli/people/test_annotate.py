@@ -68,13 +68,6 @@ def test_what_cannot_be_says_why(run: Run, words: tuple[str, ...], code: int, sa
     assert out == ""
 
 
-def test_opening_needs_a_terminal(run: Run) -> None:
-    run("plan", "--protocol", "pairwise", "--annotators", "ana")
-    code, out, err = run("open", "--as", "ana")
-    assert (code, out) == (2, "")
-    assert err.endswith("Error: annotating needs a terminal\n")
-
-
 def test_export_to_a_file_and_to_stdout(run: Run, tmp_path: Path) -> None:
     run("plan", "--protocol", "pairwise", "--annotators", "ana", "--sample", "2")
     path = tmp_path / "ana.csv"

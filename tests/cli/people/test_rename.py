@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 from tests.support.runs import ran
 
@@ -36,14 +35,3 @@ def test_a_run_can_be_named_and_its_name_removed(path: Path) -> None:
     assert [row["name"] for row in shown if row["id"] == 1] == ["before the new prompt"]
     assert ran("runs", "rename", 1, "", "--db", path)[2] == "run 1 has no name\n"
     assert ran("runs", "rename", 99, "x", "--db", path)[0] == 1
-
-
-def test_the_number_of_a_deleted_run_is_not_used_again(path: Path) -> None:
-    assert ran("run", "pairwise", "--judge", "rules", "--db", path)[0] == 0
-    with connect(path) as db:
-        newest = db.value("SELECT max(id) FROM runs")
-    assert ran("runs", "delete", newest, "--yes", "--db", path)[0] == 0
-    code, _, err = ran("run", "pairwise", "--judge", "rules", "--db", path)
-    assert code == 0, err
-    with connect(path) as db:
-        assert db.value("SELECT max(id) FROM runs") == newest + 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.cli.app import main
-from tests.builder import Built
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
 
@@ -49,15 +47,3 @@ def main_code(db: str, *words: str) -> int:
 )
 def test_the_gate_leaves_with_its_code(db: str, words: tuple[str, ...], code: int) -> None:
     assert main_code(db, "gate", *words) == code
-
-
-def test_the_gate_prints_what_it_found_whether_met_or_not(db: str) -> None:
-    result = Built(Path(db), "films").run(
-        "gate -p films --rater june --truth people --against may --format json"
-    )
-    assert result.exit_code == 3
-    table = json.loads(result.stdout)
-    states = {row["figure"]: row["state"] for row in table["rows"]}
-    assert states == {"qwk": "not met", "failure_rate": "met"}
-    assert "gate not met: 1 of 2 checks" in result.stderr
-    assert "served_before" in table["settings"]

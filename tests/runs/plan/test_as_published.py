@@ -34,6 +34,43 @@ def texts(db: Database, made: Plan) -> list[str]:
     ]
 
 
+def in_order(text: str, *parts: str) -> bool:
+    places = [text.index(part) for part in parts]
+    return places == sorted(places)
+
+
+@pytest.mark.parametrize("domain", ["shop", "films"])
+def test_saer_shows_examples_context_list_guidelines_output(db: Database, domain: str) -> None:
+    make_project(db, users=2)
+    for text in texts(db, published(db, "pointwise", domain=domain)):
+        assert in_order(text, "# Examples", "\n<customer>\n", "<list>\n", "# Guidelines", "# Output form")
+        assert text.count("Answer: {") == 5
+        assert "open task" not in text
+        assert "Exception: " in text
+        assert "Issues are minor when" not in text
+        assert "- Good Match: 3 or more of 4 items are relevant" in text
+        assert "\n\n\n" not in text
+    ours = settings_for("pointwise", domain=domain)
+    made = plan_run(db, RunRequest(project_id(db, "films"), RULES, ours, "ours"))
+    for text in texts(db, made):
+        assert in_order(text, "# Examples", "# Guidelines", "# Output form", "\n<customer>\n", "<list>\n")
+        assert text.count("Answer: {") == 6
+        assert "Exception: " in text
+        assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("domain", ["shop", "films"])
+def test_saer_compares_sets_in_both_orders(db: Database, domain: str) -> None:
+    make_project(db, users=2)
+    made = published(db, "pairwise", domain=domain)
+    assert made.run_id is not None
+    assert sorted(call["list_order"] for call in calls(db, made.run_id)) == ["ab", "ab", "ba", "ba"]
+    for text in texts(db, made):
+        order = ("# Examples", "\n<customer>\n", "\n<set_1>", "\n<set_2>", "# Guidelines", "# Output form")
+        assert in_order(text, *order)
+        assert "Exception: " in text
+
+
 def test_arena_shows_five_titles_with_genres_and_the_tested_system_first(db: Database) -> None:
     make_project(db, users=3, systems=("als", "pop", "zed"))
     load(
