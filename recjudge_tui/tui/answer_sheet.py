@@ -297,10 +297,11 @@ def opinions_content(title: str, about: str, opinions: Sequence[Opinion], width:
     for said in opinions:
         name, kind = fit(one_line(said.name, 23), 24), said.kind.replace("_", " ")
         lines.append(Content.assemble((name, "bold"), said.words, (f"  {kind}" if kind else "", "dim")))
-    for said in opinions:
-        if said.notes:
-            lines.append(Content.styled(one_line(said.name, 40), "bold"))
-            lines += [Content(safe_text(note[:LONGEST_TEXT]).strip()) for note in said.notes]
+    lines += [
+        Content.assemble((f"{one_line(said.name, 40)}: ", "bold"), safe_text(note[:LONGEST_TEXT]).strip())
+        for said in opinions
+        for note in said.notes
+    ]
     return Content("\n").join([*lines, Content("")])
 
 

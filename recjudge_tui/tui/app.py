@@ -35,7 +35,7 @@ from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
-from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
+from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 
 if TYPE_CHECKING:
     from recjudge_tui.tui.dialogs import Command
@@ -86,7 +86,7 @@ class RecjudgeApp(App[None]):
         self.fault: Exception | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._draft: Path | None = None
-        self._own_filters = Filters(() if self.no_color else (ReadableDim(),))
+        self._painted = Painted((), colours=not self.no_color)
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
@@ -103,7 +103,11 @@ class RecjudgeApp(App[None]):
         return lenient(super().get_driver_class())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return self._own_filters.around(super().get_line_filters())
+        others = tuple(super().get_line_filters())
+        if others != self._painted.others:
+            # Textual remembers lines by their filters
+            self._painted = Painted(others, colours=not self.no_color)
+        return [self._painted]
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Ours are found before they are registered, and without a copy of all: every painted line asks."""

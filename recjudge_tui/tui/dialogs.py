@@ -28,6 +28,7 @@ from textual.widgets.option_list import Option
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
+from recjudge_tui.tui.texts import error_content
 from recjudge_tui.tui.widgets import (
     ClickText,
     DialogHint,
@@ -68,27 +69,40 @@ class Dialog(ModalScreen[ScreenResultType], FittedScreen[ScreenResultType]):
         return super().dismiss(result) if is_on_top(self) else AwaitComplete()
 
 
-class ErrorDialog(Dialog[None]):
-    """The error, its cause and the next step. Stays until dismissed."""
+class Notice(Dialog[None]):
+    """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close")
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
     ]
+    LOOK: ClassVar[str] = "dialog"
 
-    def __init__(self, error: RecjudgeError) -> None:
+    def __init__(self, title: str, text: str) -> None:
         super().__init__()
-        self.error = error
+        self._title, self._text = title, text
+
+    def text(self) -> Content:
+        return plain(self._text)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog error") as box:
-            box.border_title = Content("Error")
+        with Vertical(classes=self.LOOK) as box:
+            box.border_title = plain(self._title)
             with VerticalScroll(classes="dialog-text"):
-                yield Static(plain(self.error.title), classes="error-title")
-                if self.error.cause:
-                    yield Static(plain(self.error.cause), classes="error-cause")
-                if step := self.error.next_step or advice(self.app, self.error.step):
-                    yield Static(plain(step), classes="error-step")
-            yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
+                yield Static(self.text())
+            yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))
+
+
+class ErrorDialog(Notice):
+    """The error, its cause and the next step."""
+
+    LOOK = "dialog error"
+
+    def __init__(self, error: RecjudgeError) -> None:
+        super().__init__("Error", "")
+        self.error = error
+
+    def text(self) -> Content:
+        return error_content(self.error, advice(self.app, self.error.step))
 
 
 class Confirm(Dialog[bool]):
@@ -175,25 +189,6 @@ class AskLine(Dialog[str | None]):
     @on(Input.Submitted)
     def _accept(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-
-class Notice(Dialog[None]):
-    """A result of several lines, such as the warnings of an import. Stays until dismissed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
-    ]
-
-    def __init__(self, title: str, text: str) -> None:
-        super().__init__()
-        self._title, self._text = title, text
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = plain(self._title)
-            with VerticalScroll(classes="dialog-text"):
-                yield Static(plain(self._text))
-            yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))
 
 
 class PickDialog(Dialog[Any]):

@@ -63,7 +63,7 @@ def test_every_binding_of_the_app_is_known_and_has_an_id() -> None:
         "monitor.pause",
         "filter.accept",
         "confirm.yes",
-        "error.close",
+        "notice.close",
     } <= set(ids)
     assert all(keys for keys in ids.values())
     for owner in BINDINGS.owners:
@@ -193,7 +193,7 @@ async def test_a_typed_letter_stays_a_letter_whatever_it_is_mapped_to(
 
 
 async def test_hints_name_the_keys_in_effect(project_db: Path, config_folder: Path) -> None:
-    configure(config_folder, '[keys]\nerror.close = "f8"\nconfirm.yes = "Y"\n')
+    configure(config_folder, '[keys]\nnotice.close = "f8"\nconfirm.yes = "Y"\n')
     async with running(project_db) as pilot:
         await keyed(pilot)
         pilot.app.push_screen(ErrorDialog(RecjudgeError("It broke.")))

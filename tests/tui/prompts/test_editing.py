@@ -181,15 +181,6 @@ async def test_an_editor_that_is_not_there(
         assert "cannot be started" in shown(pilot)
 
 
-async def test_a_terminal_that_cannot_be_handed_over(
-    project_db: Path, project: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EDITOR", "true")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "E")
-        assert "an editor cannot be opened here" in shown(pilot)
-
-
 def test_which_editor(tmp_path: Path) -> None:
     assert editor_command({"VISUAL": "code --wait", "EDITOR": "nano"}) == ["code", "--wait"]
     assert editor_command({"VISUAL": "  ", "EDITOR": "nano"}) == ["nano"]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual import events
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
@@ -12,8 +11,6 @@ from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.prompts import PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, settle, shown, type_text
-from tests.support.app.hostile import ALL, harmless
-from tests.support.app.projects import make_project
 from tests.support.app.prompts_screen import front, order, pane, prompts, second_version, title
 
 # ---- list and text
@@ -69,23 +66,6 @@ async def test_wide_the_prompt_stands_beside_the_list(project_db: Path, project:
         await pilot.resize_terminal(130, 30)
         await settle(pilot)
         assert "name =" in shown(pilot)
-
-
-async def test_the_list_is_filtered(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project) as (pilot, _):
-        await press(pilot, "slash")
-        await type_text(pilot, "pair media")
-        await press(pilot, "enter")
-        assert "pairwise-media" in shown(pilot)
-        assert "pairwise-shopping" not in shown(pilot)
-        assert "of 14" in shown(pilot)
-        await press(pilot, "slash")
-        await type_text(pilot, "nothing like it")
-        await press(pilot, "enter")
-        assert "Nothing has these words" in shown(pilot)
-        for key in ("c", "d", "D", "E", "t"):
-            await press(pilot, key)
-            assert isinstance(front(pilot), PromptsScreen)
 
 
 # ---- cases
@@ -200,45 +180,4 @@ async def test_a_diff_with_the_version_before_and_with_another(project_db: Path,
         assert "generic-media@1" in title(screen)
 
 
-async def test_a_first_version_is_compared_with_a_chosen_one(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "arena-media") as (pilot, screen):
-        await press(pilot, "d")
-        assert isinstance(front(pilot), Form)
-        await press(pilot, "escape")
-        assert front(pilot) is screen
-        await press(pilot, "d", "enter")
-        assert "arena-shopping@1 to arena-media@1" in title(screen)
-
-
 # ---- what bites
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_hostile_names_and_texts(project_db: Path, size: tuple[int, int]) -> None:
-    project = make_project(project_db, text=ALL)
-    with connect(project_db) as db:
-        load_shipped(db)
-        prompt = get_prompt(db, "pairwise-media")[2]
-        evil = prompt.model_copy(
-            update={
-                "system": "{% raw %}" + ALL + "{% endraw %}" + prompt.system,
-                "description": ALL,
-                "domain": ALL,
-            }
-        )
-        store_prompt(db, evil)
-        db.execute("UPDATE prompts SET name = ?, origin = ? WHERE version = 2", ("0" + ALL, "user"))
-        db.execute(
-            """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-               VALUES (?, 9, ?, 'x', ?, 'user', 'never')""",
-            ("00" + ALL, ALL, '{"name": "broken"}'),
-        )
-    async with prompts(project_db, project, size=size) as (pilot, screen):
-        for _ in range(3):
-            for key in "enter c right o G d escape D escape T escape escape j".split():
-                await press(pilot, key)
-                harmless(shown(pilot), size[0])
-            for _ in range(5):
-                if not isinstance(front(pilot), PromptsScreen):
-                    await press(pilot, "escape")
-            assert front(pilot) is screen
