@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -33,7 +33,7 @@ from recjudge_tui.store.people import (
     submit_verdict,
     task_of,
 )
-from recjudge_tui.store.projects import Labeller, labellers
+from recjudge_tui.store.projects import labellers
 from recjudge_tui.tui.answer_sheet import (
     AnswerSheet,
     Opinion,
@@ -630,7 +630,7 @@ class AnnotateScreen(ListScreen):
 
     def action_new(self) -> None:
         people = dict.fromkeys(each.rater for each in self.every)
-        people |= dict.fromkeys(who.name for who in labellers(self.host.db, self.project_id))
+        people |= dict.fromkeys(labellers(self.host.db, self.project_id))
         known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
         self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
 
@@ -669,10 +669,12 @@ class AnnotateScreen(ListScreen):
         return super().check_action(action, parameters)
 
 
-def _labelled(people: Sequence[Labeller]) -> str:
+def _labelled(people: Mapping[str, int]) -> str:
     """The labels that a project has without assignments, such as imported ones; empty if there are none."""
     if not people:
         return ""
-    named = ", ".join(f"{one_line(who.name, 30)} {number(who.labels)}" for who in people[:_MOST_NAMED])
+    named = ", ".join(
+        f"{one_line(who, 30)} {number(labels)}" for who, labels in [*people.items()][:_MOST_NAMED]
+    )
     more = f" and {number(len(people) - _MOST_NAMED)} more" if len(people) > _MOST_NAMED else ""
     return f"Labels so far: {named}{more}.\n\n"

@@ -27,9 +27,9 @@ from textual.timer import Timer
 from recjudge_tui.config_file import Fault, faults_error, read_preferences, save_theme
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.runs.garbage import few_collections
-from recjudge_tui.store.database import Database, file_identity, file_is_gone
+from recjudge_tui.store.database import Database, StoredRow, file_identity, file_is_gone
 from recjudge_tui.store.projects import only_project, project_id, project_name
-from recjudge_tui.store.runs import ActiveRun, active_runs
+from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
@@ -77,7 +77,7 @@ class RecjudgeApp(App[None]):
         for theme in THEMES:
             self.register_theme(theme)
         self.db_path = db_path
-        self.active: list[ActiveRun] = []
+        self.active: list[StoredRow] = []
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
         self._looked_at = 0.0
@@ -135,7 +135,7 @@ class RecjudgeApp(App[None]):
         self._looked_at = time.monotonic()
         self.background.start("runs", _live_runs, self._show_active)
 
-    def _show_active(self, active: list[ActiveRun]) -> None:
+    def _show_active(self, active: list[StoredRow]) -> None:
         changed = bool(active or self.active)
         self.active = active
         if self.active and self._poll is None:
@@ -379,7 +379,7 @@ def run_app(db_path: Path, project: str | None = None) -> None:
         raise app.fault
 
 
-def _live_runs(db: Database) -> list[ActiveRun]:
+def _live_runs(db: Database) -> list[StoredRow]:
     """The active runs, without those whose process died."""
     if not (runs := active_runs(db)):
         return []

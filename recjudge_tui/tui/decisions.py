@@ -342,8 +342,7 @@ _WIDTH = 100
 _LONGEST = 10_000_000
 
 EXPORT_HINT = (
-    "The listed verdicts are written to this file. Its ending sets the format: "
-    ".csv .jsonl .json .md .tex .html .txt .parquet"
+    "The listed verdicts are written to this file. Its ending sets the format: .csv .jsonl .json .parquet"
 )
 
 
@@ -381,10 +380,11 @@ def export_list(
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.exports import save_verdicts
+    from recjudge_tui.reports.common.stream import format_of
+    from recjudge_tui.reports.exports import write_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
-    written = save_verdicts(Project.numbered(db, project_id), chosen.text(), path, ids=ids)
+    written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)
     note = written.message()
     return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
 
@@ -489,16 +489,17 @@ def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
     """The content. Replies come before requests, because prompts are long."""
     for call in sent.calls:
         yield title_rule(one_line(call.title(), 60), width)
-        known = {**call.numbers, "seconds": call.numbers["latency_s"]}
-        known |= {name: getattr(call, name) for name in ("model", "parsed_by", "stop")}
-        yield call_facts(call.attempts, call.numbers["cost_usd"], known)
-        if call.cached:
+        row = call.row
+        known = {**row, "seconds": row["latency_s"], "stop": row["stop_reason"]}
+        yield call_facts(row["attempts"], row["cost_usd"], known)
+        if row["cached_from"] is not None:
             yield Content.styled("a stored reply was used", "dim")
-        if call.state == "failed":
-            yield error_content(RecjudgeError(one_line(call.error_kind.replace("_", " "), 40), call.error))
-        yield part("reply", call.reply)
-        if call.thinking:
-            yield part("thinking", call.thinking)
+        if row["state"] == "failed":
+            kind = one_line((row["error_kind"] or "").replace("_", " "), 40)
+            yield error_content(RecjudgeError(kind, row["error"] or ""))
+        yield part("reply", row["reply"] or "")
+        if row["thinking"]:
+            yield part("thinking", row["thinking"])
         if call.request is None:
             fault = f"The request cannot be rendered any more: {safe_text(call.fault)}"
             yield Content.styled(fault, "$warning")

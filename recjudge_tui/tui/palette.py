@@ -11,8 +11,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from recjudge_tui.reports.declare import REPORTS
-from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.screens import is_screen, make_screen, screen_names, to_projects
 from recjudge_tui.tui.themes import theme_names
@@ -63,7 +62,7 @@ TERMS: tuple[tuple[str, str], ...] = (
 def commands(
     app: App[Any],
     screen: Screen[Any],
-    active: Sequence[ActiveRun],
+    active: Sequence[StoredRow],
     of_app: Iterable[tuple[str, str, Callable[[], object]]],
 ) -> list[Command]:
     """The actions of the screen, the other screens, and the title, key and action of the app's own commands."""
@@ -118,7 +117,7 @@ def _in_groups(commands: Iterable[Command]) -> list[Command]:
     return sorted(commands, key=lambda command: _GROUPS.index(command.group))
 
 
-def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> Iterator[Command]:
+def _places(app: App[Any], screen: Screen[Any], active: Sequence[StoredRow]) -> Iterator[Command]:
     """The other screens of the project, and a monitor for each active run."""
     if app.current_mode != "projects" or len(app.screen_stack) > 1:
         yield Command(GO, "Go to projects", "", partial(to_projects, app))
@@ -127,13 +126,12 @@ def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> 
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
-        from recjudge_tui.tui.reports import TABS, title_of
+        from recjudge_tui.tui.reports import TABS, about_tab
 
         for name in TABS:
-            report, show = REPORTS[name], partial(_go, app, "reports", project, tab=name)
-            yield Command(
-                _REPORTS, f"{title_of(name).capitalize()}: {report.summary}", "", show, report.words
-            )
+            show = partial(_go, app, "reports", project, tab=name)
+            title, words = about_tab(name)
+            yield Command(_REPORTS, title, "", show, words)
     for run in active:
         yield Command(GO, f"Go to run {run.run_id}", "", partial(_go, app, "monitor", run.run_id))
 

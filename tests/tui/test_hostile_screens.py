@@ -102,7 +102,7 @@ WALKS = {
     "reports": Walk(
         "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 3 4 5 6 7 8 9 1 j m escape q"
         " e escape y escape P j pagedown q",
-        "ReportsScreen FiguresScreen Form CasesScreen",
+        "ReportsScreen Form CasesScreen",
         _of("reports"),
     ),
     "compare": Walk(

@@ -18,9 +18,9 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import Choice, Notice
-from recjudge_tui.tui.figures import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.home import HomeScreen
 from recjudge_tui.tui.prompts import Draft, draft_dialog
+from recjudge_tui.tui.reports import FIGURE_KEYS, ReportsScreen
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.annotators import PROJECT, desk
@@ -227,7 +227,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
         await settle(pilot)
         await pictured(pilot, screens, "view-flags-table")
         for form in ("intervals", "ranks"):
-            await press(pilot, "m", "down", "down", "down", "right", "enter")
+            await press(pilot, "m", "down", "down", "right", "enter")
             await until(pilot, partial(_chosen, pilot, "show", form))
             await settle(pilot)
             await pictured(pilot, screens, f"view-flags-{form}")
@@ -243,15 +243,17 @@ async def _agreement(pilot: Pilot[Any]) -> None:
 
 def _drawn(pilot: Pilot[Any], name: str) -> bool:
     screen = pilot.app.screen
-    return isinstance(screen, FiguresScreen) and screen.figure is not None and screen.figure.name == name
+    return (
+        isinstance(screen, ReportsScreen) and screen.made is not None and screen.made.tab == f"figure {name}"
+    )
 
 
 def _chosen(pilot: Pilot[Any], option: str, value: str) -> bool:
     screen = pilot.app.screen
     return (
-        isinstance(screen, FiguresScreen)
-        and screen.figure is not None
-        and screen.figure.data.chosen(option) == value
+        isinstance(screen, ReportsScreen)
+        and screen.made is not None
+        and screen.made.values.get(option) == value
     )
 
 

@@ -230,7 +230,7 @@ async def test_labels_that_were_imported_are_no_annotators_but_there(project_db:
     project = import_lists(project_db)
     import_labels(project_db)
     with connect(project_db) as db:
-        given = {rater.name: rater.labels for rater in labellers(db, project)}
+        given = labellers(db, project)
     async with running(project_db, "shop") as pilot:
         pilot.app.push_screen(AnnotateScreen(project))
         await settle(pilot)
