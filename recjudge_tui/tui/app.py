@@ -38,7 +38,7 @@ from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cl
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 
 if TYPE_CHECKING:
-    from recjudge_tui.tui.dialogs import Command
+    from recjudge_tui.tui.row_list import Command
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
@@ -243,7 +243,7 @@ class RecjudgeApp(App[None]):
         self._open_palette(self.commands, "Commands")
 
     def _open_palette(self, commands: Callable[[Screen[Any]], Iterable[Command]], title: str) -> None:
-        from recjudge_tui.tui.dialogs import Palette
+        from recjudge_tui.tui.row_list import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(commands(self.screen)), title), self._run_command)
@@ -260,8 +260,8 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
-        from recjudge_tui.tui.dialogs import Palette
         from recjudge_tui.tui.palette import themes
+        from recjudge_tui.tui.row_list import Palette
 
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 

@@ -245,7 +245,7 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
-        from recjudge_tui.tui.dialogs import Command, Palette
+        from recjudge_tui.tui.row_list import Command, Palette
 
         present = self.rows.chosen.text()
         offered = [

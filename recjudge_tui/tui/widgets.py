@@ -26,7 +26,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 from textual.widget import Widget
-from textual.widgets import DataTable, OptionList, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.filters import COMPARED, KEYS, Term, whole_term
 from recjudge_tui.domain.text import one_line
@@ -716,27 +716,3 @@ def _values(key: str, op: str, typed: str, values: Values) -> list[tuple[str, st
         (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip() for value in (*first, *within)
     )
     return [(term, "", f"{term} ") for term in found]
-
-
-# ---- option list -------------------------------------------------------------------------------------------------
-
-
-class Options(OptionList):
-    """A click on an option that is gone, because the list was filled again after it was painted, does nothing."""
-
-    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]
-        drop_late_click(self, event)
-
-
-def drop_late_click(listed: OptionList, event: events.Click) -> None:
-    """Keep the toolkit from looking for an option that is not there any more."""
-    if event.style.meta.get("option", -1) >= listed.option_count:
-        event.prevent_default()
-
-
-def move_cursor(listed: OptionList, rows: int) -> None:
-    """Move down one option for a positive number, otherwise up one; wraps around at the ends."""
-    if rows > 0:
-        listed.action_cursor_down()
-    else:
-        listed.action_cursor_up()

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui import case as case_panel
-from recjudge_tui.tui import dialogs, projects, screens, verdict_list
+from recjudge_tui.tui import dialogs, projects, row_list, screens, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.form import Form
@@ -26,7 +26,7 @@ from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
 OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, dialogs.Palette, Form,
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, row_list.Palette, Form,
     dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
     verdict_list.VerdictList,
 ]  # fmt: skip

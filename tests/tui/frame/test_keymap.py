@@ -148,7 +148,7 @@ async def test_the_keys_of_the_file_hold_and_are_shown(project_db: Path, config_
         assert "Sort another way" in shown(pilot)
         await press(pilot, "escape", "colon")
         await type_text(pilot, "filter")
-        await until(pilot, lambda: re.search(r"Filter +f7 ", shown(pilot)))
+        await until(pilot, lambda: re.search(r"f7 +Filter", shown(pilot)))
         await press(pilot, "escape", "q")
         assert not isinstance(pilot.app.screen, ProjectsScreen)
         await press(pilot, "f4")

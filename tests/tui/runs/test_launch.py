@@ -18,9 +18,10 @@ from recjudge_tui.runs.experiment import read_experiment
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities, list_runs, run_row
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import FieldError, Palette
+from recjudge_tui.tui.dialogs import FieldError
 from recjudge_tui.tui.form import form_words
 from recjudge_tui.tui.launch import FIELDS, LaunchScreen, is_asked, start_run
+from recjudge_tui.tui.row_list import Palette
 from recjudge_tui.tui.runs import MonitorScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, shown, type_text, until
