@@ -10,9 +10,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.themes import THEMES, Painted
-from tests.support.app.driving import painted as painted_screen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 
@@ -90,27 +88,6 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
     )
     async with running(project_db) as pilot:
         assert pilot.app.theme == "recjudge-light"
-
-
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-@pytest.mark.parametrize("name", ["home", "reports", "data"])
-async def test_every_word_on_a_screen_can_be_read(project_db: Path, theme: Theme, name: str) -> None:
-    project = make_project(project_db)
-    async with running(project_db, "movies", (120, 40)) as pilot:
-        pilot.app.theme = theme.name
-        pilot.app.push_screen(make_screen(name, project))
-        await painted_screen(pilot)
-        faint = set()
-        for strip in pilot.app.screen._compositor.render_strips():
-            for text, style, _ in strip:
-                if style is None or not any(character.isalnum() for character in text):
-                    continue
-                assert style.color is not None
-                assert style.bgcolor is not None
-                over, under = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
-                if contrast(over, under) < 4.5:
-                    faint.add((text.strip(), over.hex, under.hex))
-        assert not faint
 
 
 async def test_a_faulty_file_is_not_overwritten_by_a_theme(project_db: Path, config_folder: Path) -> None:

@@ -20,16 +20,6 @@ def names(path: Path) -> list[str]:
         return [name for _, name in project_names(db)]
 
 
-async def test_the_footer_fits_and_has_at_most_eight_hints(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db) as pilot:
-        for _ in range(3):
-            hints = [b for _, b, _, _ in pilot.app.screen.active_bindings.values() if b.show]
-            assert len({b.action for b in hints}) <= 8
-            assert shown(pilot).splitlines()[-1].endswith("q back")
-            await press(pilot, "enter")
-
-
 async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
     async with running(project_db) as pilot:
         for offer in ("s  try the sample data", "i  import lists", "n  create an empty", "o  open another"):

@@ -16,24 +16,6 @@ from tests.support.app.prompts_screen import front, order, pane, prompts, second
 # ---- list and text
 
 
-async def test_all_versions_are_listed_with_what_used_them(project_db: Path, project: int) -> None:
-    second_version(project_db)
-    async with prompts(project_db, project) as (pilot, screen):
-        lines = shown(pilot).splitlines()
-        own = [line.split() for line in lines if "pairwise-media" in line]
-        assert [line[1:5] for line in own] == [
-            ["pairwise-media", "2", "pairwise", "yours"],
-            ["pairwise-media", "1", "pairwise", "shipped"],
-        ]
-        runs = {row["name"]: row["runs"] for row in screen.every if row["runs"]}
-        assert list(runs.values()) == [1]
-        assert (
-            next(line.split()[5] for line in lines if next(iter(runs)) in line and "shipped" in line) == "1"
-        )
-        assert "Prompts (15)" in shown(pilot)
-        assert len(screen.every) == 15
-
-
 async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
         await press(pilot, "enter")
