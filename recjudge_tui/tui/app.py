@@ -302,6 +302,12 @@ class RecjudgeApp(App[None]):
         except RecjudgeError as error:
             self.show_error(error)
 
+    def shipped_key(self, binding: str) -> str:
+        """The key of a binding of any screen; empty if there is none. Imports every screen, which takes a moment."""
+        from recjudge_tui.tui.keys import all_bindings
+
+        return next(iter(all_bindings().shipped.get(binding, ())), "")
+
     # ---- unexpected ends
 
     def lend(self, command: Sequence[str], text: str = "", draft: Path | None = None) -> int:

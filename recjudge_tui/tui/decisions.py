@@ -45,6 +45,7 @@ from recjudge_tui.tui.widgets import (
     KeyLine,
     TopBar,
     case_number,
+    keyed,
     number,
     short_label,
     title_rule,
@@ -132,7 +133,7 @@ class Triage:
         if write.error is not None:
             self._screen.host.show_error(write.error)
         if write.toast:
-            self._screen.notify(one_line(write.toast, 300), markup=False)
+            self._screen.notify(one_line(keyed(self._screen.app, write.toast), 300), markup=False)
         if write.show is not None:
             self._rows.go_to(write.show)
         self._changed(write)
@@ -198,7 +199,7 @@ class Triage:
         if given is not None:
             label, value = given
             chosen = answer_text(row.systems, short_label(label), value)
-            message = f"Overridden to {chosen}. + keeps it as an example or label; u undoes it."
+            message = f"Overridden to {chosen}. {{triage.keep}} keeps it as an example or label; {{triage.undo}} undoes it."
             decision = f"{number(self._rows.cursor + 1)} {_DECIDED['override']}"
             job = partial(
                 _record, ids=[row.verdict_id], action="override", label=label, value=value, message=message,
@@ -280,7 +281,7 @@ def _record(
         for key in ids:
             record(db, key, reader_name(), action, text=text, label=label, value=value)
     if in_bulk:
-        message = f"{quantity(len(ids), 'verdict')} {_DECIDED[action]}. u undoes it."
+        message = f"{quantity(len(ids), 'verdict')} {_DECIDED[action]}. {{triage.undo}} undoes it."
     return LogWrite(message, decision=decision, rows=len(ids))
 
 
@@ -395,11 +396,13 @@ def page(host: Host, text: str) -> None:
     command = shlex.split(wanted) if wanted else [name for name in ("less", "more") if shutil.which(name)][:1]
     if not command or shutil.which(command[0]) is None:
         what = f"the pager “{command[0]}” is not installed" if command else "no pager is installed"
-        raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case with Y.")
+        raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case to a file.")
     try:
         host.lend(command, text)
     except SuspendNotSupported as error:
-        raise RecjudgeError("this terminal cannot show a pager", next_step="Save the case with Y.") from error
+        raise RecjudgeError(
+            "this terminal cannot show a pager", next_step="Save the case to a file."
+        ) from error
 
 
 # ---- sent screen -------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ class Notice(Dialog[None]):
             box.border_title = plain(self._title)
             with VerticalScroll(classes="dialog-text"):
                 yield Static(self.text())
-            yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))
+            yield DialogHint(key_hint(self.app, ("notice.close", "close")))
 
 
 class ErrorDialog(Notice):
@@ -118,7 +118,7 @@ class Confirm(Dialog[bool]):
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
             yield Static(plain(self._text), classes="dialog-text")
-            hint = key_hint(self.app, ("confirm.yes", "y", self._yes), ("confirm.no", "n", self._no))
+            hint = key_hint(self.app, ("confirm.yes", self._yes), ("confirm.no", self._no))
             yield DialogHint(hint)
 
     def action_answer(self, answer: bool) -> None:
@@ -180,7 +180,7 @@ class AskLine(Dialog[str | None]):
                 compact=True,
                 select_on_focus=False,
             )
-            keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'esc', 'cancel'))}"
+            keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'cancel'))}"
             yield DialogHint(f"{self._hint}\n{keys}")
 
     @on(Input.Submitted)

@@ -38,7 +38,7 @@ from recjudge_tui.tui.widgets import (
     TopBar,
     ago,
     at_rest,
-    key_name,
+    keyed,
     number,
 )
 
@@ -55,10 +55,10 @@ def _progress(active: StoredRow) -> str:
 
 _EMPTY = """No projects yet.
 
-{demo}  try the sample data: two small projects, judged in a few seconds
-{import}  import lists, items, events or labels into a new project
-{new}  create an empty project
-{other_file}  open another database file"""
+{projects.demo}  try the sample data: two small projects, judged in a few seconds
+{projects.import}  import lists, items, events or labels into a new project
+{projects.new}  create an empty project
+{projects.other_file}  open another database file"""
 _DEMO_S = 0.1
 
 
@@ -173,10 +173,7 @@ class ProjectsScreen(ListScreen):
         """What can be done in an empty database, by the keys that the user has for it."""
         if self._makes_demo:
             return "Importing and judging the sample data …"
-        keys = {"demo": "s", "import": "i", "new": "n", "other_file": "o"}
-        return _EMPTY.format(
-            **{name: key_name(self.app, f"projects.{name}", key) for name, key in keys.items()}
-        )
+        return keyed(self.app, _EMPTY)
 
     def searched(self, row: int) -> str:
         return self.names[row]
@@ -250,7 +247,8 @@ class ProjectsScreen(ListScreen):
 
     def action_new(self) -> None:
         ask = AskLine(
-            "New project", "The name of the project. Press i afterwards to import lists and labels."
+            "New project",
+            keyed(self.app, "The name of the project; {projects.import} then imports lists and labels."),
         )
         self.app.push_screen(ask, self._make)
 
@@ -307,7 +305,9 @@ class ProjectsScreen(ListScreen):
 
     def action_other_file(self) -> None:
         hint = "Another database of recjudge. Leaving it brings you back here."
-        self.app.push_screen(AskLine("Open another file", hint, placeholder="recjudge.db"), self._open_file)
+        self.app.push_screen(
+            AskLine("Open another file", hint, placeholder="recjudge.db", path=True), self._open_file
+        )
 
     def _open_file(self, typed: str | None) -> None:
         """Lend the terminal to an app on that file."""

@@ -268,7 +268,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         if offered:
             self.app.push_screen(Palette(offered, "Saved filters"), lambda command: command and command.run())
         else:
-            key = key_name(self.app, "cases.filter", "/")
+            key = key_name(self.app, "cases.filter")
             self.notify(
                 f"No filter is saved yet. Press {key} to filter the list, then save the filter here.",
                 markup=False,

@@ -445,16 +445,32 @@ class KeyLine(Widget, can_focus=False):
                 self.app.simulate_key(hint.key)
 
 
-def key_name(app: App[Any], binding: str, shipped: str) -> str:
-    """The key to press for a binding; `shipped` is its shipped key as hints write it."""
+def key_name(app: App[Any], binding: str) -> str:
+    """The key to press for a binding: the user's own, else that of a screen or widget in use, else the shipped one."""
     mapped: dict[str, str] = getattr(app, "own_keys", {})
-    keys = mapped.get(binding)
-    return app.get_key_display(Binding(keys.split(",")[0], "", "")) if keys else shipped
+    if keys := mapped.get(binding):
+        return app.get_key_display(Binding(keys.split(",")[0], "", ""))
+    for screen in reversed(app.screen_stack):
+        for node in screen.walk_children(with_self=True):
+            for same_key in node._bindings.key_to_bindings.values():
+                for bound in same_key:
+                    if bound.id == binding:
+                        return bound.key_display or app.get_key_display(bound)
+    shipped: str = getattr(app, "shipped_key", str)(binding)
+    return app.get_key_display(Binding(shipped, "", "")) if shipped else ""
 
 
-def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
-    """A line of hints from (binding, shipped key, description): `esc close   enter accept`."""
-    return "   ".join(f"{key_name(app, binding, shipped)} {does}" for binding, shipped, does in parts)
+def key_hint(app: App[Any], *parts: tuple[str, str]) -> str:
+    """A line of hints from (binding, description): `esc close   enter accept`."""
+    return "   ".join(f"{key_name(app, binding)} {does}" for binding, does in parts)
+
+
+_KEY = re.compile(r"\{([a-z]+\.[a-z_]+)\}")
+
+
+def keyed(app: App[Any], text: str) -> str:
+    """The text with the keys of bindings: `/ changes the filter` for `{list.filter} changes the filter`."""
+    return _KEY.sub(lambda found: key_name(app, found[1]) or found[0], text)
 
 
 # ---- figure table ------------------------------------------------------------------------------------------------

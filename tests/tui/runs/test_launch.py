@@ -47,7 +47,7 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
         assert "✓ done" in text
         assert "0000003" in text
         assert "als | text" in text
-        assert "Latest verdicts" in text
+        assert "Latest answers" in text
         assert monitor._next is None
     (row,) = runs(project_db)
     assert (row["state"], row["done"], row["failed"]) == ("done", 6, 0)
