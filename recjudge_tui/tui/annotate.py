@@ -571,20 +571,13 @@ _EMPTY = """No cases are assigned to annotators yet.
 Annotators work blind: they see other verdicts only after giving their own."""
 
 
-class AssignmentList(RowList[Assignment]):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "judge", key_display="enter", id="annotate.open")
-    ]
-
-    def __init__(self, screen: AnnotateScreen) -> None:
-        columns: tuple[Column[Assignment], ...] = (
-            Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
-            Column("protocol", lambda each, _: (each.protocol, ""), 16),
-            Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
-            Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
-            Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
-        )
-        super().__init__(columns, lambda each: screen.every.index(each))
+_COLUMNS: tuple[Column[Assignment], ...] = (
+    Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
+    Column("protocol", lambda each, _: (each.protocol, ""), 16),
+    Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
+    Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
+    Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
+)
 
 
 def _settled(assignment: Assignment) -> int:
@@ -603,7 +596,7 @@ class AnnotateScreen(ListScreen):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self.rows = AssignmentList(self)
+        self.rows = RowList(_COLUMNS, lambda each: self.every.index(each))
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")

@@ -28,10 +28,6 @@ from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, keyed
 class DataList(RowList[DataRow]):
     """The rows of one kind of data, by their places. The columns are those of the kind; numbers are never cut."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open", key_display="enter", id="data.open")
-    ]
-
     def __init__(self, project_id: int, kind: str) -> None:
         super().__init__((), lambda _: 0)
         self._project_id = project_id

@@ -41,7 +41,7 @@ from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, JudgeField, chosen_jud
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, ExportScreen, WrittenFile, make_screen, write_text
 from recjudge_tui.tui.texts import error_content, request_content
-from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, number
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, key_name, number
 from recjudge_tui.tui.words import advice
 
 # ---- the form ----------------------------------------------------------------------------------------------------
@@ -535,7 +535,9 @@ class LaunchScreen(ExportScreen):
         self.query_one("#totals", Static).update(text)
 
     def _say_start(self, text: str) -> None:
-        self.query_one("#start", Button).label = Content(f"f5  {one_line(text, 90)}")
+        self.query_one("#start", Button).label = Content(
+            f"{key_name(self.app, 'launch.start')}  {one_line(text, 90)}"
+        )
 
     def _complain(self, error: RecjudgeError) -> None:
         self._start_when_counted = False

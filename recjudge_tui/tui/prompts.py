@@ -271,25 +271,17 @@ def case_content(shown: CasePreview, app: App[Any]) -> Content:
 # ---- list --------------------------------------------------------------------------------------------------------
 
 
-class PromptList(RowList[StoredRow]):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        # the list's own `enter`, shown in the footer
-        Binding("enter", "open", "read", key_display="enter", id="prompts.open")
-    ]
-
-    def __init__(self) -> None:
-        columns: tuple[Column[StoredRow], ...] = (
-            Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
-            Column("v", lambda row, _: (str(row["version"]), ""), 3),
-            Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
-            # shipped prompts cannot be lost
-            Column("origin", _origin, 7),
-            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
-        )
-        super().__init__(columns, lambda row: row["id"])
+_COLUMNS: tuple[Column[StoredRow], ...] = (
+    Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
+    Column("v", lambda row, _: (str(row["version"]), ""), 3),
+    Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
+    # shipped prompts cannot be lost
+    Column("origin", lambda row, _: _origin(row), 7),
+    Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
+)
 
 
-def _origin(row: StoredRow, _: int) -> tuple[str, str]:
+def _origin(row: StoredRow) -> tuple[str, str]:
     return ("yours", "") if row["origin"] == "user" else (row["origin"], "dim")
 
 
@@ -336,7 +328,7 @@ class PromptsScreen(ListScreen):
         self.view: View = "text" if case is None else "case"
         self.case: CasePreview | None = None
         self.trial: Trial | None = None
-        self.rows = PromptList()
+        self.rows = RowList(_COLUMNS, lambda row: row["id"])
         self._places: dict[str, int] = {} if case is None else dict([case])
         self._order: Order | None = None
         self._against: int | None = None

@@ -150,7 +150,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         Binding("pageup,b", "page(-1)", "page up", show=False, key_display="pgup", id="list.page_up"),
         Binding("home,g", "first", "first", show=False, key_display="g", id="list.first"),
         Binding("end,G", "last", "last", show=False, key_display="G", id="list.last"),
-        Binding("enter", "open", "read", show=False, key_display="enter", id="list.open"),
+        Binding("enter", "open", "open", key_display="enter", id="list.open"),
     ]
 
     class Moved(Message):
