@@ -278,9 +278,10 @@ class RecjudgeApp(App[None]):
 
     def _settled_keys(self, _: Database) -> tuple[dict[str, str], list[Fault]]:
         """The keymap, and the problems with keys that it leaves out."""
-        from recjudge_tui.tui.keys import usable_keys
+        from recjudge_tui.tui.keys import keymap_for, settle
 
-        return usable_keys(self._settings.preferences.keys)
+        settled, wrong = settle(self._settings.preferences.keys)
+        return keymap_for(settled), wrong
 
     def _use_keys(self, settled: tuple[dict[str, str], list[Fault]], faults: list[Fault]) -> None:
         self.own_keys, wrong = settled

@@ -27,7 +27,7 @@ def settings(**keys: str) -> list[KeySetting]:
 
 
 def faults(**keys: str) -> list[str]:
-    return [fault.sentence("c") for fault in settle(settings(**keys), BINDINGS)[1]]
+    return [fault.sentence("c") for fault in settle(settings(**keys))[1]]
 
 
 def test_the_keys_that_decide_mean_nothing_else() -> None:
@@ -65,13 +65,13 @@ def test_every_binding_of_the_app_has_an_id_and_no_key_that_terminals_eat() -> N
 
 
 def test_the_shipped_keys_are_free_of_clashes_and_can_all_be_written() -> None:
-    rows, wrong = key_rows([], BINDINGS)
+    rows, wrong = key_rows([])
     assert wrong == ()
     for row in rows:
         assert row.keys == row.shipped
         if row.id.startswith(("tabs.next", "app.next_panel")):
             continue
-        keymap, wrong_again = settle([KeySetting(row.id, ",".join(row.keys))], BINDINGS)
+        keymap, wrong_again = settle([KeySetting(row.id, ",".join(row.keys))])
         assert wrong_again == [], row
         assert keymap == {row.id: BINDINGS.shipped[row.id]}
 
@@ -100,26 +100,26 @@ def test_a_setting_that_cannot_apply_is_reported_with_its_line(keys: dict[str, s
     found = faults(**keys)
     assert found
     assert found[0].startswith(said)
-    assert settle(settings(**keys), BINDINGS)[0] == {}
+    assert settle(settings(**keys))[0] == {}
 
 
 @pytest.mark.parametrize("key", ["z", "Z", "f12", "ctrl+o", "shift+f3", "comma", "ctrl+right", "#", "é"])
 def test_keys_that_can_be_bound(key: str) -> None:
-    keymap, wrong = settle(settings(cases__drop_chip=key), BINDINGS)
+    keymap, wrong = settle(settings(cases__drop_chip=key))
     assert wrong == []
     assert [written(found) for found in keymap["cases.drop_chip"]] == [key]
 
 
 def test_the_same_binding_twice() -> None:
-    keymap, wrong = settle([KeySetting("cases.sort", "z", 1), KeySetting("cases.sort", "f8", 4)], BINDINGS)
+    keymap, wrong = settle([KeySetting("cases.sort", "z", 1), KeySetting("cases.sort", "f8", 4)])
     assert keymap == {"cases.sort": ("z",)}
     assert wrong[0].sentence("c").startswith("c:4: “cases.sort” is set twice")
 
 
 def test_a_key_that_two_share_is_not_taken_from_the_other() -> None:
-    keymap, wrong = settle(settings(monitor__pause="z"), BINDINGS)
+    keymap, wrong = settle(settings(monitor__pause="z"))
     assert wrong == []
-    assert keymap_for(keymap, BINDINGS) == {"monitor.pause": "z", "monitor.resume": "p"}
+    assert keymap_for(keymap) == {"monitor.pause": "z", "monitor.resume": "p"}
 
 
 async def test_the_keys_of_the_file_hold_and_are_shown(project_db: Path, config_folder: Path) -> None:
