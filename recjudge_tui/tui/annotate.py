@@ -48,7 +48,7 @@ from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, BaseScreen, ListScreen
-from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, bar, number
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, bar, keyed, number
 
 if TYPE_CHECKING:
     from recjudge_tui.people.annotation import AnnotationPlan, Dispute, ShownCase
@@ -72,13 +72,15 @@ _ASSIGNED = (
 
 
 class Turn(NamedTuple):
-    """What the screen shows: a case, or none if all are settled. `above` is laid out above the case for a width, `progress`
-    stands in the top line; `left` cases are open. `task`, `assignment`: of an annotator; `dispute`: of a third person."""
+    """What the screen shows: a case, or none if all are settled. `above` is laid out above the case for a width, `end` is
+    said when there is none, with the keys that `keyed` puts in; `progress` stands in the top line; `left` cases are open.
+    `task`, `assignment`: of an annotator; `dispute`: of a third person."""
 
     title: str
     progress: str
     left: int
     above: Callable[[int], Content] | None = None
+    end: str = ""
     shown: ShownCase | None = None
     questions: tuple[AspectQuestion, ...] = ()
     own: CaseAnswers = CaseAnswers(())
@@ -175,7 +177,7 @@ class OwnCases(Desk):
         of = rater_assignment(db, self.rater_id, self.protocol)
         progress = f" {GLYPHS.dot} ".join((of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}"))
         if task_id is None:
-            return Turn("Done", progress, of.open, lambda _: _end(of), assignment=of)
+            return Turn("Done", progress, of.open, end=_end(of), assignment=of)
         mark_opened(db, task_id)
         task = task_of(db, task_id)
         own = own_verdict(db, task) if task.state == "done" else CaseAnswers(())
@@ -185,7 +187,7 @@ class OwnCases(Desk):
         ]
         title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
         above = _everybody(db, task, own, shown) if task.revealed else None
-        return Turn(title, progress, of.open, above, shown, shown.questions, own, task, of)
+        return Turn(title, progress, of.open, above, "", shown, shown.questions, own, task, of)
 
 
 def _everybody(db: Database, task: Task, own: CaseAnswers, shown: ShownCase) -> Callable[[int], Content]:
@@ -212,17 +214,17 @@ def _everybody(db: Database, task: Task, own: CaseAnswers, shown: ShownCase) -> 
     return partial(opinions_content, "Everybody's verdicts", about, opinions)
 
 
-def _end(assignment: Assignment) -> Content:
+def _end(assignment: Assignment) -> str:
     """The text after the last case.
 
     It has no figure of agreement, which would tell a blind annotator how others answered.
     """
     skipped = f", {assignment.skipped} skipped" if assignment.skipped else ""
     lines = [f"All your cases are judged: {assignment.done} given{skipped}."]
-    lines += ["", "←  return to your last case, where you can still change your answers"]
+    lines += ["", "{annotation.back}  return to your last case, where you can still change your answers"]
     if assignment.revealed < assignment.all:
-        lines.append("R  show everybody's verdicts; after that your answers are final")
-    return Content("\n".join([*lines, "q  leave; everything is saved"]))
+        lines.append("{annotation.reveal}  show everybody's verdicts; after that your answers are final")
+    return "\n".join([*lines, "{app.back}  leave; everything is saved"])
 
 
 class Disputes(Desk):
@@ -257,9 +259,9 @@ class Disputes(Desk):
         if not left:
             settled = f"All settled: {quantity(queue.disputed, 'case')}."
             outcome = settled if queue.disputed else "The annotators agree on every case."
-            rest = "Where they agree, the consensus takes their verdict.\n\nq  leave"
-            end = Content(f"{previous}{outcome}\n\n{rest}")
-            return Turn("Done", progress, 0, lambda _: end)
+            rest = "Where they agree, the consensus takes their verdict.\n\n{app.back}  leave"
+            done = Content(f"{previous}{outcome}\n")
+            return Turn("Done", progress, 0, lambda _: done, rest)
         dispute = dispute_of(db, self.project_id, self.rater_id, self.protocol, queue.left[0])
         several = len(dispute.questions) > 1
         opinions = [
@@ -276,7 +278,7 @@ class Disputes(Desk):
             )
 
         title = f"Case {queue.disputed - left + 1} of {queue.disputed}"
-        return Turn(title, progress, left, above, dispute.shown, dispute.questions, dispute=dispute)
+        return Turn(title, progress, left, above, "", dispute.shown, dispute.questions, dispute=dispute)
 
 
 # ---- judging -----------------------------------------------------------------------------------------------------
@@ -388,7 +390,7 @@ class AnnotationScreen(BaseScreen):
                 sheet.show(turn.questions, turn.own, titles, locked=turn.is_revealed)
                 self.query_one("#guidelines", TextPane).show(lambda _: guidelines)
             box.border_title = Content(turn.title)
-            box.show(partial(_turn_content, turn))
+            box.show(partial(self._content, turn))
             self.time.begin()
         self.refresh_bindings()
 
@@ -524,15 +526,15 @@ class AnnotationScreen(BaseScreen):
             return action != "aspect" or len(sheet.first().questions) > 1
         return super().check_action(action, parameters)
 
+    def _content(self, turn: Turn, width: int) -> Content:
+        parts = [turn.above(width)] if turn.above is not None else []
+        parts += [shown_content(turn.shown.material, width)] if turn.shown is not None else []
+        parts += [Content(keyed(self.app, turn.end))] if turn.end else []
+        return Content("\n").join(parts)
+
     def _pane(self) -> TextPane:
         narrow = self.has_class("-guided") and not self.has_class("-huge")
         return self.query_one("#guidelines" if narrow else "#shown", TextPane)
-
-
-def _turn_content(turn: Turn, width: int) -> Content:
-    parts = [turn.above(width)] if turn.above is not None else []
-    parts += [shown_content(turn.shown.material, width)] if turn.shown is not None else []
-    return Content("\n").join(parts)
 
 
 # a longer time without a key is a pause and does not count
@@ -564,25 +566,18 @@ class ActiveTime:
 _MOST_NAMED = 6
 _EMPTY = """No cases are assigned to annotators yet.
 
-n  assign cases to annotators
+{annotate.new}  assign cases to annotators
 
 Annotators work blind: they see other verdicts only after giving their own."""
 
 
-class AssignmentList(RowList[Assignment]):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "judge", key_display="enter", id="annotate.open")
-    ]
-
-    def __init__(self, screen: AnnotateScreen) -> None:
-        columns: tuple[Column[Assignment], ...] = (
-            Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
-            Column("protocol", lambda each, _: (each.protocol, ""), 16),
-            Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
-            Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
-            Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
-        )
-        super().__init__(columns, lambda each: screen.every.index(each))
+_COLUMNS: tuple[Column[Assignment], ...] = (
+    Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
+    Column("protocol", lambda each, _: (each.protocol, ""), 16),
+    Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
+    Column("progress", lambda each, _: (bar(_settled(each) / each.all, 12), ""), 12, 12),
+    Column("skipped", lambda each, _: (str(each.skipped or GLYPHS.none), ""), 9, right=True),
+)
 
 
 def _settled(assignment: Assignment) -> int:
@@ -601,7 +596,7 @@ class AnnotateScreen(ListScreen):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self.rows = AssignmentList(self)
+        self.rows = RowList(_COLUMNS, lambda each: self.every.index(each))
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")

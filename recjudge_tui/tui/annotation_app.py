@@ -11,7 +11,7 @@ from textual.screen import Screen
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.annotate import AnnotationScreen, Desk, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.dialogs import Command
+from recjudge_tui.tui.row_list import Command
 from recjudge_tui.tui.signals import leaving_cleanly
 
 

@@ -297,10 +297,11 @@ def opinions_content(title: str, about: str, opinions: Sequence[Opinion], width:
     for said in opinions:
         name, kind = fit(one_line(said.name, 23), 24), said.kind.replace("_", " ")
         lines.append(Content.assemble((name, "bold"), said.words, (f"  {kind}" if kind else "", "dim")))
-    for said in opinions:
-        if said.notes:
-            lines.append(Content.styled(one_line(said.name, 40), "bold"))
-            lines += [Content(safe_text(note[:LONGEST_TEXT]).strip()) for note in said.notes]
+    lines += [
+        Content.assemble((f"{one_line(said.name, 40)}: ", "bold"), safe_text(note[:LONGEST_TEXT]).strip())
+        for said in opinions
+        for note in said.notes
+    ]
     return Content("\n").join([*lines, Content("")])
 
 
@@ -349,30 +350,21 @@ def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Itera
 
 
 def _user(user: UserView, width: int) -> Iterator[Content]:
-    date = f"User on {one_line(user.as_of[:10], 10)}" if user.as_of else "User"
-    yield title_rule(date, width)
-    facts = [f"{one_line(k, 30)}: {one_line(v, 80)}" for k, v in user.attributes.items()]
-    attributes = (
-        ("", "; ".join(facts)),
-        ("browsed ", ", ".join(user.browsed)),
-        ("prefers ", "; ".join(user.preferences)),
+    yield title_rule(f"User on {one_line(user.as_of[:10], 10)}" if user.as_of else "User", width)
+    facts = "; ".join(
+        f"{one_line(name, 30)}: {one_line(value, 80)}" for name, value in user.attributes.items()
     )
-    for head, text in attributes:
-        for at, line in enumerate(wrapped(one_line(text, LONGEST_TEXT), max(width - len(head), 12))):
-            yield Content.assemble((head if at == 0 else " " * len(head), "dim"), line)
-    events = (
-        ("history", user.history),
-        ("searches", user.searches),
-        ("clicks", user.clicks),
-        ("other", user.others),
-    )
-    for title, shown_events in events:
-        if shown_events:
-            yield Content.styled(f"{title} ({len(shown_events)}), newest first", "bold")
-            for event in shown_events[:MOST_EVENTS]:
-                yield from _event(event, width)
-    if not (facts or user.browsed or user.preferences or user.history or user.searches or user.clicks):
-        yield Content.styled("no data about this user", "dim")
+    told = {"": facts, "browsed ": ", ".join(user.browsed), "prefers ": "; ".join(user.preferences)}
+    events = {"history": user.history, "searches": user.searches, "clicks": user.clicks, "other": user.others}
+    lines = [
+        Content.assemble((head, "dim"), one_line(text, LONGEST_TEXT)) for head, text in told.items() if text
+    ]
+    for title, shown in events.items():
+        if shown:
+            lines.append(Content.styled(f"{title} ({len(shown)}), newest first", "bold"))
+            lines += map(_event, shown[:MOST_EVENTS])
+    for line in lines or [Content.styled("no data about this user", "dim")]:
+        yield from line.wrap(width)
 
 
 def _brief(user: UserView, width: int) -> Iterator[Content]:
@@ -389,12 +381,9 @@ def _brief(user: UserView, width: int) -> Iterator[Content]:
             yield Content(lines[_BRIEF - 1] + (f" {GLYPHS.cut}" if len(lines) > _BRIEF else ""))
 
 
-def _event(event: ShownEvent, width: int) -> Iterator[Content]:
-    """Day, kind, value and the item's text, wrapped under the day."""
+def _event(event: ShownEvent) -> Content:
+    """Day, kind and value, then the item's text."""
     what = item_words(event.item) if event.item else f"“{one_line(event.text, 200)}”"
-    value = f" {event.value:g}" if event.value is not None and event.type == RATING else ""
-    kind = "rated" if value else one_line(event.type, 20)
-    head = " ".join(part for part in (one_line(event.timestamp[:10], 10), f"{kind}{value}") if part)
-    for at, line in enumerate(wrapped(f"{head}: {what}", max(width - 4, 12))):
-        cut = len(head) + 1 if at == 0 else 0
-        yield Content.assemble("  " if at else "", (line[:cut], "dim"), line[cut:])
+    rated = event.value is not None and event.type == RATING
+    kind = f"rated {event.value:g}" if rated else one_line(event.type, 20)
+    return Content.assemble((f"{one_line(event.timestamp[:10], 10)} {kind}: ".lstrip(), "dim"), what)

@@ -35,10 +35,10 @@ from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
-from recjudge_tui.tui.themes import THEMES, Filters, ReadableDim, chosen_theme, named_colours, own_theme
+from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 
 if TYPE_CHECKING:
-    from recjudge_tui.tui.dialogs import Command
+    from recjudge_tui.tui.row_list import Command
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
@@ -86,7 +86,7 @@ class RecjudgeApp(App[None]):
         self.fault: Exception | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._draft: Path | None = None
-        self._own_filters = Filters(() if self.no_color else (ReadableDim(),))
+        self._painted = Painted((), colours=not self.no_color)
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
@@ -103,7 +103,11 @@ class RecjudgeApp(App[None]):
         return lenient(super().get_driver_class())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return self._own_filters.around(super().get_line_filters())
+        others = tuple(super().get_line_filters())
+        if others != self._painted.others:
+            # Textual remembers lines by their filters
+            self._painted = Painted(others, colours=not self.no_color)
+        return [self._painted]
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Ours are found before they are registered, and without a copy of all: every painted line asks."""
@@ -239,7 +243,7 @@ class RecjudgeApp(App[None]):
         self._open_palette(self.commands, "Commands")
 
     def _open_palette(self, commands: Callable[[Screen[Any]], Iterable[Command]], title: str) -> None:
-        from recjudge_tui.tui.dialogs import Palette
+        from recjudge_tui.tui.row_list import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(commands(self.screen)), title), self._run_command)
@@ -256,8 +260,8 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
-        from recjudge_tui.tui.dialogs import Palette
         from recjudge_tui.tui.palette import themes
+        from recjudge_tui.tui.row_list import Palette
 
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 
@@ -274,9 +278,10 @@ class RecjudgeApp(App[None]):
 
     def _settled_keys(self, _: Database) -> tuple[dict[str, str], list[Fault]]:
         """The keymap, and the problems with keys that it leaves out."""
-        from recjudge_tui.tui.keys import usable_keys
+        from recjudge_tui.tui.keys import keymap_for, settle
 
-        return usable_keys(self._settings.preferences.keys)
+        settled, wrong = settle(self._settings.preferences.keys)
+        return keymap_for(settled), wrong
 
     def _use_keys(self, settled: tuple[dict[str, str], list[Fault]], faults: list[Fault]) -> None:
         self.own_keys, wrong = settled
@@ -297,6 +302,12 @@ class RecjudgeApp(App[None]):
             save_theme(name)
         except RecjudgeError as error:
             self.show_error(error)
+
+    def shipped_key(self, binding: str) -> str:
+        """The key of a binding of any screen; empty if there is none. Imports every screen, which takes a moment."""
+        from recjudge_tui.tui.keys import all_bindings
+
+        return next(iter(all_bindings().shipped.get(binding, ())), "")
 
     # ---- unexpected ends
 

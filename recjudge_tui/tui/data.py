@@ -20,17 +20,13 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, host_of
-from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, number
+from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, keyed, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
 
 class DataList(RowList[DataRow]):
     """The rows of one kind of data, by their places. The columns are those of the kind; numbers are never cut."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open", key_display="enter", id="data.open")
-    ]
 
     def __init__(self, project_id: int, kind: str) -> None:
         super().__init__((), lambda _: 0)
@@ -232,7 +228,8 @@ class DataScreen(ListScreen):
         row, pane = self.rows.cursor_row, self.query_one(TextPane)
         if row is None:
             pane.border_title = Content("")
-            pane.show(lambda _: Content(_empty(self.kind, filtered=bool(self.wanted))))
+            nothing = keyed(self.app, _empty(self.kind, filtered=bool(self.wanted)))
+            pane.show(lambda _: Content(nothing))
             return
         job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
         self.background.start("details", job, self._show_details)
@@ -259,5 +256,5 @@ class DataScreen(ListScreen):
 
 def _empty(kind: str, *, filtered: bool) -> str:
     if filtered:
-        return "No row has these words. / changes the filter."
-    return f"No {one_line(kind)} yet. i imports a file or a folder."
+        return "No row has these words. {list.filter} changes the filter."
+    return f"No {one_line(kind)} yet. {{data.import}} imports a file or a folder."

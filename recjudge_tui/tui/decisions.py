@@ -19,6 +19,7 @@ from textual.content import Content
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError
@@ -34,6 +35,7 @@ from recjudge_tui.store.verdicts import (
     verdict_to_keep,
 )
 from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
+from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
 from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
@@ -43,8 +45,8 @@ from recjudge_tui.tui.widgets import (
     KeyLine,
     TopBar,
     case_number,
+    keyed,
     number,
-    score,
     short_label,
     title_rule,
 )
@@ -131,7 +133,7 @@ class Triage:
         if write.error is not None:
             self._screen.host.show_error(write.error)
         if write.toast:
-            self._screen.notify(one_line(write.toast, 300), markup=False)
+            self._screen.notify(one_line(keyed(self._screen.app, write.toast), 300), markup=False)
         if write.show is not None:
             self._rows.go_to(write.show)
         self._changed(write)
@@ -165,53 +167,39 @@ class Triage:
             self._screen.app.push_screen(Confirm(f"{action.capitalize()} all?", text, action, "no"), write)
 
     def override(self) -> None:
-        verdict_id = self._under_cursor()
-        if verdict_id is not None:
-            job = partial(choices, verdict_id=verdict_id)
-            self._screen.background.start("choices", job, partial(self._choose, verdict_id))
-
-    def _choose(self, verdict_id: int, offered: Choices) -> None:
-        rows = verdict_rows(self._screen.host.db, [verdict_id])
-        # the cursor may have moved while the choices were read
-        if not rows or verdict_id != self._rows.cursor_id:
+        """Ask for another answer: by its key, or by a number of the scale."""
+        if (verdict_id := self._under_cursor()) is None:
             return
-        row = rows[0]
+        db = self._screen.host.db
+        try:
+            offered = choices(db, verdict_id)
+        except RecjudgeError as error:
+            self._screen.host.show_error(error)
+            return
+        (row,) = verdict_rows(db, [verdict_id])
         aspect = "" if row.aspect == OVERALL else f" on {one_line(row.aspect, 26).replace('_', ' ')}"
         whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{aspect}"
         about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
+        title, given = "Override the verdict", partial(self._override, row)
         if keys := _keys(offered):
             answers = {
                 key: ((label, value), answer_text(row.systems, label, value) if label != key else "")
                 for key, (label, value) in keys.items()
             }
-            dialog = PickDialog("Override the verdict", about, answers)
-            self._screen.app.push_screen(dialog, partial(self._override, row))
+            self._screen.app.push_screen(PickDialog(title, about, answers), given)
         else:
-            self._ask_number(row, offered, about)
-
-    def _ask_number(self, row: VerdictRow, offered: Choices, about: str) -> None:
-        """Ask for a number of the scale until one is given."""
-        span = f"a number from {score(offered.low)} to {score(offered.high)}"
-
-        def given(text: str | None) -> None:
-            if text is None:
-                return
-            try:
-                value = float(text)
-            except ValueError:
-                value = float("nan")
-            if offered.low <= value <= offered.high:
-                self._override(row, (f"{value:g}", value))
-            else:
-                self._ask_number(row, offered, f"Enter {span}.")
-
-        self._screen.app.push_screen(AskLine("Override the verdict", about, "", span), given)
+            bounds = {"ge": offered.low, "le": offered.high}
+            option = Option("value", float, about, bounds=bounds, label="value", required=True)
+            form = Form(
+                title, [option], {}, {}, "override", lambda form: (f"{form['value']:g}", form["value"])
+            )
+            self._screen.app.push_screen(form, given)
 
     def _override(self, row: VerdictRow, given: tuple[str, float] | None) -> None:
         if given is not None:
             label, value = given
             chosen = answer_text(row.systems, short_label(label), value)
-            message = f"Overridden to {chosen}. + keeps it as an example or label; u undoes it."
+            message = f"Overridden to {chosen}. {{triage.keep}} keeps it as an example or label; {{triage.undo}} undoes it."
             decision = f"{number(self._rows.cursor + 1)} {_DECIDED['override']}"
             job = partial(
                 _record, ids=[row.verdict_id], action="override", label=label, value=value, message=message,
@@ -293,7 +281,7 @@ def _record(
         for key in ids:
             record(db, key, reader_name(), action, text=text, label=label, value=value)
     if in_bulk:
-        message = f"{quantity(len(ids), 'verdict')} {_DECIDED[action]}. u undoes it."
+        message = f"{quantity(len(ids), 'verdict')} {_DECIDED[action]}. {{triage.undo}} undoes it."
     return LogWrite(message, decision=decision, rows=len(ids))
 
 
@@ -321,7 +309,7 @@ def _keep_example(db: Database, verdict_id: int) -> LogWrite:
     return LogWrite(f"The case is now an example in {name}@{version}.")
 
 
-# ---- triage dialogs ----------------------------------------------------------------------------------------------
+# ---- answers -----------------------------------------------------------------------------------------------------
 
 
 _MOST_STEPS = 9
@@ -344,15 +332,8 @@ def _keys(choices: Choices) -> dict[str, tuple[str, float]]:
     if choices.labels:
         return {str(place): labelled for place, labelled in enumerate(choices.labels[:_MOST_STEPS], 1)}
     low, high = choices.low, choices.high
-    if (
-        low == int(low)
-        and high == int(high)
-        and 1 < high - low <= _MOST_STEPS
-        and low >= 0
-        and high <= _MOST_STEPS
-    ):
-        return {str(step): (str(step), float(step)) for step in range(int(low), int(high) + 1)}
-    return {}
+    has_steps = 0 <= low < high - 1 <= _MOST_STEPS - 1 and low == int(low) and high == int(high)
+    return {str(n): (str(n), float(n)) for n in range(int(low), int(high) + 1)} if has_steps else {}
 
 
 # ---- output ------------------------------------------------------------------------------------------------------
@@ -415,11 +396,13 @@ def page(host: Host, text: str) -> None:
     command = shlex.split(wanted) if wanted else [name for name in ("less", "more") if shutil.which(name)][:1]
     if not command or shutil.which(command[0]) is None:
         what = f"the pager “{command[0]}” is not installed" if command else "no pager is installed"
-        raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case with Y.")
+        raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case to a file.")
     try:
         host.lend(command, text)
     except SuspendNotSupported as error:
-        raise RecjudgeError("this terminal cannot show a pager", next_step="Save the case with Y.") from error
+        raise RecjudgeError(
+            "this terminal cannot show a pager", next_step="Save the case to a file."
+        ) from error
 
 
 # ---- sent screen -------------------------------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from textual import events, on
@@ -22,20 +22,18 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.suggester import Suggester
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
+from recjudge_tui.tui.texts import error_content
 from recjudge_tui.tui.widgets import (
     ClickText,
     DialogHint,
     FittedScreen,
-    Options,
     clickable,
     key_hint,
-    move_cursor,
 )
 from recjudge_tui.tui.words import advice
 
@@ -68,27 +66,40 @@ class Dialog(ModalScreen[ScreenResultType], FittedScreen[ScreenResultType]):
         return super().dismiss(result) if is_on_top(self) else AwaitComplete()
 
 
-class ErrorDialog(Dialog[None]):
-    """The error, its cause and the next step. Stays until dismissed."""
+class Notice(Dialog[None]):
+    """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="error.close")
+        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
     ]
+    LOOK: ClassVar[str] = "dialog"
 
-    def __init__(self, error: RecjudgeError) -> None:
+    def __init__(self, title: str, text: str) -> None:
         super().__init__()
-        self.error = error
+        self._title, self._text = title, text
+
+    def text(self) -> Content:
+        return plain(self._text)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog error") as box:
-            box.border_title = Content("Error")
+        with Vertical(classes=self.LOOK) as box:
+            box.border_title = plain(self._title)
             with VerticalScroll(classes="dialog-text"):
-                yield Static(plain(self.error.title), classes="error-title")
-                if self.error.cause:
-                    yield Static(plain(self.error.cause), classes="error-cause")
-                if step := self.error.next_step or advice(self.app, self.error.step):
-                    yield Static(plain(step), classes="error-step")
-            yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
+                yield Static(self.text())
+            yield DialogHint(key_hint(self.app, ("notice.close", "close")))
+
+
+class ErrorDialog(Notice):
+    """The error, its cause and the next step."""
+
+    LOOK = "dialog error"
+
+    def __init__(self, error: RecjudgeError) -> None:
+        super().__init__("Error", "")
+        self.error = error
+
+    def text(self) -> Content:
+        return error_content(self.error, advice(self.app, self.error.step))
 
 
 class Confirm(Dialog[bool]):
@@ -107,7 +118,7 @@ class Confirm(Dialog[bool]):
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
             yield Static(plain(self._text), classes="dialog-text")
-            hint = key_hint(self.app, ("confirm.yes", "y", self._yes), ("confirm.no", "n", self._no))
+            hint = key_hint(self.app, ("confirm.yes", self._yes), ("confirm.no", self._no))
             yield DialogHint(hint)
 
     def action_answer(self, answer: bool) -> None:
@@ -169,31 +180,12 @@ class AskLine(Dialog[str | None]):
                 compact=True,
                 select_on_focus=False,
             )
-            keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'esc', 'cancel'))}"
+            keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'cancel'))}"
             yield DialogHint(f"{self._hint}\n{keys}")
 
     @on(Input.Submitted)
     def _accept(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-
-class Notice(Dialog[None]):
-    """A result of several lines, such as the warnings of an import. Stays until dismissed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "dismiss", "close", key_display="esc", id="notice.close")
-    ]
-
-    def __init__(self, title: str, text: str) -> None:
-        super().__init__()
-        self._title, self._text = title, text
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = plain(self._title)
-            with VerticalScroll(classes="dialog-text"):
-                yield Static(plain(self._text))
-            yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))
 
 
 class PickDialog(Dialog[Any]):
@@ -324,125 +316,3 @@ class Choice(Widget, can_focus=True):
         shown = one_line(dict(self._options)[self.value], max(self.content_size.width - 4, 4))
         mark = "bold $accent" if len(self._options) > 1 else "dim"
         return Content.assemble(("‹", mark), f" {shown} ", ("›", mark))
-
-
-# ---- palette -----------------------------------------------------------------------------------------------------
-
-
-class Command(NamedTuple):
-    """A line of the palette. `key` is empty if no key does the same; `words` find it, too."""
-
-    group: str
-    title: str
-    key: str
-    run: Callable[[], object]
-    words: str = ""
-
-
-class Palette(Dialog[Command | None]):
-    """`Palette(commands)`: a search, and the commands that match it, by group. `other` makes a command of what was typed,
-    which is then the last; `typed` is typed already; `hint` stands below."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "close", id="palette.close"),
-        Binding("down", "move(1)", "next", show=False, id="palette.down"),
-        Binding("up", "move(-1)", "previous", show=False, id="palette.up"),
-        Binding("pagedown", "page(1)", "page down", show=False, id="palette.page_down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="palette.page_up"),
-    ]
-
-    def __init__(
-        self,
-        commands: Sequence[Command],
-        title: str = "Commands",
-        other: Callable[[str], Command] | None = None,
-        typed: str = "",
-        hint: str = "",
-    ) -> None:
-        super().__init__()
-        self._title, self._other, self._typed, self._hint = title, other, typed, hint
-        self._commands = tuple(commands)
-        self._shown: tuple[Command, ...] = ()
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
-            yield Input(self._typed, "search", compact=True, select_on_focus=False, id="palette-search")
-            listed = Options(id="palette-list", compact=True)
-            listed.can_focus = False
-            yield listed
-            if self._hint:
-                yield DialogHint(self._hint)
-
-    def on_resize(self) -> None:
-        self._list()
-
-    def offer(self, commands: Sequence[Command]) -> None:
-        """List other commands while it is open; the cursor stays on its place."""
-        self._commands, at = tuple(commands), self.query_one(Options).highlighted
-        self._list()
-        self.query_one(Options).highlighted = at
-
-    @on(Input.Changed)
-    def _list(self) -> None:
-        words = self.query_one(Input).value.casefold().split()
-        groups = dict.fromkeys(command.group for command in self._commands)
-        self._shown = tuple(
-            command
-            for group in groups
-            for command in self._commands
-            if command.group == group and all(word in _searched(command) for word in words)
-        )
-        if self._other is not None and words:
-            self._shown += (self._other(self.query_one(Input).value.strip()),)
-        listed = self.query_one(Options)
-        room = max(self.query_one(".dialog").content_size.width - 5, 20)
-        listed.clear_options()
-        before = ""
-        for at, command in enumerate(self._shown):
-            if command.group != before:
-                before = command.group
-                listed.add_option(Option(Content.styled(before, "bold $accent"), disabled=True))
-            listed.add_option(Option(_command_line(command, room), id=str(at)))
-        if not self._shown:
-            listed.add_option(Option(Content("nothing matches"), disabled=True))
-        listed.action_first()
-        if (best := _best(self._shown, words)) is not None:
-            listed.highlighted = listed.get_option_index(str(best))
-
-    def action_move(self, rows: int) -> None:
-        move_cursor(self.query_one(Options), rows)
-
-    def action_page(self, pages: int) -> None:
-        for _ in range(10):
-            self.action_move(pages)
-
-    @on(Input.Submitted)
-    def _accept(self) -> None:
-        listed = self.query_one(Options)
-        chosen = listed.highlighted
-        self._choose(listed.get_option_at_index(chosen).id if chosen is not None else None)
-
-    @on(OptionList.OptionSelected)
-    def _clicked(self, message: OptionList.OptionSelected) -> None:
-        self._choose(message.option.id)
-
-    def _choose(self, place: str | None) -> None:
-        if place is not None and int(place) < len(self._shown):
-            self.dismiss(self._shown[int(place)])
-
-
-def _searched(command: Command) -> str:
-    return f"{command.group} {command.title} {command.words}".casefold()
-
-
-def _best(shown: Sequence[Command], words: Sequence[str]) -> int | None:
-    """The index of the shortest title that begins with the typed text; None if none does."""
-    wanted = " ".join(words)
-    begin = [at for at, command in enumerate(shown) if command.title.casefold().startswith(wanted)]
-    return min(begin, key=lambda at: len(shown[at].title)) if wanted and begin else None
-
-
-def _command_line(command: Command, room: int) -> Content:
-    gap = max(room - cell_len(command.title) - cell_len(command.key), 1)
-    return Content.assemble(f"  {command.title}", " " * gap, (command.key, "bold"))

@@ -16,7 +16,8 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.judges.registry import takes_address
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import project_judges
-from recjudge_tui.tui.dialogs import Choice, Command, FieldError, Palette
+from recjudge_tui.tui.dialogs import Choice, FieldError
+from recjudge_tui.tui.row_list import Command, Palette
 from recjudge_tui.tui.widgets import GLYPHS
 
 _NO_SERVER = (
@@ -143,7 +144,7 @@ class JudgeField(Choice):
         self._offer()
         self._say_changed()
         if self._palette is not None and self._palette.is_current:
-            self._palette.offer(self._commands())
+            self._palette.offer(self._commands(), self._hint())
 
     def take(self, judge: KnownJudge) -> None:
         """Choose a judge for the user, which need not be one of those offered before."""
@@ -165,14 +166,15 @@ class JudgeField(Choice):
     # ---- the list of all
 
     def action_list(self, typed: str = "") -> None:
-        nothing = self.local is not None and not self.local.judges
-        hint = _NO_SERVER if nothing else "enter choose   esc close"
-        self._palette = Palette(self._commands(), "Judges", self._other, typed, hint)
+        self._palette = Palette(self._commands(), "Judges", self._other, typed, self._hint())
         self.app.push_screen(self._palette, lambda command: command and command.run())
+
+    def _hint(self) -> str:
+        return _NO_SERVER if self.local is not None and not self.local.judges else "enter choose   esc close"
 
     def _commands(self) -> list[Command]:
         return [
-            Command("", one_line(judge.spec, 40) + ("" if judge.is_whole else GLYPHS.cut), one_line(judge.source, 40),
+            Command(one_line(judge.source, 40), one_line(judge.spec, 40) + ("" if judge.is_whole else GLYPHS.cut), "",
                     partial(self.take, judge) if judge.is_whole else partial(self.action_list, judge.spec))
             for judge in self._judges.values()
         ]  # fmt: skip

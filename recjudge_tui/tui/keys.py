@@ -23,7 +23,6 @@ from recjudge_tui.tui.themes import chosen_theme
 
 
 _ROOM = "recjudge_tui.tui"
-_PALETTE = Binding("ctrl+p", "command_palette", "command palette", priority=True)
 
 
 class Owner(NamedTuple):
@@ -92,13 +91,13 @@ _TAKEN_MODIFIERS = {"alt", "cmd", "super", "meta", "hyper"}
 _MODIFIERS = {"ctrl", "shift"}
 
 
-def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, list[Fault]]:
+def settle(settings: Sequence[KeySetting]) -> tuple[Keymap, list[Fault]]:
     """Binding id -> the keys of the settings that can be used, and why the others cannot: their binding or one of their keys
     does not exist, terminals do not send the key, or it has another action in the same place."""
     faults: list[Fault] = []
     keymap: Keymap = {}
     for setting in settings:
-        keys, fault = _requested_keys(setting, bindings)
+        keys, fault = _requested_keys(setting)
         if fault is None and setting.binding in keymap:
             fault = Fault(setting.line, f"“{setting.binding}” is set twice", "Leave one of the two.")
         if fault is not None:
@@ -106,14 +105,14 @@ def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, 
         else:
             keymap[setting.binding] = keys
     lines = {setting.binding: setting.line for setting in settings}
-    for owner in bindings.owners:
+    for owner in all_bindings().owners:
         used: dict[str, str] = {}
         for name in dict.fromkeys(map(_name, owner.keys)):
             own = [binding.key for binding in owner.keys if _name(binding) == name]
             for key in keymap.get(name, own):
                 other = used.setdefault(key, name)
                 taker = name if name in keymap else other
-                if other != name and taker in keymap and key not in bindings.shipped[taker]:
+                if other != name and taker in keymap and key not in all_bindings().shipped[taker]:
                     del keymap[taker]
                     text = f"“{written(key)}” has two actions on {owner.name}: {name} and {other}"
                     faults.append(Fault(lines[taker], text, "Give one of them another key."))
@@ -121,12 +120,12 @@ def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, 
     return keymap, faults
 
 
-def keymap_for(settled: Keymap, bindings: Bindings) -> dict[str, str]:
+def keymap_for(settled: Keymap) -> dict[str, str]:
     """The result of `settle` for `App.set_keymap`, which takes a key from every binding that shares it, so the others
     are included too.
     """
     full = {name: ",".join(keys) for name, keys in settled.items()}
-    for owner in bindings.owners:
+    for owner in all_bindings().owners:
         moved = {binding.key for binding in owner.keys if _name(binding) in settled}
         for binding in owner.keys:
             if binding.id and binding.key in moved and binding.id not in settled:
@@ -135,11 +134,9 @@ def keymap_for(settled: Keymap, bindings: Bindings) -> dict[str, str]:
     return full
 
 
-def key_rows(
-    settings: Sequence[KeySetting], bindings: Bindings
-) -> tuple[tuple[KeyRow, ...], tuple[Fault, ...]]:
+def key_rows(settings: Sequence[KeySetting]) -> tuple[tuple[KeyRow, ...], tuple[Fault, ...]]:
     """Every binding with the keys in use, sorted by id, and the faults of the settings."""
-    keymap, faults = settle(settings, bindings)
+    (keymap, faults), bindings = settle(settings), all_bindings()
     lines = {setting.binding: setting.line for setting in settings if setting.binding in keymap}
     rows = []
     for name, shipped in sorted(bindings.shipped.items()):
@@ -174,14 +171,18 @@ def _key_names() -> frozenset[str]:
 # ---- one setting
 
 
-def _requested_keys(setting: KeySetting, bindings: Bindings) -> tuple[tuple[str, ...], Fault | None]:
-    if setting.binding not in bindings.shipped:
-        return (), _unknown_binding(setting, bindings)
+def _requested_keys(setting: KeySetting) -> tuple[tuple[str, ...], Fault | None]:
+    name, bindings = setting.binding, all_bindings()
+    if name not in bindings.shipped:
+        same = [known for known in bindings.shipped if known.split(".")[-1] == name.split(".")[-1]]
+        close = list(dict.fromkeys([*get_close_matches(name, bindings.shipped, 3, 0.5), *same]))[:3]
+        advice = f"Similar: {', '.join(close)}." if close else "“recjudge config keys” lists them."
+        return (), Fault(setting.line, f"no binding “{name}”", advice)
     parts = [part.strip() for part in setting.keys.split(",")]
     if not all(parts):
-        return (), Fault(setting.line, f"“{setting.binding}” needs a key", "Write “comma” for the comma.")
+        return (), Fault(setting.line, f"“{name}” needs a key", "Write “comma” for the comma.")
     used_while_typing = any(
-        (binding.priority or owner.takes_text) and binding.id == setting.binding
+        (binding.priority or owner.takes_text) and binding.id == name
         for owner in bindings.owners
         for binding in owner.declared
     )
@@ -190,14 +191,6 @@ def _requested_keys(setting: KeySetting, bindings: Bindings) -> tuple[tuple[str,
             return (), fault._replace(line=setting.line)
     bound_keys = Binding.make_bindings(Binding(part, "", "") for part in parts)
     return tuple(dict.fromkeys(binding.key for binding in bound_keys)), None
-
-
-def _unknown_binding(setting: KeySetting, bindings: Bindings) -> Fault:
-    near = get_close_matches(setting.binding, bindings.shipped, 3, 0.5)
-    same = [name for name in bindings.shipped if name.split(".")[-1] == setting.binding.split(".")[-1]]
-    close = list(dict.fromkeys([*near, *same]))[:3]
-    advice = f"Similar: {', '.join(close)}." if close else "“recjudge config keys” lists them."
-    return Fault(setting.line, f"no binding “{setting.binding}”", advice)
 
 
 def _key_fault(key: str, *, used_while_typing: bool) -> Fault | None:
@@ -223,13 +216,7 @@ def _key_fault(key: str, *, used_while_typing: bool) -> Fault | None:
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """A settings file as the app applies it: all bindings with their keys, the theme, and the mistakes."""
-    rows, wrong = key_rows(loaded.preferences.keys, all_bindings())
+    rows, wrong = key_rows(loaded.preferences.keys)
     theme, fault = chosen_theme(loaded.preferences.theme)
     faults = [*loaded.faults, *wrong, *([fault] if fault else [])]
     return rows, theme, tuple(sorted(faults, key=lambda problem: problem.line or 0))
-
-
-def usable_keys(settings: Sequence[KeySetting]) -> tuple[dict[str, str], list[Fault]]:
-    """The keymap of these settings, and the problems with keys that it leaves out."""
-    settled, wrong = settle(settings, all_bindings())
-    return keymap_for(settled, all_bindings()), wrong

@@ -25,7 +25,7 @@ from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
-from recjudge_tui.reports.runs import cost_range, reuse_lines, short_cost, span
+from recjudge_tui.reports.runs import cost_range, estimate_lines, short_cost, span
 from recjudge_tui.runs import start
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.saer import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
@@ -41,7 +41,7 @@ from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, JudgeField, chosen_jud
 from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, ExportScreen, WrittenFile, make_screen, write_text
 from recjudge_tui.tui.texts import error_content, request_content
-from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, number
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, key_name, number
 from recjudge_tui.tui.words import advice
 
 # ---- the form ----------------------------------------------------------------------------------------------------
@@ -268,14 +268,9 @@ def is_paid(expected: ExpectedRun) -> bool:
 
 def start_text(expected: ExpectedRun) -> str:
     """What the start button will do."""
-    estimate = expected.estimate
-    if expected.place:
-        does = f"send {quantity(estimate.calls, 'call')} to {expected.place}"
-        return f"Judge again: {does}" if expected.again else f"Start: {does}"
-    cases = quantity(estimate.cases, "case")
-    return (
-        f"Judge {cases} again on this machine" if expected.again else f"Start: judge {cases} on this machine"
-    )
+    calls, cases = quantity(expected.estimate.calls, "call"), quantity(expected.estimate.cases, "case")
+    does = f"send {calls} to {expected.place}" if expected.place else f"judge {cases} on this machine"
+    return f"{'Judge again' if expected.again else 'Start'}: {does}"
 
 
 def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, str, str] | None:
@@ -299,22 +294,11 @@ def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, 
 
 def prompt_content(expected: ExpectedRun) -> Content:
     """What to read before the start, then the first prompt as it will be sent."""
-    lines = [Content.styled(f"{GLYPHS.marked} {note}", "$warning") for note in notes_of(expected)]
-    named = f"rater {one_line(expected.rater, 60)} {GLYPHS.dot} prompt {one_line(expected.prompt, 60)}"
-    lines.append(Content.styled(named, "dim"))
-    return Content("\n").join([*lines, request_content(expected.first)])
-
-
-def notes_of(expected: ExpectedRun) -> list[str]:
-    """What to read before the start."""
-    estimate = expected.estimate
-    notes = [*expected.notes, *estimate.published]
-    notes += [f"cost: {cost_range(estimate)}"] if is_paid(expected) else []
-    notes += reuse_lines(estimate)
-    notes += [estimate.domain_note, estimate.undated_note, *estimate.copies_notes]
-    notes += [f"drawn: {quantity(n, 'user')} with {level}" for level, n in estimate.strata.items()]
-    notes += [f"left out: {number(n)} × {reason}" for reason, n in estimate.left_out.items()]
-    return [one_line(form_words(note), 600) for note in notes if note]
+    told = [f"{GLYPHS.marked} {one_line(form_words(note), 600)}" for note in expected.notes]
+    lines = estimate_lines(expected.estimate, rater=expected.rater, prompt=expected.prompt)
+    lines = [one_line(form_words(line), 600) for line in lines]
+    head = [*(Content.styled(text, "$warning") for text in told), *map(Content, lines)]
+    return Content("\n").join([*head, request_content(expected.first)])
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -551,7 +535,9 @@ class LaunchScreen(ExportScreen):
         self.query_one("#totals", Static).update(text)
 
     def _say_start(self, text: str) -> None:
-        self.query_one("#start", Button).label = Content(f"f5  {one_line(text, 90)}")
+        self.query_one("#start", Button).label = Content(
+            f"{key_name(self.app, 'launch.start')}  {one_line(text, 90)}"
+        )
 
     def _complain(self, error: RecjudgeError) -> None:
         self._start_when_counted = False

@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from recjudge_tui.store.database import StoredRow
-from recjudge_tui.tui.dialogs import Command
+from recjudge_tui.tui.row_list import Command
 from recjudge_tui.tui.screens import is_screen, make_screen, screen_names, to_projects
 from recjudge_tui.tui.themes import theme_names
 

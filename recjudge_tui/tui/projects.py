@@ -38,7 +38,7 @@ from recjudge_tui.tui.widgets import (
     TopBar,
     ago,
     at_rest,
-    key_name,
+    keyed,
     number,
 )
 
@@ -55,53 +55,11 @@ def _progress(active: StoredRow) -> str:
 
 _EMPTY = """No projects yet.
 
-{demo}  try the sample data: two small projects, judged in a few seconds
-{import}  import lists, items, events or labels into a new project
-{new}  create an empty project
-{other_file}  open another database file"""
+{projects.demo}  try the sample data: two small projects, judged in a few seconds
+{projects.import}  import lists, items, events or labels into a new project
+{projects.new}  create an empty project
+{projects.other_file}  open another database file"""
 _DEMO_S = 0.1
-
-
-class ProjectList(RowList[int]):
-    """A row is the id of a project; numbers that are not read yet are a dot."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "open", key_display="enter", id="projects.open")
-    ]
-
-    def __init__(self, screen: ProjectsScreen) -> None:
-        self._on = screen
-        columns: tuple[Column[int], ...] = (
-            Column("name", lambda key, _: (screen.names[key], ""), 24, 10),
-            *(
-                Column(name, partial(self._count, name), 10, right=True)
-                for name in ("cases", "verdicts", "flagged")
-            ),
-            Column("last run", self._last_run, 16, rank=1),
-            Column("state", self._state, 20, 10),
-        )
-        super().__init__(columns, lambda key: key)
-
-    def _count(self, name: str, key: int, _: int) -> tuple[str, str]:
-        if (figures := self._on.figures.get(key)) is None:
-            return GLYPHS.dot, "dim"
-        mark = f"{GLYPHS.marked} " if name == "flagged" and figures[name] else ""
-        return f"{mark}{number(figures[name])}", ""
-
-    def _last_run(self, key: int, _: int) -> tuple[str, str]:
-        figures = self._on.figures.get(key)
-        return (ago(figures["last_run"]) if figures is not None else ""), ""
-
-    def _state(self, key: int, _: int) -> tuple[str, str]:
-        figures = self._on.figures.get(key)
-        if (active := self._on.active.get(key)) is not None:
-            return _progress(active), "up"
-        if figures is None:
-            return "", ""
-        if figures["state"] is not None:
-            glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))
-            return f"{glyph} {at_rest(figures['state'])}", kind
-        return f"{GLYPHS.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim"
 
 
 class ProjectsScreen(ListScreen):
@@ -119,7 +77,6 @@ class ProjectsScreen(ListScreen):
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="projects.annotate"),
         Binding("e", "export", "export", show=False, id="projects.export"),
         Binding("D", "delete", "delete the project", show=False, id="projects.delete"),
-        Binding("R", "refresh", "refresh", show=False, id="projects.refresh"),
         FILTER,
         *COMMON,
     ]
@@ -127,7 +84,14 @@ class ProjectsScreen(ListScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows = ProjectList(self)
+        counts = ("cases", "verdicts", "flagged")
+        columns: tuple[Column[int], ...] = (
+            Column("name", lambda key, _: (self.names[key], ""), 24, 10),
+            *(Column(name, partial(self._count, name), 10, right=True) for name in counts),
+            Column("last run", self._last_run, 16, rank=1),
+            Column("state", self._state, 20, 10),
+        )
+        self.rows = RowList(columns, lambda key: key)
         self.names: dict[int, str] = {}
         self.figures: dict[int, StoredRow] = {}
         self.active: dict[int, StoredRow] = {}
@@ -157,6 +121,28 @@ class ProjectsScreen(ListScreen):
 
     # ---- rows
 
+    def _count(self, name: str, key: int, _: int) -> tuple[str, str]:
+        """A number that is not read yet is a dot."""
+        if (figures := self.figures.get(key)) is None:
+            return GLYPHS.dot, "dim"
+        mark = f"{GLYPHS.marked} " if name == "flagged" and figures[name] else ""
+        return f"{mark}{number(figures[name])}", ""
+
+    def _last_run(self, key: int, _: int) -> tuple[str, str]:
+        figures = self.figures.get(key)
+        return (ago(figures["last_run"]) if figures is not None else ""), ""
+
+    def _state(self, key: int, _: int) -> tuple[str, str]:
+        figures = self.figures.get(key)
+        if (active := self.active.get(key)) is not None:
+            return _progress(active), "up"
+        if figures is None:
+            return "", ""
+        if figures["state"] is not None:
+            glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))
+            return f"{glyph} {at_rest(figures['state'])}", kind
+        return f"{GLYPHS.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim"
+
     def refresh_rows(self, select: str | None = None) -> None:
         self._read_rows(select)
         self.query_one(HomeGlance).forget()
@@ -173,10 +159,7 @@ class ProjectsScreen(ListScreen):
         """What can be done in an empty database, by the keys that the user has for it."""
         if self._makes_demo:
             return "Importing and judging the sample data …"
-        keys = {"demo": "s", "import": "i", "new": "n", "other_file": "o"}
-        return _EMPTY.format(
-            **{name: key_name(self.app, f"projects.{name}", key) for name, key in keys.items()}
-        )
+        return keyed(self.app, _EMPTY)
 
     def searched(self, row: int) -> str:
         return self.names[row]
@@ -229,9 +212,6 @@ class ProjectsScreen(ListScreen):
 
         self.ask_export("projects.csv", projects)
 
-    def action_refresh(self) -> None:
-        self.refresh_rows()
-
     @on(RowList.Opened)
     @on(HomeGlance.Clicked)
     def _open(self) -> None:
@@ -250,7 +230,8 @@ class ProjectsScreen(ListScreen):
 
     def action_new(self) -> None:
         ask = AskLine(
-            "New project", "The name of the project. Press i afterwards to import lists and labels."
+            "New project",
+            keyed(self.app, "The name of the project; {projects.import} then imports lists and labels."),
         )
         self.app.push_screen(ask, self._make)
 
@@ -307,7 +288,9 @@ class ProjectsScreen(ListScreen):
 
     def action_other_file(self) -> None:
         hint = "Another database of recjudge. Leaving it brings you back here."
-        self.app.push_screen(AskLine("Open another file", hint, placeholder="recjudge.db"), self._open_file)
+        self.app.push_screen(
+            AskLine("Open another file", hint, placeholder="recjudge.db", path=True), self._open_file
+        )
 
     def _open_file(self, typed: str | None) -> None:
         """Lend the terminal to an app on that file."""

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
@@ -63,6 +63,7 @@ from recjudge_tui.tui.widgets import (
     TopBar,
     case_number,
     key_hint,
+    keyed,
     number,
     score,
 )
@@ -177,7 +178,7 @@ def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> 
         fault = error_content(error)
         return lambda _: fault
     lines = prompt_diff(older, text, prompt_label(before), prompt_label(row))
-    same = Content("The two texts are the same. Press D to compare with another prompt.")
+    same = Content("The two texts are the same.")
     shown = diff_content(lines) if lines else same
     return lambda _: shown
 
@@ -255,45 +256,32 @@ def systems_of(shown: CasePreview) -> str:
     return f"A is {one_line(shown.case['system_a'], 40)}, B is {one_line(shown.case['system_b'], 40)}"
 
 
-def case_layout(shown: CasePreview) -> Layout:
+def case_content(shown: CasePreview, app: App[Any]) -> Content:
     """The text of a case, or why there is none."""
     if shown.request is not None:
-        content = request_content(shown.request.messages)
-    elif shown.error is not None:
-        content = error_content(shown.error)
-    else:
-        what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
-        content = Content(
-            f"""This project has no case that this prompt can show.
-
-It asks about {what}; a first run makes cases of what was imported.
-q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
-        )
-    return lambda _: content
+        return request_content(shown.request.messages)
+    if shown.error is not None:
+        return error_content(shown.error)
+    what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
+    keys = "On the home of the project {home.import} imports " + kind + ", and {home.launch} starts a run."
+    made = f"It asks about {what}; a first run makes cases of what was imported."
+    return Content(f"This project has no case that this prompt can show.\n\n{made}\n{keyed(app, keys)}")
 
 
 # ---- list --------------------------------------------------------------------------------------------------------
 
 
-class PromptList(RowList[StoredRow]):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        # the list's own `enter`, shown in the footer
-        Binding("enter", "open", "read", key_display="enter", id="prompts.open")
-    ]
-
-    def __init__(self) -> None:
-        columns: tuple[Column[StoredRow], ...] = (
-            Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
-            Column("v", lambda row, _: (str(row["version"]), ""), 3),
-            Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
-            # shipped prompts cannot be lost
-            Column("origin", _origin, 7),
-            Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
-        )
-        super().__init__(columns, lambda row: row["id"])
+_COLUMNS: tuple[Column[StoredRow], ...] = (
+    Column("prompt", lambda row, _: (row["name"], ""), 30, 12),
+    Column("v", lambda row, _: (str(row["version"]), ""), 3),
+    Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
+    # shipped prompts cannot be lost
+    Column("origin", lambda row, _: _origin(row), 7),
+    Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
+)
 
 
-def _origin(row: StoredRow, _: int) -> tuple[str, str]:
+def _origin(row: StoredRow) -> tuple[str, str]:
     return ("yours", "") if row["origin"] == "user" else (row["origin"], "dim")
 
 
@@ -340,7 +328,7 @@ class PromptsScreen(ListScreen):
         self.view: View = "text" if case is None else "case"
         self.case: CasePreview | None = None
         self.trial: Trial | None = None
-        self.rows = PromptList()
+        self.rows = RowList(_COLUMNS, lambda row: row["id"])
         self._places: dict[str, int] = {} if case is None else dict([case])
         self._order: Order | None = None
         self._against: int | None = None
@@ -451,13 +439,14 @@ class PromptsScreen(ListScreen):
         pane.border_title = Content(one_line(f"{prompt_label(current)} {case_heading(shown)}", 100))
         pane.border_subtitle = Content(self._case_hint(shown))
         # keep the scroll position from case to case
-        pane.show(case_layout(shown), stay=before is not None and before.prompt_id == shown.prompt_id)
+        content = case_content(shown, self.app)
+        pane.show(lambda _: content, stay=before is not None and before.prompt_id == shown.prompt_id)
         self.refresh_bindings()
 
     def _case_hint(self, shown: CasePreview) -> str:
         """The size of the text, and the keys of this view, for which the footer has no room."""
-        keys = [("prompts.previous", "←", ""), ("prompts.next", "→", "case")]
-        keys += [("prompts.order", "o", "order")] if len(shown.orders) > 1 else []
+        keys = [("prompts.previous", ""), ("prompts.next", "case")]
+        keys += [("prompts.order", "order")] if len(shown.orders) > 1 else []
         hints = [key_hint(self.app, *keys)] if shown.case is not None else []
         if shown.request is not None:
             low, high = estimate_prompt_tokens(shown.request.messages)

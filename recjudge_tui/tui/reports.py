@@ -480,7 +480,7 @@ class ReportsScreen(OccasionScreen):
             return Content("\n".join(map(safe_text, parts)))
         if isinstance(content, Figure):
             lines = [f"{GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
-            other = f"{key_name(self.app, 'reports.topic', 'o')} chooses another question."
+            other = f"{key_name(self.app, 'reports.topic')} chooses another question."
             return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
         if isinstance(content, Page):
             return Content(render_page(content, "text", output).text)

@@ -8,21 +8,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
+from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.dialogs import AskLine
+from recjudge_tui.tui.dialogs import AskLine, Dialog
 from recjudge_tui.tui.widgets import Layout, TextPane, fit, middle
 
 Row = TypeVar("Row")
@@ -147,7 +150,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         Binding("pageup,b", "page(-1)", "page up", show=False, key_display="pgup", id="list.page_up"),
         Binding("home,g", "first", "first", show=False, key_display="g", id="list.first"),
         Binding("end,G", "last", "last", show=False, key_display="G", id="list.last"),
-        Binding("enter", "open", "read", show=False, key_display="enter", id="list.open"),
+        Binding("enter", "open", "open", key_display="enter", id="list.open"),
     ]
 
     class Moved(Message):
@@ -485,3 +488,108 @@ class Reader(TextPane):
             self.scroll_to(y=next((y for y in found if y > top), found[0]), animate=False)
         else:
             self.notify(one_line(f"“{wanted}” is not in the text.", 100), markup=False)
+
+
+# ---- palette -----------------------------------------------------------------------------------------------------
+
+
+class Command(NamedTuple):
+    """A line of the palette. `key` is empty if no key does the same; `words` find it, too."""
+
+    group: str
+    title: str
+    key: str
+    run: Callable[[], object]
+    words: str = ""
+
+    def has(self, words: Iterable[str]) -> bool:
+        searched = f"{self.group} {self.title} {self.words}".casefold()
+        return all(word in searched for word in words)
+
+
+class Palette(Dialog[Command | None]):
+    """`Palette(commands)`: a search, and the commands that match it, by group; below them the whole of the one under the
+    cursor. `other` makes a command of what was typed, which is then the last; `typed` is typed already."""
+
+    CSS = """
+    Palette { align: center top; }
+    Palette .dialog { width: 84; max-height: 96%; margin-top: 1; padding: 0 1; }
+    Palette RowList { background: $surface; margin-top: 1; }
+    Palette #about { height: 3; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "close", id="palette.close"),
+        Binding("down", "move(1)", "next", show=False, id="palette.down"),
+        Binding("up", "move(-1)", "previous", show=False, id="palette.up"),
+        Binding("pagedown", "page(1)", "page down", show=False, id="palette.page_down"),
+        Binding("pageup", "page(-1)", "page up", show=False, id="palette.page_up"),
+    ]
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        title: str = "Commands",
+        other: Callable[[str], Command] | None = None,
+        typed: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__()
+        self._title, self._other, self._typed, self._hint = title, other, typed, hint
+        self._commands = tuple(commands)
+        columns: tuple[Column[tuple[int, Command]], ...] = (
+            Column("group", lambda row, _: (row[1].group, "dim"), 40, 8),
+            Column("key", lambda row, _: (row[1].key, "up"), 24, 4),
+            Column("command", lambda row, _: (row[1].title, ""), 200, 20),
+        )
+        self.rows = RowList(columns, lambda row: row[0])
+        self.rows.can_focus = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(self._title)
+            yield Input(self._typed, "search", compact=True, select_on_focus=False, id="palette-search")
+            yield self.rows
+            yield Static(id="about")
+
+    def on_resize(self) -> None:
+        self._list()
+
+    def offer(self, commands: Sequence[Command], hint: str) -> None:
+        """List other commands while it is open."""
+        self._commands, self._hint = tuple(commands), hint
+        self._list()
+
+    @on(Input.Changed)
+    def _list(self) -> None:
+        typed = self.query_one(Input).value.strip()
+        groups = list(dict.fromkeys(command.group for command in self._commands))
+        shown = [command for command in self._commands if command.has(typed.casefold().split())]
+        shown.sort(key=lambda command: groups.index(command.group))
+        shown += [self._other(typed)] if self._other is not None and typed else []
+        self.rows.styles.height = min(len(shown) + 1, max(self.app.size.height - 9, 4))
+        self.rows.fill(enumerate(shown, 1))
+        # the shortest title that begins with what was typed
+        begin = [
+            at for at, command in enumerate(shown, 1) if command.title.casefold().startswith(typed.casefold())
+        ]
+        best = min(begin, key=lambda at: len(shown[at - 1].title)) if typed and begin else 1
+        self.rows.go_to(best)
+        self._say()
+
+    @on(RowList.Moved)
+    def _say(self) -> None:
+        row = self.rows.cursor_row
+        hint = row[1].title if row is not None and cell_len(row[1].title) > 48 else self._hint
+        self.query_one("#about", Static).update(Content(hint if row is not None else "nothing matches"))
+
+    def action_move(self, rows: int) -> None:
+        self.rows.action_move(rows)
+
+    def action_page(self, pages: int) -> None:
+        self.rows.action_page(pages)
+
+    @on(Input.Submitted)
+    @on(RowList.Opened)
+    def _accept(self) -> None:
+        if (row := self.rows.cursor_row) is not None:
+            self.dismiss(row[1])

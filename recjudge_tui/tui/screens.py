@@ -44,6 +44,7 @@ from recjudge_tui.tui.widgets import (
     Suggestion,
     TopBar,
     Values,
+    keyed,
     number,
     suggestions,
     word_start,
@@ -821,7 +822,7 @@ class ExportScreen(BaseScreen):
         self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile], title: str = "Export"
     ) -> None:
         """Ask for a file, and before an older one is replaced; run `write` in the background, and show its RecjudgeError."""
-        self.app.push_screen(AskLine(title, hint, name), partial(self._named, write=write))
+        self.app.push_screen(AskLine(title, hint, name, path=True), partial(self._named, write=write))
 
     def _named(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
         if name is None:
@@ -913,8 +914,8 @@ class ListScreen(ExportScreen, ImportScreen):
         shown = [row for row in every if all(word in self.searched(row).casefold() for word in words)]
         self.rows.fill(shown, anchor)
         self.set_class(not shown, "-empty")
-        nothing = "Nothing has these words. / changes the filter." if every else self.nothing()
-        self.query_one("#nothing", Static).update(Content(nothing))
+        nothing = "Nothing has these words. {list.filter} changes the filter." if every else self.nothing()
+        self.query_one("#nothing", Static).update(Content(keyed(self.app, nothing)))
         self.entitle(len(shown), len(every))
         self.refresh_bindings()
 

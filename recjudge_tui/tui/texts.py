@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.widgets import GLYPHS, LONGEST_PROMPT, number
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.calls import Message
 
 # pattern -> the style of what it finds
 Styles = Mapping[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -113,18 +113,6 @@ def chosen_theme(setting: Setting | None) -> tuple[str, Fault | None]:
     return DEFAULT, Fault(setting.line, f"no theme “{setting.value}”", advice)
 
 
-class ReadableDim(LineFilter):
-    """Blends dim text towards its background, but keeps it readable."""
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            Segment(segment.text, _dimmed(segment.style, background))
-            if segment.style is not None and segment.style.dim and not segment.control
-            else segment
-            for segment in segments
-        ]
-
-
 @lru_cache(maxsize=1024)
 def _dimmed(style: Style, background: Color) -> Style:
     ground = style.bgcolor.triplet if style.bgcolor is not None else background.rich_color.triplet
@@ -165,45 +153,34 @@ _LIKE = {
 }
 
 
-class FilterChain(LineFilter):
-    """Applies filters one after the other. Textual keeps a filtered copy of each line for each filter; this needs one."""
+class Painted(LineFilter):
+    """Textual's own filters between two of ours, as one, because Textual keeps a filtered copy of each line for each. Dim
+    text stays readable (not without colours); control characters are dropped from everything painted, including text pasted
+    into an input: text from data is already made safe where it is shown, this is a second barrier. Where it is wanted,
+    each character that is not ASCII becomes a similar one, or as many `?` as it is wide."""
 
-    def __init__(self, filters: tuple[LineFilter, ...] = ()) -> None:
+    def __init__(self, others: Sequence[LineFilter], *, colours: bool) -> None:
         super().__init__()
-        self.filters = filters
+        self.others, self._colours, self._ascii = tuple(others), colours, ascii_wanted()
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        for line_filter in self.filters:
-            segments = line_filter.apply(segments, background)
-        return segments
-
-
-class ControlFilter(LineFilter):
-    """Drops control characters from everything painted, including text pasted into an input.
-
-    Text from data is already made safe where it is shown; this is a second barrier. It changes no width, because such
-    characters have none.
-    """
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        if self._colours:
+            segments = [
+                Segment(segment.text, _dimmed(segment.style, background))
+                if segment.style is not None and segment.style.dim and not segment.control
+                else segment
+                for segment in segments
+            ]
+        for other in self.others:
+            segments = other.apply(segments, background)
         return [
-            segment
-            if segment.control or segment.text.isprintable()
-            else Segment(paintable(segment.text), segment.style)
+            segment if segment.control else Segment(self._clean(segment.text), segment.style)
             for segment in segments
         ]
 
-
-class AsciiFilter(LineFilter):
-    """Replaces every non-ASCII character by a similar one, or by as many `?` as the character is wide."""
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment
-            if segment.control or segment.text.isascii()
-            else Segment("".join(map(_ascii, segment.text)), segment.style)
-            for segment in segments
-        ]
+    def _clean(self, text: str) -> str:
+        text = text if text.isprintable() else paintable(text)
+        return "".join(map(_ascii, text)) if self._ascii and not text.isascii() else text
 
 
 def _ascii(character: str) -> str:
@@ -212,19 +189,3 @@ def _ascii(character: str) -> str:
     if "\u2800" <= character <= "\u28ff":
         return "."
     return _LIKE.get(character) or "?" * cell_len(character)
-
-
-class Filters:
-    """The filters of the app around those of Textual, as one."""
-
-    def __init__(self, first: tuple[LineFilter, ...]) -> None:
-        self._first = first
-        self._last = (ControlFilter(), *([AsciiFilter()] if ascii_wanted() else []))
-        self._chain = FilterChain()
-
-    def around(self, others: Iterable[LineFilter]) -> tuple[LineFilter]:
-        """The same filter as long as the others are the same: Textual remembers lines by it."""
-        filters = (*self._first, *others, *self._last)
-        if filters != self._chain.filters:
-            self._chain = FilterChain(filters)
-        return (self._chain,)

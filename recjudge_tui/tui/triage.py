@@ -245,7 +245,7 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
-        from recjudge_tui.tui.dialogs import Command, Palette
+        from recjudge_tui.tui.row_list import Command, Palette
 
         present = self.rows.chosen.text()
         offered = [
@@ -268,7 +268,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         if offered:
             self.app.push_screen(Palette(offered, "Saved filters"), lambda command: command and command.run())
         else:
-            key = key_name(self.app, "cases.filter", "/")
+            key = key_name(self.app, "cases.filter")
             self.notify(
                 f"No filter is saved yet. Press {key} to filter the list, then save the filter here.",
                 markup=False,

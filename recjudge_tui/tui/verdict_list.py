@@ -6,10 +6,11 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -171,6 +172,11 @@ class VerdictList(Working, RowList[VerdictRow]):
     """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
     how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
     this order. `total` counts all verdicts of the project; it is None until the first list is read."""
+
+    # the footer has no room for it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "read", show=False, key_display="enter", id="list.open")
+    ]
 
     class ListShown(Message):
         """The whole list is shown."""

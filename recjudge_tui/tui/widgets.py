@@ -26,7 +26,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 from textual.widget import Widget
-from textual.widgets import DataTable, OptionList, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.filters import COMPARED, KEYS, Term, whole_term
 from recjudge_tui.domain.text import one_line
@@ -445,16 +445,32 @@ class KeyLine(Widget, can_focus=False):
                 self.app.simulate_key(hint.key)
 
 
-def key_name(app: App[Any], binding: str, shipped: str) -> str:
-    """The key to press for a binding; `shipped` is its shipped key as hints write it."""
+def key_name(app: App[Any], binding: str) -> str:
+    """The key to press for a binding: the user's own, else that of a screen or widget in use, else the shipped one."""
     mapped: dict[str, str] = getattr(app, "own_keys", {})
-    keys = mapped.get(binding)
-    return app.get_key_display(Binding(keys.split(",")[0], "", "")) if keys else shipped
+    if keys := mapped.get(binding):
+        return app.get_key_display(Binding(keys.split(",")[0], "", ""))
+    for screen in reversed(app.screen_stack):
+        for node in screen.walk_children(with_self=True):
+            for same_key in node._bindings.key_to_bindings.values():
+                for bound in same_key:
+                    if bound.id == binding:
+                        return bound.key_display or app.get_key_display(bound)
+    shipped: str = getattr(app, "shipped_key", str)(binding)
+    return app.get_key_display(Binding(shipped, "", "")) if shipped else ""
 
 
-def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
-    """A line of hints from (binding, shipped key, description): `esc close   enter accept`."""
-    return "   ".join(f"{key_name(app, binding, shipped)} {does}" for binding, shipped, does in parts)
+def key_hint(app: App[Any], *parts: tuple[str, str]) -> str:
+    """A line of hints from (binding, description): `esc close   enter accept`."""
+    return "   ".join(f"{key_name(app, binding)} {does}" for binding, does in parts)
+
+
+_KEY = re.compile(r"\{([a-z]+\.[a-z_]+)\}")
+
+
+def keyed(app: App[Any], text: str) -> str:
+    """The text with the keys of bindings: `/ changes the filter` for `{list.filter} changes the filter`."""
+    return _KEY.sub(lambda found: key_name(app, found[1]) or found[0], text)
 
 
 # ---- figure table ------------------------------------------------------------------------------------------------
@@ -716,27 +732,3 @@ def _values(key: str, op: str, typed: str, values: Values) -> list[tuple[str, st
         (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip() for value in (*first, *within)
     )
     return [(term, "", f"{term} ") for term in found]
-
-
-# ---- option list -------------------------------------------------------------------------------------------------
-
-
-class Options(OptionList):
-    """A click on an option that is gone, because the list was filled again after it was painted, does nothing."""
-
-    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]
-        drop_late_click(self, event)
-
-
-def drop_late_click(listed: OptionList, event: events.Click) -> None:
-    """Keep the toolkit from looking for an option that is not there any more."""
-    if event.style.meta.get("option", -1) >= listed.option_count:
-        event.prevent_default()
-
-
-def move_cursor(listed: OptionList, rows: int) -> None:
-    """Move down one option for a positive number, otherwise up one; wraps around at the ends."""
-    if rows > 0:
-        listed.action_cursor_down()
-    else:
-        listed.action_cursor_up()

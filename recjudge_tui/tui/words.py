@@ -9,18 +9,17 @@ from textual.app import App
 from recjudge_tui.steps import Action, Step
 from recjudge_tui.tui.widgets import key_name
 
-_IMPORT = ("home.import", "i", "import")
-_LABEL = ("home.annotate", "l", "label")
-_RUNS = ("home.runs", "r", "see the runs")
-_REPORTS = ("home.reports", "a", "open the reports")
-# action -> (binding, shipped key, what it does) on the home of the project
-_KEYS: dict[Action, tuple[str, str, str]] = {
-    "import": _IMPORT,
-    "import lists": ("home.import", "i", "import lists"),
-    "import items": ("home.import", "i", "import items"),
-    "import events": ("home.import", "i", "import events"),
-    "import labels": ("home.import", "i", "import labels"),
-    "judge": ("home.launch", "n", "start a run"),
+_LABEL = ("home.annotate", "label")
+_RUNS = ("home.runs", "see the runs")
+_REPORTS = ("home.reports", "open the reports")
+# action -> (binding, what it does) on the home of the project
+_KEYS: dict[Action, tuple[str, str]] = {
+    "import": ("home.import", "import"),
+    "import lists": ("home.import", "import lists"),
+    "import items": ("home.import", "import items"),
+    "import events": ("home.import", "import events"),
+    "import labels": ("home.import", "import labels"),
+    "judge": ("home.launch", "start a run"),
     "label": _LABEL,
     "more labels": _LABEL,
     "answer tasks": _LABEL,
@@ -30,9 +29,9 @@ _KEYS: dict[Action, tuple[str, str, str]] = {
     "robustness": _REPORTS,
     "position": _REPORTS,
     "planted": _REPORTS,
-    "list cases": ("home.triage", "t", "see the verdicts"),
-    "list imports": ("home.data", "B", "see the data"),
-    "copy prompt": ("home.prompts", "p", "open the prompts"),
+    "list cases": ("home.triage", "see the verdicts"),
+    "list imports": ("home.data", "see the data"),
+    "copy prompt": ("home.prompts", "open the prompts"),
 }
 
 
@@ -40,5 +39,5 @@ def advice(app: App[Any], step: Step | None) -> str:
     """The key that takes a step; empty where the app has none for it."""
     if step is None or step.action not in _KEYS:
         return ""
-    binding, shipped, does = _KEYS[step.action]
-    return f"Press {key_name(app, binding, shipped)} on the project's home to {does}."
+    binding, does = _KEYS[step.action]
+    return f"Press {key_name(app, binding)} on the project's home to {does}."

@@ -5,58 +5,21 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.binding import Binding
 from textual.css.query import NoMatches
-from textual.dom import DOMNode
 
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui import case as case_panel
-from recjudge_tui.tui import dialogs, projects, screens, verdict_list
+from recjudge_tui.tui import dialogs, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
 from recjudge_tui.tui.signals import is_too_late
-from tests.support.app.driving import press, running, settle, shown, type_text, until
+from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
-OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, dialogs.Palette, Form,
-    dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
-    verdict_list.VerdictList,
-]  # fmt: skip
-EATEN = {f"ctrl+{key}" for key in "hijms"}
-
-
-@pytest.mark.parametrize("owner", OURS, ids=lambda owner: owner.__name__)
-def test_every_binding_has_an_id_and_no_key_that_terminals_eat(owner: Any) -> None:
-    bindings = [b for b in owner.BINDINGS if isinstance(b, Binding)]
-    assert len(bindings) == len(owner.BINDINGS)
-    for binding in bindings:
-        assert binding.id
-        assert binding.description
-        for key in binding.key.split(","):
-            assert key not in EATEN
-            assert not key.startswith(("alt+", "cmd+", "super+"))
-
-
-async def test_the_keys_are_searched(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "question_mark")
-        assert "Copy the case" in shown(pilot)
-        await type_text(pilot, "file")
-        assert "Save the case to a file" in shown(pilot)
-        assert "Copy the case" not in shown(pilot)
-        await type_text(pilot, "zzz")
-        assert "nothing matches" in shown(pilot)
-        await press(pilot, "escape")
-        assert "18 of 18" in shown(pilot)
 
 
 async def test_an_error_shows_title_cause_and_next_step(project_db: Path) -> None:
@@ -141,23 +104,6 @@ def test_what_cannot_be_opened_is_an_error_before_the_screen(project_db: Path) -
     project_db.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     with pytest.raises(StoreError):
         RecjudgeApp(project_db)
-
-
-async def test_ascii_and_no_colour(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECJUDGE_ASCII", "1")
-    monkeypatch.setenv("NO_COLOR", "1")
-    make_project(project_db)
-    async with running(project_db) as pilot:
-        assert pilot.app.no_color
-        screens = [shown(pilot)]
-        for key in ("enter", "enter", "n", "n", "n", "question_mark", "escape", "colon"):
-            await press(pilot, key)
-            screens.append(shown(pilot))
-    assert all(screen.isascii() for screen in screens)
-    assert "+- movies" in screens[0]
-    assert "^ u0" in screens[1]
-    assert "< 3/6 >  u1 . als vs cooc . qwen2.5:14b" in screens[4]
-    assert "flips when swapped" in screens[4]
 
 
 async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:

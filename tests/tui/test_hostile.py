@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,61 +11,13 @@ from rich.cells import cell_len
 from recjudge_tui.domain.material import UserView
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.case import case_content, case_title
-from recjudge_tui.tui.projects import ProjectsScreen
 from recjudge_tui.tui.row_list import fitted
-from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import press, running, settle, shown
-from tests.support.app.hostile import ALL, FORBIDDEN, harmless
-from tests.support.app.projects import make_arena, make_explanations, make_project
+from tests.support.app.hostile import ALL, FORBIDDEN
 from tests.support.hostile import HOSTILE
-
-
-async def test_every_screen(project_db: Path) -> None:
-    text = ALL
-    project = make_project(project_db, text=text)
-    make_arena(project_db, project, text)
-    make_explanations(project_db, project, text, {"user": {"accuracy": 2.0}, "rouge": {"overall": 0.2}})
-    async with running(project_db, size=(100, 30)) as pilot:
-        harmless(shown(pilot), 100)
-        for key in (
-            "D",
-            "n",
-            "i",
-            "escape",
-            "question_mark",
-            "escape",
-            "enter",
-            "down",
-            "right",
-            "G",
-            "g",
-            "enter",
-        ):
-            await press(pilot, key)
-            harmless(shown(pilot), 100)
-        assert isinstance(pilot.app.screen, CasesScreen)
-        for key in (*"jnnnsyJK", "Y", "escape", "e", "escape", "enter", "pagedown", "pagedown", "escape"):
-            await press(pilot, key)
-            harmless(shown(pilot), 100)
-        for asked in ("arena", "explanation"):
-            pilot.app.push_screen(CasesScreen(1, f"protocol:{asked}"))
-            await settle(pilot)
-            for key in ("enter", "G", "escape", "q"):
-                harmless(shown(pilot), 100)
-                await press(pilot, key)
-        pilot.app.push_screen(CasesScreen(1, f'judge:"{text.replace(chr(34), "")}"'))
-        await settle(pilot)
-        harmless(shown(pilot), 100)
-        pilot.app.show_error(RecjudgeError(text, text, text))  # type: ignore[attr-defined]
-        await settle(pilot)
-        harmless(shown(pilot), 100)
-        await press(pilot, "escape", "q", "q", "q")
-        assert isinstance(pilot.app.screen, ProjectsScreen)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

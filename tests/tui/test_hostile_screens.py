@@ -24,7 +24,7 @@ from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.prompts import Draft, draft_dialog
 from recjudge_tui.tui.screens import make_screen, screen_names
-from recjudge_tui.tui.themes import ControlFilter
+from recjudge_tui.tui.themes import Painted
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN
@@ -151,11 +151,11 @@ def unsafe(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was painted and would have harmed a terminal, had the last filter not been there."""
     found: list[str] = []
 
-    def watch(self: ControlFilter, segments: list[Segment], background: Color) -> list[Segment]:
+    def watch(self: Painted, segments: list[Segment], background: Color) -> list[Segment]:
         found.extend(s.text[:200] for s in segments if not s.control and HIDDEN & set(s.text))
         return segments
 
-    monkeypatch.setattr(ControlFilter, "apply", watch)
+    monkeypatch.setattr(Painted, "apply", watch)
     return found
 
 

@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine
 from recjudge_tui.tui.home import HomeBoard, HomeScreen
-from recjudge_tui.tui.projects import ProjectList, ProjectsScreen
+from recjudge_tui.tui.projects import ProjectsScreen
+from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import CaseStrip, VerdictList
@@ -24,8 +25,8 @@ async def test_rows_are_clicked(project_db: Path) -> None:
     async with running(project_db) as pilot:
         line = next(text for text in shown(pilot).splitlines() if "movies" in text)
         row = shown(pilot).splitlines().index(line)
-        table = pilot.app.screen.query_one(ProjectList)
-        await pilot.click(ProjectList, offset=(4, row - table.region.y))
+        table = pilot.app.screen.query_one(RowList)
+        await pilot.click(RowList, offset=(4, row - table.region.y))
         await settle(pilot)
         # the cursor is on what to read first: a click on it opens it
         line = next(text for text in shown(pilot).splitlines() if "▲ u" in text)

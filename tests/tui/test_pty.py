@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.app.projects import make_project, start_run
-from tests.support.app.pty import PAYLOADS, TEXT, app, drain, ended, settings, terminal
-
-ESC, PAGE_DOWN = b"\x1b", b"\x1b[6~"
-# from the home to the list of projects and back into the cases
-WALK = (
-    ESC,
-    b"D",
-    ESC,
-    b"i",
-    ESC,
-    b"\r",
-    b"\r",
-    b"n",
-    b"n",
-    b"n",
-    b"\r",
-    PAGE_DOWN,
-    PAGE_DOWN,
-    ESC,
-    b"?",
-    ESC,
-)
-
-
-def test_no_escape_of_the_data_reaches_the_terminal(project_db: Path) -> None:
-    make_project(project_db, text=TEXT)
-    with terminal(project_db) as opened:
-        opened.press(*WALK)
-        opened.press(*(bytes([code]) for code in b"/nonsense"), ESC)
-        raw = opened.written.getvalue()
-    assert raw.count(b"PLANTED") > 20
-    assert not [payload for payload in PAYLOADS if payload in raw]
-    assert b"\xe2\x80\xae" not in raw
-    # the shape of the mouse pointer is Textual's own
-    raw = re.sub(rb"\x1b\]22;[a-z-]*\x07", b"", raw)
-    assert b"\x1b]" not in raw
-    assert b"\x07" not in raw
-    # C1 as UTF-8
-    assert b"\xc2\x9b" not in raw
+from tests.support.app.projects import make_project
+from tests.support.app.pty import app, drain, ended, settings, terminal
 
 
 @pytest.mark.parametrize("way", ["q", "ctrl+q"])
@@ -79,15 +40,3 @@ def test_a_resize_to_nothing_and_back(project_db: Path) -> None:
         for rows, columns in ((3, 10), (1, 1), (50, 200)):
             opened.resize(rows, columns)
         assert b"flips when swapped" in opened.press(b"n", b"n")
-
-
-def test_a_running_run_is_named_before_leaving(project_db: Path) -> None:
-    project = make_project(project_db)
-    start_run(project_db, project)
-    with app(project_db) as child:
-        child.expect(b"movies")
-        child.expect("▶".encode())
-        child.send(b"qq")
-        child.expect(b"continues without")
-        child.send(b"y")
-        assert ended(child)[0] == 0

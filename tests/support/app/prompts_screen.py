@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.prompts import PromptList, PromptsScreen
+from recjudge_tui.tui.prompts import PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import running, settle
 
@@ -26,7 +26,7 @@ async def prompts(
         pilot.app.push_screen(screen)
         await settle(pilot)
         if on:
-            screen.query_one(PromptList).go_to(next(row["id"] for row in screen.every if row["name"] == on))
+            screen.rows.go_to(next(row["id"] for row in screen.every if row["name"] == on))
             await settle(pilot)
         yield pilot, screen
 

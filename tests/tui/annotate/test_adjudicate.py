@@ -99,14 +99,6 @@ async def test_from_the_list_of_annotators(disputed: Path) -> None:
         await settle(pilot)
         await press(pilot, "A", "enter")
         assert "3 left of 3" in shown(pilot)
-        await press(pilot, "q", "A")
-        await type_text(pilot, "x")
-        await press(pilot, *["backspace"] * 12)
-        await type_text(pilot, "ANAPLANT")
-        await press(pilot, "enter")
-        assert "of kind annotator" in shown(pilot)
-    with connect(disputed) as db:
-        assert verdicts(db, "adjudicated") == []
 
 
 async def test_nobody_differs(project_db: Path) -> None:

@@ -14,7 +14,7 @@ import pexpect
 
 from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.schema import connect
-from tests.support.annotators import PROJECT, desk, tasks
+from tests.support.annotators import PROJECT, tasks
 from tests.support.app.judging import given, make
 from tests.support.waiting import HANG_S
 
@@ -83,18 +83,3 @@ def test_killed_at_any_instant_a_case_is_stored_whole_or_not_at_all(project_db: 
             for task in tasks(db, "ana", "arena"):
                 found = task_of(db, task)
                 assert len(own_verdict(db, found).answers) == (7 if found.state == "done" else 0)
-
-
-def test_two_people_at_once(project_db: Path) -> None:
-    make(project_db, users=4)
-    with opened(project_db, "ana") as ana, opened(project_db, "ben") as ben:
-        for child in (ana, ben):
-            child.expect(b"0/4")
-        for number in range(1, 5):
-            ana.send(b"1\r")
-            ben.send(b"2\r")
-            for child in (ana, ben):
-                child.expect(f"{number}/4".encode())
-    assert len(given(project_db)) == len(given(project_db, "ben")) == 4
-    with connect(project_db) as db:
-        assert all(desk(db, who)[3:6] == (0, 4, 0) for who in ("ana", "ben"))

@@ -14,7 +14,6 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.decisions import page
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
 from tests.support.app.projects import make_absolute, make_explanations, make_project
@@ -133,7 +132,7 @@ async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: P
         await press(pilot, "v")
         await type_text(pilot, "1.5")
         await press(pilot, "enter")
-        assert "Enter a number from 0 to 1." in shown(pilot)
+        assert "Write a number: at least 0" in shown(pilot)
         await press(pilot, *["backspace"] * 3)
         await type_text(pilot, "0.25")
         await press(pilot, "enter")
@@ -208,17 +207,6 @@ async def test_the_queue_is_a_filter_and_is_what_is_exported(project_db: Path, t
         assert "18 of 18" in shown(pilot)
     with file.open(encoding="utf-8", newline="") as written:
         assert len(list(csv.DictReader(written))) == len(queued)
-
-
-async def test_an_override_that_comes_late_is_not_about_another_verdict(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        screen = pilot.app.screen
-        assert isinstance(screen, CasesScreen)
-        screen.triage.override()
-        screen.query_one(VerdictList).action_move(1)
-        await settle(pilot)
-        assert pilot.app.screen is screen
 
 
 async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:

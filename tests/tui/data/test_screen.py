@@ -72,13 +72,6 @@ async def test_a_walk_over_the_kinds(project_db: Path) -> None:
         assert pilot.app.screen.rows.ids == range(6)
 
 
-def test_a_window_at_the_end_of_many_rows(project_db: Path) -> None:
-    project = import_lists(project_db, users=300)
-    with connect(project_db) as db:
-        assert [row.key for row in data_rows(db, project, "users", "", 298, 128)] == ["u98", "u99"]
-        assert len(data_rows(db, project, "events", "", 128, 128)) == 128
-
-
 def test_a_list_shows_all_of_its_items(project_db: Path) -> None:
     project = import_lists(project_db, users=1)
     with connect(project_db) as db:
@@ -92,18 +85,3 @@ def test_a_list_shows_all_of_its_items(project_db: Path) -> None:
     facts = [line.split() for line in lines[:3]]
     assert facts == [["user", "u0"], ["system", row.cells[1]], ["items", "4"]]
     assert len({line.index(value) for line, (_, value) in zip(lines, facts, strict=False)}) == 1
-
-
-async def test_a_column_without_content_takes_no_room(project_db: Path) -> None:
-    project = import_lists(project_db, users=2)
-    async with running(project_db) as pilot:
-        pilot.app.push_screen(make_screen("data", project, kind="lists"))
-        await settle(pilot)
-        head = shown(pilot).splitlines()[2]
-        assert head.strip("│ ").split() == ["user", "system", "items", "first"]
-        await press(pilot, "enter")
-        assert "user:u0" in shown(pilot)
-        await press(pilot, "q")
-        await filter_by(pilot, "nobody")
-        # without rows every column is named
-        assert "occasion" in shown(pilot).splitlines()[3]

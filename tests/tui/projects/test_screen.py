@@ -10,7 +10,7 @@ from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeGlance, HomeScreen
 from recjudge_tui.tui.projects import ProjectsScreen
-from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
+from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
 
@@ -18,27 +18,6 @@ from tests.support.app.projects import end_run, finish_call, make_project, start
 def names(path: Path) -> list[str]:
     with connect(path) as db:
         return [name for _, name in project_names(db)]
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_rows_and_panel(project_db: Path, size: tuple[int, int]) -> None:
-    make_project(project_db, "movies")
-    async with running(project_db, size=size) as pilot:
-        screen = shown(pilot)
-    row = next(line for line in screen.splitlines() if "movies" in line and "done" in line)
-    assert "▲ 1" in row
-    assert "✓ done" in row
-    assert "leads, not separable" in screen
-
-
-async def test_the_footer_fits_and_has_at_most_eight_hints(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db) as pilot:
-        for _ in range(3):
-            hints = [b for _, b, _, _ in pilot.app.screen.active_bindings.values() if b.show]
-            assert len({b.action for b in hints}) <= 8
-            assert shown(pilot).splitlines()[-1].endswith("q back")
-            await press(pilot, "enter")
 
 
 async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
@@ -51,6 +30,12 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
         await press(pilot, "enter")
         assert "fresh one" in shown(pilot)
         assert "Steps to a first result" in shown(pilot)
+        await press(pilot, "n")
+        await type_text(pilot, "fresh one")
+        await press(pilot, "enter")
+        assert "a project “fresh one” exists already" in shown(pilot)
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, ProjectsScreen)
     assert names(project_db) == ["fresh one"]
 
 
@@ -95,35 +80,6 @@ async def test_another_file_opens_in_an_app_of_its_own(
         await type_text(pilot, str(other))
         await press(pilot, "enter")
     assert [command[-2:] for command in lent] == [["--db", str(other)]]
-
-
-async def test_a_taken_name_is_an_error_that_stays(project_db: Path) -> None:
-    make_project(project_db, "movies")
-    async with running(project_db) as pilot:
-        await press(pilot, "n")
-        await type_text(pilot, "movies")
-        await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, ErrorDialog)
-        assert "a project “movies” exists already" in shown(pilot)
-        await pilot.pause(0.3)
-        assert isinstance(pilot.app.screen, ErrorDialog)
-        await press(pilot, "escape")
-        assert isinstance(pilot.app.screen, ProjectsScreen)
-
-
-async def test_filter_and_its_end(project_db: Path) -> None:
-    make_project(project_db, "movies")
-    make_project(project_db, "grocery")
-    async with running(project_db) as pilot:
-        await press(pilot, "slash")
-        await type_text(pilot, "GROC")
-        await press(pilot, "enter")
-        assert "Projects (1 of 2)" in shown(pilot)
-        assert "movies" not in shown(pilot)
-        await press(pilot, "escape")
-        assert "Projects (2)" in shown(pilot)
-        await press(pilot, "slash", "x", "escape")
-        assert "Projects (2)" in shown(pilot)
 
 
 async def test_enter_opens_the_home_of_the_row_and_back(project_db: Path) -> None:
@@ -176,33 +132,30 @@ async def test_import_a_file(project_db: Path, tmp_path: Path) -> None:
         assert "films" in shown(pilot)
 
 
-async def test_import_a_folder(project_db: Path, tmp_path: Path) -> None:
+async def test_a_folder_is_imported_and_what_is_no_table_is_an_error(
+    project_db: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "items.csv").write_text("item_id,title\n1,Heat\n2,Ronin\n")
     (folder / "lists.csv").write_text("user_id,system,item_id,rank\nu1,als,1,1\nu1,als,2,2\n")
+    (tmp_path / "lists.csv").write_bytes(b"\x00\x01\x02 no table")
     async with running(project_db) as pilot:
-        await press(pilot, "i")
-        await type_text(pilot, str(folder))
-        await press(pilot, "tab", "tab")
-        await type_text(pilot, "films")
-        await press(pilot, "enter")
+        for path in (tmp_path / "lists.csv", folder):
+            await press(pilot, "i")
+            await type_text(pilot, str(path))
+            await press(pilot, "tab", "tab")
+            await type_text(pilot, "films")
+            await press(pilot, "enter")
+            if path != folder:
+                await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
+                await press(pilot, "escape")
+                assert names(project_db) == []
         await until(pilot, lambda: names(project_db) == ["films"])
         await until(pilot, lambda: "films" in shown(pilot))
     with connect(project_db) as db:
         assert db.value("SELECT count(*) FROM items") == 2
         assert db.value("SELECT count(*) FROM slate_items") == 2
-
-
-async def test_a_file_that_cannot_be_imported_is_an_error(project_db: Path, tmp_path: Path) -> None:
-    (tmp_path / "lists.csv").write_bytes(b"\x00\x01\x02 no table")
-    async with running(project_db) as pilot:
-        await press(pilot, "i")
-        pilot.app.screen.query_one("#field-path").value = str(tmp_path / "lists.csv")  # type: ignore[attr-defined]
-        pilot.app.screen.query_one("#field-project").value = "films"  # type: ignore[attr-defined]
-        await press(pilot, "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
-    assert names(project_db) == []
 
 
 async def test_a_run_shows_live_and_quitting_says_that_it_goes_on(project_db: Path) -> None:
@@ -233,19 +186,6 @@ async def test_a_run_whose_process_died_is_not_called_running(project_db: Path) 
     async with running(project_db) as pilot:
         assert "interrupted" in shown(pilot)
         assert pilot.app._poll is None  # type: ignore[attr-defined]
-
-
-async def test_a_run_that_ends_behind_another_screen_leaves_the_top_line(project_db: Path) -> None:
-    project = make_project(project_db, "movies")
-    run = start_run(project_db, project)
-    async with running(project_db) as pilot:
-        await until(pilot, lambda: "1 ▶" in shown(pilot).splitlines()[0])
-        await press(pilot, "enter")
-        await until(pilot, lambda: "1 ▶" in shown(pilot).splitlines()[0])
-        end_run(project_db, run)
-        await until(pilot, lambda: "1 ▶" not in shown(pilot).splitlines()[0])
-        await press(pilot, "q")
-        assert "1 ▶" not in shown(pilot).splitlines()[0]
 
 
 async def test_a_database_deleted_meanwhile_is_reported_and_not_created_again(project_db: Path) -> None:
@@ -283,17 +223,6 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         assert isinstance(pilot.app.screen, HomeScreen)
 
 
-async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
-    project = make_project(project_db, "movies")
-    run = start_run(project_db, project)
-    async with running(project_db, size=(160, 50)) as pilot:
-        await until(pilot, lambda: f"▶ {run} live" in shown(pilot))
-        finish_call(project_db, run)
-        await until(pilot, lambda: "██       25%" in shown(pilot))
-        end_run(project_db, run)
-        await until(pilot, lambda: f"✓ {run} live" in shown(pilot))
-
-
 async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> None:
     import_lists(project_db, "with lists")
     with connect(project_db) as db:
@@ -301,7 +230,3 @@ async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> N
     async with running(project_db) as pilot:
         states = [line.strip("│ ").split()[-2:] for line in shown(pilot).splitlines() if " never " in line]
         assert states == [["no", "run"], ["·", "empty"]]
-
-
-def test_a_key_before_the_list_is_there_meets_no_project() -> None:
-    assert ProjectsScreen().project_id is None

@@ -93,17 +93,6 @@ async def test_nothing_changed_nothing_stored(project_db: Path, project: int, ed
     assert kept(drafts) == []
 
 
-async def test_a_change_that_no_judge_would_notice_is_kept_in_its_file(
-    project_db: Path, project: int, editor: Any
-) -> None:
-    drafts = editor("describe")
-    async with prompts(project_db, project, "pairwise-media", (160, 50)) as (pilot, _):
-        await press(pilot, "E")
-        assert "Nothing was stored: pairwise-media@1" in " ".join(shown(pilot).split())
-    assert versions(project_db, "pairwise-media") == [(1, "shipped")]
-    assert kept(drafts)[0].read_text(encoding="utf-8").startswith("# mine")
-
-
 @pytest.mark.parametrize(("what", "told", "storable"), [
     ("break", ":1: not valid TOML", False),
     ("unknown", "'nix' is undefined", True),
@@ -149,28 +138,6 @@ async def test_it_can_be_edited_again(project_db: Path, project: int, editor: An
     assert kept(drafts) == []
 
 
-async def test_an_editor_that_deletes_the_file(project_db: Path, project: int, editor: Any) -> None:
-    editor("delete")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "E")
-        assert "cannot be read" in "".join(line.strip(" │") + " " for line in shown(pilot).splitlines())
-        await press(pilot, "escape")
-        assert front(pilot) is screen
-    assert versions(project_db, "pairwise-media") == [(1, "shipped")]
-
-
-async def test_without_an_editor_it_says_which_variable_to_set(
-    project_db: Path, project: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in ("VISUAL", "EDITOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "E")
-        assert "there is no editor" in shown(pilot)
-        assert "EDITOR" in shown(pilot)
-
-
 async def test_an_editor_that_is_not_there(
     project_db: Path, project: int, editor: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,15 +146,6 @@ async def test_an_editor_that_is_not_there(
     async with prompts(project_db, project, "pairwise-media") as (pilot, _):
         await press(pilot, "E")
         assert "cannot be started" in shown(pilot)
-
-
-async def test_a_terminal_that_cannot_be_handed_over(
-    project_db: Path, project: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EDITOR", "true")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "E")
-        assert "an editor cannot be opened here" in shown(pilot)
 
 
 def test_which_editor(tmp_path: Path) -> None:

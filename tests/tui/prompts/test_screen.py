@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual import events
 
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
@@ -12,29 +11,9 @@ from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.prompts import PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, settle, shown, type_text
-from tests.support.app.hostile import ALL, harmless
-from tests.support.app.projects import make_project
 from tests.support.app.prompts_screen import front, order, pane, prompts, second_version, title
 
 # ---- list and text
-
-
-async def test_all_versions_are_listed_with_what_used_them(project_db: Path, project: int) -> None:
-    second_version(project_db)
-    async with prompts(project_db, project) as (pilot, screen):
-        lines = shown(pilot).splitlines()
-        own = [line.split() for line in lines if "pairwise-media" in line]
-        assert [line[1:5] for line in own] == [
-            ["pairwise-media", "2", "pairwise", "yours"],
-            ["pairwise-media", "1", "pairwise", "shipped"],
-        ]
-        runs = {row["name"]: row["runs"] for row in screen.every if row["runs"]}
-        assert list(runs.values()) == [1]
-        assert (
-            next(line.split()[5] for line in lines if next(iter(runs)) in line and "shipped" in line) == "1"
-        )
-        assert "Prompts (15)" in shown(pilot)
-        assert len(screen.every) == 15
 
 
 async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None:
@@ -69,23 +48,6 @@ async def test_wide_the_prompt_stands_beside_the_list(project_db: Path, project:
         await pilot.resize_terminal(130, 30)
         await settle(pilot)
         assert "name =" in shown(pilot)
-
-
-async def test_the_list_is_filtered(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project) as (pilot, _):
-        await press(pilot, "slash")
-        await type_text(pilot, "pair media")
-        await press(pilot, "enter")
-        assert "pairwise-media" in shown(pilot)
-        assert "pairwise-shopping" not in shown(pilot)
-        assert "of 14" in shown(pilot)
-        await press(pilot, "slash")
-        await type_text(pilot, "nothing like it")
-        await press(pilot, "enter")
-        assert "Nothing has these words" in shown(pilot)
-        for key in ("c", "d", "D", "E", "t"):
-            await press(pilot, key)
-            assert isinstance(front(pilot), PromptsScreen)
 
 
 # ---- cases
@@ -200,45 +162,4 @@ async def test_a_diff_with_the_version_before_and_with_another(project_db: Path,
         assert "generic-media@1" in title(screen)
 
 
-async def test_a_first_version_is_compared_with_a_chosen_one(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "arena-media") as (pilot, screen):
-        await press(pilot, "d")
-        assert isinstance(front(pilot), Form)
-        await press(pilot, "escape")
-        assert front(pilot) is screen
-        await press(pilot, "d", "enter")
-        assert "arena-shopping@1 to arena-media@1" in title(screen)
-
-
 # ---- what bites
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_hostile_names_and_texts(project_db: Path, size: tuple[int, int]) -> None:
-    project = make_project(project_db, text=ALL)
-    with connect(project_db) as db:
-        load_shipped(db)
-        prompt = get_prompt(db, "pairwise-media")[2]
-        evil = prompt.model_copy(
-            update={
-                "system": "{% raw %}" + ALL + "{% endraw %}" + prompt.system,
-                "description": ALL,
-                "domain": ALL,
-            }
-        )
-        store_prompt(db, evil)
-        db.execute("UPDATE prompts SET name = ?, origin = ? WHERE version = 2", ("0" + ALL, "user"))
-        db.execute(
-            """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-               VALUES (?, 9, ?, 'x', ?, 'user', 'never')""",
-            ("00" + ALL, ALL, '{"name": "broken"}'),
-        )
-    async with prompts(project_db, project, size=size) as (pilot, screen):
-        for _ in range(3):
-            for key in "enter c right o G d escape D escape T escape escape j".split():
-                await press(pilot, key)
-                harmless(shown(pilot), size[0])
-            for _ in range(5):
-                if not isinstance(front(pilot), PromptsScreen):
-                    await press(pilot, "escape")
-            assert front(pilot) is screen

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from rich.cells import cell_len
 
 from recjudge_tui.domain.calls import Answer, Flag, Message, ParsedReply, Reply, Request, Trial
 from recjudge_tui.domain.text import one_line
@@ -22,12 +21,6 @@ def test_every_shipped_file_is_shown_whole() -> None:
         gutter = len(str(len(lines))) + 1
         assert [line[gutter:].rstrip() for line in lines] == [line.rstrip() for line in text.splitlines()]
         assert [int(line[:gutter]) for line in lines] == list(range(1, len(lines) + 1))
-
-
-def test_a_narrow_pane_breaks_lines_beside_their_numbers() -> None:
-    lines = toml_content(FILE, 40).plain.split("\n")
-    assert max(map(cell_len, lines)) <= 40
-    assert "".join(line[4:] for line in lines).replace(" ", "") == "".join(FILE.split("\n")).replace(" ", "")
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

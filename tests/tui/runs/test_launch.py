@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
@@ -20,24 +18,17 @@ from recjudge_tui.runs.experiment import read_experiment
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities, list_runs, run_row
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import FieldError, Palette
-from recjudge_tui.tui.form import form_words
-from recjudge_tui.tui.launch import FIELDS, ExpectedRun, LaunchScreen, is_asked, notes_of, start_run
+from recjudge_tui.tui.dialogs import FieldError
+from recjudge_tui.tui.launch import FIELDS, LaunchScreen, is_asked, start_run
+from recjudge_tui.tui.row_list import Palette
 from recjudge_tui.tui.runs import MonitorScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import asked_for, fill, open_form, runs
 from tests.support.app.lists import import_lists, judge
-from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess
-from tests.support.verdicts import ESTIMATE
 from tests.support.visits import make_visits
 from tests.support.waiting import wait_until
-
-
-def test_messages_call_options_as_the_form_does() -> None:
-    assert form_words("judge again (--again), or --limit 5") == "judge again (“judge again”), or “first N” 5"
-    assert form_words("--from; --no-such-option") == "“served from”; --no-such-option"
 
 
 async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(project_db: Path) -> None:
@@ -56,7 +47,7 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
         assert "✓ done" in text
         assert "0000003" in text
         assert "als | text" in text
-        assert "Latest verdicts" in text
+        assert "Latest answers" in text
         assert monitor._next is None
     (row,) = runs(project_db)
     assert (row["state"], row["done"], row["failed"]) == ("done", 6, 0)
@@ -97,10 +88,10 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         judge(project_db, project, "pointwise")
         await fill(pilot, screen, limit="2")
         await until(pilot, lambda: "has already judged these 4 cases. Starting it again" in shown(pilot))
-        assert "f5  Judge 4 cases again on this machine" in shown(pilot)
+        assert "f5  Judge again: judge 4 cases on this machine" in shown(pilot)
         # the warnings stand above the prompt, in view without scrolling
         text = shown(pilot)
-        assert text.index("has already judged") < text.index("rater rules")
+        assert text.index("has already judged") < text.index("rules · prompt")
         await press(pilot, "f5")
         assert "Judge the same again?" in shown(pilot)
         await press(pilot, "n")
@@ -167,32 +158,6 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
         assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
 
 
-async def test_a_missing_server_is_reported_before_anything_is_planned(project_db: Path) -> None:
-    import_lists(project_db)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        async with running(project_db, size=(120, 40)) as pilot:
-            screen = await open_form(pilot)
-            await fill(pilot, screen, judge="openai:some", base_urls=url)
-            await pilot.press("f5")
-            await until(pilot, lambda: "This cannot run" in shown(pilot))
-            assert "127.0.0.1" in screen.query_one("#prompt", TextPane).text()
-    assert runs(project_db) == []
-
-
-async def test_an_unknown_model_is_reported_with_the_available_ones(
-    project_db: Path, openai_server: ServerProcess
-) -> None:
-    import_lists(project_db)
-    async with running(project_db, size=(120, 40)) as pilot:
-        screen = await open_form(pilot)
-        await fill(pilot, screen, judge="openai:nosuch", base_urls=f"{openai_server.url}/v1")
-        await pilot.press("f5")
-        await until(pilot, lambda: "It serves: hash-judge" in shown(pilot))
-    assert runs(project_db) == []
-
-
 async def test_a_found_server_is_tested_and_asked(
     project_db: Path, ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,20 +221,6 @@ async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path) -
     assert runs(project_db) == []
 
 
-async def test_no_server_does_not_hold_up_the_form(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await until(pilot, lambda: screen.judge.local is not None)
-        await press(pilot, "down", "enter")
-        assert "No model server answers" in shown(pilot)
-        assert "ollama serve" in shown(pilot)
-        await press(pilot, "escape")
-        assert pilot.app.screen is screen
-        await press(pilot, "escape")
-        assert pilot.app.screen is not screen
-
-
 async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
@@ -315,19 +266,6 @@ async def test_the_form_saves_itself_as_the_command_does(project_db: Path, tmp_p
     assert request.settings == settings_for("pairwise", sample=2, seed=8)
 
 
-async def test_an_address_is_asked_for_where_the_judge_may_need_one(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        assert not screen.fields.is_shown("base_urls")
-        await fill(pilot, screen, judge="openai:m")
-        assert screen.fields.is_shown("base_urls")
-        await fill(pilot, screen, base_urls="http://127.0.0.1:1/v1")
-        await until(pilot, lambda: "to localhost:1" in shown(pilot))
-        await fill(pilot, screen, judge="rules")
-        assert not screen.fields.is_shown("base_urls")
-
-
 async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: Path) -> None:
     with connect(project_db) as db:
         make_visits(db)
@@ -342,42 +280,6 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
         assert (request.settings.contexts, request.settings.served_to) == (("home", "cart"), "2024-05-01")
         await fill(pilot, screen, served_to="soon")
         await until(pilot, lambda: "“soon” is not a time" in shown(pilot))
-
-
-async def test_a_project_without_lists_says_so(project_db: Path) -> None:
-    with connect(project_db) as db:
-        from recjudge_tui.store.projects import create_project
-
-        create_project(db, "empty")
-    async with running(project_db) as pilot:
-        await press(pilot, "r")
-        assert "No runs yet" in shown(pilot)
-        await press(pilot, "n")
-        await until(pilot, lambda: "no lists to judge" in shown(pilot))
-
-
-async def test_hostile_names_do_no_harm(project_db: Path) -> None:
-    bad = "".join(text for text in HOSTILE if len(text) < 100 and "\x00" not in text and "," not in text)
-    import_lists(project_db, text=bad.replace("\n", " ").replace("\r", " "))
-    async with running(project_db, size=(120, 40)) as pilot:
-        screen = await open_form(pilot)
-        screen.query_one("#field-name", Input).value = "[/path] \u202ername"
-        await until(pilot, lambda: screen.estimated is not None and "‹RLO›" in shown(pilot))
-        await pilot.press("f5")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
-        monitor = pilot.app.screen
-        assert isinstance(monitor, MonitorScreen)
-        await until(pilot, lambda: monitor.run_status == "done")
-        await press(pilot, "escape")
-        await until(pilot, lambda: "[/path]" in shown(pilot))
-        assert not [c for c in shown(pilot) if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
-
-
-def test_the_form_says_what_the_server_will_reuse() -> None:
-    known = ESTIMATE.model_copy(update={"tokens_in_low": 200, "tokens_reused": 150})
-    assert notes_of(ExpectedRun("r", "p@1", known))[-1] == (
-        "about 75% of the prompt tokens reused, as in the last run of this judge"
-    )
 
 
 def test_the_form_becomes_settings() -> None:
@@ -430,11 +332,6 @@ def test_what_is_no_number_of_the_bounds_names_its_field(field: str, text: str) 
     with pytest.raises(FieldError) as caught:
         asked_for("saer", **{field: text})
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize("drop", ["0.5", ".25", "0", "1", "1.0"])
-def test_a_share_of_poor(drop: str) -> None:
-    assert asked_for("saer", drop_poor_over=drop).options["drop_poor_over"] == float(drop)
 
 
 # ---- two stages, stratified samples and runs that stop early
@@ -498,21 +395,6 @@ async def test_saer_that_is_done_is_not_started_again(project_db: Path) -> None:
         await until(pilot, lambda: "both stages are already done" in shown(pilot))
         assert isinstance(pilot.app.screen, LaunchScreen)
     assert len(runs(project_db)) == 2
-
-
-async def test_a_stratified_run_says_whom_it_draws(project_db: Path) -> None:
-    import_lists(project_db, users=8)
-    async with running(project_db, size=(120, 40)) as pilot:
-        screen = await open_form(pilot)
-        await fill(pilot, screen, stratify="activity")
-        await until(pilot, lambda: "“drawn” needs a sample" in shown(pilot))
-        await fill(pilot, screen, sample="4")
-        await until(pilot, lambda: "shown events (of 8 users)" in shown(pilot))
-        await pilot.press("f5")
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
-    with connect(project_db) as db:
-        settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
-    assert (settings.stratify, settings.sample) == ("activity", 4)
 
 
 async def test_a_run_until_it_is_decided_says_that_it_may_take_less(project_db: Path) -> None:
