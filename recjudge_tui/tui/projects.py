@@ -29,7 +29,7 @@ from recjudge_tui.store.projects import (
 from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
-from recjudge_tui.tui.home import HomeGlance
+from recjudge_tui.tui.home import HomeView
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
 from recjudge_tui.tui.widgets import (
@@ -140,7 +140,7 @@ class ProjectsScreen(ListScreen):
         yield self.words("part of a name")
         with Horizontal(id="projects-and-one"):
             yield from self.listed()
-            yield HomeGlance()
+            yield HomeView(live=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -149,18 +149,18 @@ class ProjectsScreen(ListScreen):
     def on_screen_resume(self) -> None:
         self._read_rows()
         if self.host.db.change_count() != self._seen:
-            self.query_one(HomeGlance).forget()
+            self.query_one(HomeView).forget()
 
     def on_screen_suspend(self) -> None:
         super().on_screen_suspend()
-        self.query_one(HomeGlance).stop_reading()
+        self.query_one(HomeView).stop_reading()
         self._seen = self.host.db.change_count()
 
     # ---- rows
 
     def refresh_rows(self, select: str | None = None) -> None:
         self._read_rows(select)
-        self.query_one(HomeGlance).forget()
+        self.query_one(HomeView).forget()
 
     def _read_rows(self, select: str | None = None) -> None:
         self.names = dict(project_names(self.host.db))
@@ -211,10 +211,8 @@ class ProjectsScreen(ListScreen):
     def _show_home(self) -> None:
         key = self.project_id
         active = None if key is None else self.active.get(key)
-        self.query_one(HomeGlance).border_title = Content(
-            one_line("" if key is None else self.names[key], 60)
-        )
-        self.query_one(HomeGlance).show_home(key, () if active is None else (active,))
+        self.query_one(HomeView).border_title = Content(one_line("" if key is None else self.names[key], 60))
+        self.query_one(HomeView).show_home(key, () if active is None else (active,))
 
     # ---- keys
 
@@ -234,7 +232,7 @@ class ProjectsScreen(ListScreen):
         self.refresh_rows()
 
     @on(RowList.Opened)
-    @on(HomeGlance.Clicked)
+    @on(HomeView.Opened)
     def _open(self) -> None:
         self.action_open("home")
 

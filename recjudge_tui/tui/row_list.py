@@ -125,7 +125,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     widths of the columns are taken from the beginning, the middle and the end of a list, and stay while it is shown.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("head", "marked", "failed", "reviewed", "dim", "up", "down")
+    KINDS: ClassVar[tuple[str, ...]] = ("head", "marked", "failed", "reviewed", "dim", "up", "down", "key")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row-list--{kind}" for kind in (*KINDS, "cursor")}
     DEFAULT_CSS = """
     RowList {
@@ -136,6 +136,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         .row-list--failed { color: $error; }
         .row-list--reviewed, .row-list--up { color: $success; }
         .row-list--dim { text-style: dim; }
+        .row-list--key { color: $accent; text-style: bold; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -158,6 +159,9 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     class Opened(Message):
         """`enter` on a row."""
+
+    # the lines of headings
+    heads = 1
 
     def __init__(
         self,
@@ -212,7 +216,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
             place = self.place_of(before)
             kept = min(self.cursor, max(len(ids) - 1, 0)) if stay else 0
             self.cursor = kept if place is None else place
-        self.virtual_size = Size(0, len(ids) + 1)
+        self.virtual_size = Size(0, len(ids) + self.heads)
         self.scroll_to(y=max(self.cursor - offset, 0), animate=False, force=True)
         self._into_view()
         self._announce()
@@ -221,7 +225,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         """Append rows to the list; nothing else moves."""
         assert isinstance(self.ids, array)
         self.ids.extend(ids)
-        self.virtual_size = Size(0, len(self.ids) + 1)
+        self.virtual_size = Size(0, len(self.ids) + self.heads)
         # new rows may also change what the visible ones say
         self.reload()
 
@@ -262,7 +266,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         self._needs = None
 
     def heading(self, column: Column[Row]) -> str:
-        return column.name
+        return "" if column.name == "mark" else column.name
 
     @property
     def widths(self) -> dict[str, int]:
@@ -300,8 +304,8 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         return self._styles[kind, chosen]
 
     def render_line(self, y: int) -> Strip:
-        place = y + self.scroll_offset.y - 1
-        if y == 0:
+        place = y + self.scroll_offset.y - self.heads
+        if y < self.heads:
             widths = self.widths
             heads = "".join(
                 column.fit(self.heading(column), widths[column.name], self._gap(column, widths))
@@ -377,7 +381,9 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        place = -1 if offset is None or offset.y == 0 else offset.y + self.scroll_offset.y - 1
+        place = (
+            -1 if offset is None or offset.y < self.heads else offset.y + self.scroll_offset.y - self.heads
+        )
         if 0 <= place < len(self.ids):
             # a click on the row under the cursor is `enter`
             self.action_open() if place == self.cursor else self._move_to(place)
@@ -392,13 +398,12 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
             return
         before, self.cursor = self.cursor, min(max(place, 0), len(self.ids) - 1)
         self._into_view()
-        # the first line of the screen is that of the headings
         for moved in (before, self.cursor):
-            self.refresh_line(moved + 1)
+            self.refresh_line(moved + self.heads)
         self._announce()
 
     def _into_view(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height - 1
+        top, height = self.scroll_offset.y, self.size.height - self.heads
         if height > 0 and self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, force=True)
         elif height > 0 and self.cursor >= top + height:

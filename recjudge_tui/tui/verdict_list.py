@@ -230,7 +230,7 @@ class VerdictList(Working, RowList[VerdictRow]):
     def heading(self, column: Column[VerdictRow]) -> str:
         if column.name == "systems" and self._prefix:
             return f"{one_line(self._prefix, 30)}{GLYPHS.cut}"
-        return "" if column.name == "mark" else column.name
+        return super().heading(column)
 
     def _occasion(self, row: VerdictRow, _: int) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
