@@ -18,7 +18,7 @@ from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.files import parse_toml
 
-# below both, answers that do not fit are strays, which are left out
+# below both, values that do not fit are strays, which are left out
 STRAY_SHARE, STRAY_ROWS = 0.01, 20
 # a row's answer that is the name of its first or second system, or that a name and a side of the pair contradict
 NAMED_A, NAMED_B, EITHER = "\0a", "\0b", "\0?"
@@ -91,6 +91,11 @@ class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with
         width = max((len(option) for option, _ in self.lines), default=0)
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
         return f"Say what they mean:{choices}"
+
+
+def is_few(lost: float, of: int) -> bool:
+    """Whether so few of all values do not fit that they are strays."""
+    return lost < min(STRAY_ROWS, STRAY_SHARE * of)
 
 
 def fold(text: str) -> str:
@@ -250,8 +255,7 @@ class _Column(NamedTuple):
         codes |= self._numbers(open_, codes, remarks)
         unfit = {text: rows for text, rows in counts.items() if text not in codes and text not in dropped}
         lost, kept = sum(unfit.values()), sum(counts[text] for text in codes)
-        few = lost < STRAY_ROWS and lost < STRAY_SHARE * (lost + kept)
-        if lost and not (kept and (few or given.keep_fitting)):
+        if lost and not (kept and (is_few(lost, lost + kept) or given.keep_fitting)):
             raise self._partly(unfit, codes)
         return Reading(codes, {**unfit, **dropped}, tuple(remarks))
 
@@ -304,9 +308,9 @@ class _Column(NamedTuple):
         if expected.form == "shown":
             ours = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
         # a few numbers among many that fit are strays, and do not make the others unclear
-        few = min(STRAY_ROWS, STRAY_SHARE * sum(counts.values()))
+        total = sum(counts.values())
         likely = found - {
-            number for text, number in open_.items() if number not in ours and counts[text] < few
+            number for text, number in open_.items() if number not in ours and is_few(counts[text], total)
         }
         if (
             not likely
@@ -331,6 +335,8 @@ class _Column(NamedTuple):
 
     def _answers(self) -> str:
         form, names, scale = self.expected.form, self.expected.names, self.expected.scale
+        if form == "pair" and self.given.ends:
+            return f"{self.given.ends[0]:g} to {self.given.ends[1]:g}"
         if form == "shown":
             return "List 1, Tie, List 2"
         if form == "scores" and scale is not None:
@@ -443,6 +449,7 @@ def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]
         if found <= {0.0, 1.0}:
             yield values((0, 1), (names[0], names[-1])), "no and yes"
         yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
+        yield f"--scale {last:g}..{first:g}", f"the same, where {first:g} is the best"
     else:
         for ways in _WORDS["readings"]:
             if found <= set(ways["numbers"]):

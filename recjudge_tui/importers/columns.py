@@ -92,7 +92,9 @@ def two_game_columns(columns: Collection[str]) -> bool:
     return "verdict_1" in columns and "verdict_2" in columns
 
 
-_NUMBERED = re.compile(r"(|rec|recs|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d+)")
+_NUMBERED = re.compile(
+    r"(|rec|recs|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d{1,6})"
+)
 
 
 def _series(columns: Collection[str]) -> list[dict[int, str]]:

@@ -167,6 +167,8 @@ class LabelRows(NamedTuple):
                 title = f"{self.notes.file}: {unclear.title}"
                 raise InputError(title, unclear.cause, unclear.next_step) from None
             self._remark(readings[key], answers, expected)
+            if key[0] == "scores" and (ends := self.scales.ends) and ends[0] > ends[1]:
+                self.notes.remark("turned", first=ends[1], last=ends[0])
 
         return _paired(self._read(readings))
 
@@ -370,6 +372,10 @@ class LabelRows(NamedTuple):
         row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
         if ask.what == "game":
             return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
+        if ask.what == "answer" and not (
+            row.get("system", "?") or row.get("system_a") or row.get("protocol")
+        ):
+            self.notes.remark("unnamed-system", protocol=facts.name)
         code = Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
         value, scale, name = code.value, ask.key[3] if ask.key else None, ""
         if ask.what == "task":
@@ -471,7 +477,8 @@ def _both(row: Mapping[str, str]) -> bool:
 
 
 def _aspect(row: Mapping[str, str]) -> str:
-    return row.get("aspect", "").strip() or OVERALL
+    aspect = row.get("aspect", "").strip()
+    return OVERALL if aspect in MISSING else aspect
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,8 @@ into one slate per user, system and occasion."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +15,18 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
 from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import decoded, squashed
-from recjudge_tui.importers.values import MISSING, Ids, Row, RowFault, Times, number, refuse, shown, whole
+from recjudge_tui.importers.values import (
+    COMMA,
+    MISSING,
+    Ids,
+    Row,
+    RowFault,
+    Times,
+    number,
+    refuse,
+    shown,
+    whole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,7 +147,11 @@ class _Lists:
         try:
             score = number(text, "score")
         except RowFault as fault:
-            self.notes.warn(line, "bad score", fault=fault)
+            self.notes.warn(
+                line,
+                fault.kind if fault.kind == COMMA else "bad score",
+                f"{fault}; the item is kept without a score",
+            )
             return _NO_SCORE
         self.scored = True
         return score
@@ -309,10 +326,16 @@ def _rising(
 # ---- a whole list in one cell ------------------------------------------------------------------------------------
 
 # NumPy 2 writes its numbers in a list as np.int64(7)
-_NUMPY_SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")
-_ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"]+)""")
-# what a program writes around an array in place of its elements alone: array([5, 9]), tensor([5, 9], dtype=int)
-_CALL = re.compile(r"\s*[A-Za-z_][\w.]*\(")
+_NUMPY_SCALAR = re.compile(r"np\.(?:u?int|float|str|bool)\w*\(([^()]*)\)")
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+# a text in quotation marks, or a word; NumPy puts only spaces between them
+_ELEMENT = re.compile(rf"{_QUOTED}|[^\s,;\[\]()'\"]+")
+# what Python would join or rewrite, once the texts are out: two texts without a comma between, 1_000, 0x1F
+_REWRITTEN = re.compile(r"\0\s*\0|\d_|0[xXoObB]")
+# what a program writes in place of the elements alone: array([5, 9]), tensor([5, 9], dtype=int), <generator object at 0x7f>
+_CALL = re.compile(
+    r"\s*[A-Za-z_][\w.]*\(|.*(?: at 0x|\bdtype\b)|\[[^'\"]*\b(?!Row\()[A-Za-z_][\w.]*\(", re.DOTALL
+)
 # Spark writes an item with its score as {7, 0.5} or Row(item=7, score=0.5)
 _SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
 _SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
@@ -344,7 +367,7 @@ def places_of(text: str) -> list[tuple[str, str]]:
     its scores. Empty elements are dropped. Raises RowFault for objects of something else, and for a list that was cut.
     """
     places = [place for place in _elements(text) if place[0]]
-    refuse(any(item in ("...", "…") for item, _ in places), "shortened list", text=text)
+    refuse(any(item in ("...", "…", "Ellipsis") for item, _ in places), "shortened list", text=text)
     return places
 
 
@@ -354,15 +377,15 @@ def _elements(text: str) -> list[tuple[str, str]]:
     cut = "cut list:cell" if full else "cut list"
     refuse(opened and bare[-1:] not in ("]", ")", "}"), cut, text=text)
     refuse(not opened and len(text) == _LONGEST_CELL, "cut list:limit", text=text)
+    bare = _NUMPY_SCALAR.sub(r"\1", bare) if "np." in bare else bare
     refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
         mark = next((mark for mark in ("|", ";", ",") if mark in bare), None)
         return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
-    bare = _NUMPY_SCALAR.sub(r"\1", bare)
+    outline = re.sub(_QUOTED, "\0", bare)
     elements = decoded(bare)
-    if elements is None:
-        # Python's notation
-        elements = decoded(bare.replace("(", "[").replace(")", "]").replace("'", '"'))
+    if elements is None and not _REWRITTEN.search(outline):
+        elements = _of_python(bare)
     if bare[:1] == "{":
         fits = isinstance(elements, dict) and all(isinstance(score, str) for score in elements.values())
         refuse(not fits, "not a list:scores", text=text)
@@ -371,11 +394,20 @@ def _elements(text: str) -> list[tuple[str, str]]:
         ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
         return [(item.strip(), score) for item, score in ranked]
     if isinstance(elements, list):
-        return [place_of(element) for element in _by_rank(elements)]
+        return [_place(element) for element in _by_rank(elements)]
     if _SCORED_LIST.fullmatch(bare):
         return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
-    refuse("{" in bare, "not a list:items", text=text)
-    return [(a or b or c, "") for a, b, c in _ELEMENT.findall(bare) if a or b or c]
+    refuse(not {"{", "[", "("}.isdisjoint(outline[1:]), "not a list:items", text=text)
+    words = _ELEMENT.findall(bare)
+    return [(str(_of_python(word) or "") if word[0] in "'\"" else word, "") for word in words]
+
+
+def _of_python(text: str) -> Any:
+    """The value of Python's notation for lists, dicts, texts and numbers, as `decoded` gives it; None for anything else."""
+    try:
+        return decoded(json.dumps(ast.literal_eval(text)))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 def _by_rank(elements: list[Any]) -> list[Any]:
@@ -387,14 +419,17 @@ def _by_rank(elements: list[Any]) -> list[Any]:
     return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda pair: pair[0])]
 
 
-def place_of(element: Any) -> tuple[str, str]:
+def _place(element: Any) -> tuple[str, str]:
     """The item and the score of an element of a JSON array: an id, `[id, score]`, or an object with both."""
-    if isinstance(element, list):
-        texts = ["" if part is None else str(part).strip() for part in element]
-        return (texts[0], texts[1] if len(texts) == 2 else "") if len(texts) in (1, 2) else ("", "")
     if isinstance(element, Mapping):
-        return _first(element, (*ITEM, "id")), _first(element, SCORE)
-    return "" if element is None else str(element).strip(), ""
+        element = [_first(element, (*ITEM, "id")), _first(element, SCORE)]
+        refuse(not element[0], "not a list:items", text=element)
+    texts = [
+        "" if part is None else str(part).strip()
+        for part in (element if isinstance(element, list) else [element])
+    ]
+    refuse(len(texts) not in (1, 2), "not a list:items", text=element)
+    return texts[0], texts[1] if len(texts) == 2 else ""
 
 
 def _first(element: Mapping[str, Any], aliases: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.codes import Codebook
+from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, Scales
@@ -44,7 +44,9 @@ from recjudge_tui.importers.reader import (
 from recjudge_tui.importers.registry import PLAIN, choose_layout, mapped_layout
 from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
+    COMMA,
     LOSSES,
+    MISSING,
     SHOWN,
     Ids,
     Notes,
@@ -55,6 +57,7 @@ from recjudge_tui.importers.values import (
     first_few,
     optional_number,
     refusal,
+    refuse,
     shown,
 )
 from recjudge_tui.store.cases import label_columns
@@ -365,11 +368,13 @@ class _File:
             self.notes.warn(1, "another version imported before", older=older)
         self.target = Target(db, project_id, import_id, import_id if since is None else since)
         self._store(held_out=held_out)
-        self.times.remark(self.notes)
+        if units := self.times.described():
+            self.notes.remark("times", units=units)
         if not self.stored and not self.unchanged and not self.answered:
             raise self._nothing()
         if kind == "labels":
             self._refuse_lost_votes()
+        self._refuse_numbers_in_part()
         return self._finished(how)
 
     def _names_no_system(self) -> bool:
@@ -432,27 +437,27 @@ class _File:
 
     def _described_rows(self) -> Iterator[tuple[int, Any]]:
         """The records of the rows; those with an empty required cell are left out."""
-        columns, known, notes, ids = COLUMNS[self.kind], KNOWN[self.kind], self.notes, self._ids()
+        columns, known, ids, kind = COLUMNS[self.kind], KNOWN[self.kind], self._ids(), self.kind
         for line, row in self._rows():
-            ids.tidy(line, row)
-            empty = next((name for name in columns.filled if not row.get(name, "").strip()), "")
-            if empty:
-                notes.skip(line, f"no {empty}", f"{empty} is empty; row left out")
-                continue
             get = row.get
+            try:
+                ids.tidy(line, row)
+                served = self.times.read(get("served_at", ""), "served_at") if kind == "explanations" else ""
+                for name in columns.filled:
+                    bare = get(name, "").strip()
+                    said = f"{name} is {shown(bare) if bare else 'empty'}"
+                    refuse(not bare or (name == "text" and bare in MISSING), f"no {name}", said)
+            except RowFault as fault:
+                self.notes.skip_row(line, fault)
+                continue
             attributes = {name: value for name, value in row.items() if value and name and name not in known}
-            if self.kind == "users":
+            if kind == "users":
                 yield line, User(row["user_id"], attributes)
-            elif self.kind == "items":
+            elif kind == "items":
                 brand, category, image = (get(name, "").strip() for name in ("brand", "category", "image"))
                 item = Item(row["item_id"], row["title"].strip(), brand, category, attributes, image)
                 yield line, self.images.store(line, item)
             else:
-                try:
-                    served = self.times.read(get("served_at", ""), "served_at")
-                except RowFault as fault:
-                    notes.skip_row(line, fault)
-                    continue
                 owner = (row["user_id"], row["item_id"], row["system"])
                 reference, context = get("reference", ""), get("context", "")
                 yield line, Explanation(*owner, row["text"], reference, attributes, context, served)
@@ -797,6 +802,18 @@ class _File:
                 first=first,
                 step=advice(lost),
             )
+
+    def _refuse_numbers_in_part(self) -> None:
+        """Raise InputError if more than a few numbers have a comma, or if times that are numbers fit no unit beside others
+        that are read as a spreadsheet's days or Unix time: then they are perhaps something else."""
+        notes, units, unfit = self.notes, self.times.units, self.times.unfit
+        commas, odd = notes.kinds[COMMA], unfit.total()
+        if commas and not is_few(commas, self.stored + self.unchanged + notes.skipped):
+            first = next((text for text in notes.first if "has a comma" in text), notes.first[0])
+            raise refusal("commas", notes=notes, count=commas, first=first)
+        if units.total() and odd >= STRAY_ROWS:
+            some = shown_counts(unfit, 3)
+            raise refusal("times", notes=notes, count=units.total(), units=self.times.described(), unfit=some)
 
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""

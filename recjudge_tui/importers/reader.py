@@ -22,6 +22,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
@@ -464,8 +465,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', 
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 _GAP = re.compile(r"[\s,]*")
+# the key of a record under which a key that it has twice stands
+_TWICE = "@twice"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        found[_TWICE] = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return found
+
+
 # numbers stay text, so that ids of 19 digits are exact
-DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=str)
 
 
 def decoded(text: str) -> Any:
@@ -590,6 +602,8 @@ def json_records(
                     yield stream.number, {**record, **extra} if extra else record
                 else:
                     notes.skip(stream.number, "broken JSON", text=record)
+            if first == "[" and stream.char():
+                stream.broken("Something follows the array.")
         return
     for number, line in enumerate(text_lines(path, encoding), start=1):
         bare = line.strip().removeprefix("\ufeff")
@@ -617,7 +631,8 @@ def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) ->
             stream.broken(f"It has no array “{'.'.join(keys)}”.")
 
 
-def json_keys(beginning: str) -> dict[str, str]:
+@lru_cache(maxsize=4)
+def json_keys(beginning: str) -> Mapping[str, str]:
     """The keys of the first object in a file's beginning, each with its value's first word or bracket.
 
     Empty for a text that does not begin with an object or an array of them. The object may be cut off.
@@ -714,6 +729,7 @@ def parquet_records(
         import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        _refuse_twice(path, 0, names)
         shown_names = wanted.renamed([name.strip() for name in names]) if wanted else tuple(names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
@@ -738,8 +754,8 @@ def parquet_records(
                         json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
                         for value in column.to_pylist()
                     ]
-                    if wanted and name == "user_id" and values:
-                        raise _not_an_id(path, values[0])
+                    if wanted and values:
+                        _refuse_object(path, name, values[0])
                     columns.append([cell(name, value) for value in values] if wanted else values)
                     continue
                 if wanted:
@@ -1002,10 +1018,16 @@ def _csv_table(
         suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
         original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
-        if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
-            raise refusal("column-twice", path=path, line=reader.line_num, name=twice[0], names=columns)
+        _refuse_twice(path, reader.line_num, columns)
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
+
+
+def _refuse_twice(path: Path, line: int, columns: Sequence[str]) -> None:
+    """Raise InputError for a column that a table has twice."""
+    if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
+        where = f"{path}:{line}" if line else path
+        raise refusal("column-twice", where=where, name=twice[0], names=columns)
 
 
 def _is_above_header(fields: Sequence[str]) -> bool:
@@ -1122,20 +1144,26 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         raise refusal("no-object", path=path, first=next(iter(notes.first), ""))
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
-    if "user_id" in columns and not raw:
-        value = first[1][tuple(first[1])[columns.index("user_id")]]
-        if isinstance(value, list | dict):
-            raise _not_an_id(path, value)
+    if not raw:
+        for name, value in zip(columns, first[1].values(), strict=True):
+            _refuse_object(path, name, value)
     everything = chain([first], records)
-    return Table(columns, original, everything if raw else _json_rows(everything, wanted, notes), json=True)
+    return Table(
+        columns, original, everything if raw else _json_rows(path, everything, wanted, notes), json=True
+    )
 
 
-def _not_an_id(path: Path, value: object) -> InputError:
-    return refusal("object-as-id", path=path, value=one_line(json.dumps(value, ensure_ascii=False), 100))
+def _refuse_object(path: Path, name: str, value: object) -> None:
+    """Raise InputError for an object in a column of ids, or for a list of users."""
+    if (isinstance(value, list | dict) and name == "user_id") or (
+        isinstance(value, dict) and name == "item_id"
+    ):
+        text = one_line(json.dumps(value, ensure_ascii=False), 100)
+        raise refusal("object-as-id", path=path, kind=name[:4], value=text)
 
 
 def _json_rows(
-    records: Iterator[tuple[int, dict[str, Any]]], wanted: WantedColumns, notes: Notes
+    path: Path, records: Iterator[tuple[int, dict[str, Any]]], wanted: WantedColumns, notes: Notes
 ) -> Iterator[Row]:
     keys: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -1147,6 +1175,8 @@ def _json_rows(
             name: value if type(value) is str else cell(name, value)
             for name, value in zip(names, record.values())  # noqa: B905 - of equal length
         }
+        if _TWICE in cells:
+            raise refusal("key-twice", path=path, line=f"{notes.unit}{number}", name=cells[_TWICE])
         if not storable("".join(cells.values())):
             notes.skip(number, "broken text")
             continue

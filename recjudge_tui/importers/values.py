@@ -159,11 +159,18 @@ MISSING = frozenset(
         *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
     )
 )
-# a context is free text, in which none is a word
-_NO_CONTEXT = MISSING - {"None", "none", "NONE"}
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+# in free text, none is a word
+NO_TEXT = MISSING - {"None", "none", "NONE"}
+# the kind of a fault: a number that may have a comma before its fraction, or one between its thousands
+COMMA = "number with a comma"
+_WITH_COMMA = re.compile(r"[+-]?[\d.]*\d,\d[\d,]*(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 _FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
+# in place of one id: what stands for the middle of a list, a program's name of a value, a number that a spreadsheet rounded
+_NO_ID = re.compile(
+    r"\.\.\.|…|Ellipsis|<.+ at 0x\w+>|(?:\w+\.)?(?:array|tensor|Index|Series|list|set)\(.*\)|\d(?:\.\d+)?[eE]\+\d+"
+)
+_SEVERAL = re.compile(r",|\.\.\.|…|\d\s+\d")
 # the most different cells of a column that are remembered
 _MOST_KEPT = 100_000
 
@@ -171,7 +178,7 @@ _MOST_KEPT = 100_000
 class Ids:
     """The ids in these columns of a file, without the spaces around them; a missing one is empty. `12.0` is `12` where
     `known` (the ids that the project names, by column) has only that: pandas writes whole numbers so where a value of the
-    column is missing.
+    column is missing. A cell that holds an object, a list or a rounded number is a RowFault.
     """
 
     def __init__(
@@ -182,13 +189,14 @@ class Ids:
         self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
 
     def read(self, line: int, name: str, raw: str) -> str:
-        """The id in a cell."""
+        """The id in a cell. Raises RowFault for a cell that holds something else."""
         before = self.read_before[name]
         if (found := before.get(raw)) is not None:
             return found
         bare = raw.strip()
-        if bare in (_NO_CONTEXT if name == "context" else MISSING):
+        if bare in (NO_TEXT if name == "context" else MISSING):
             return ""
+        refuse(name != "context" and _is_no_id(bare), "not an id", name=name, text=bare)
         if bare != raw:
             self.notes.warn(line, "spaces around an id", name=name, text=bare)
             return bare
@@ -224,6 +232,15 @@ class Ids:
                 row[name] = self.read(line, name, raw)
 
 
+def _is_no_id(text: str) -> bool:
+    ends = text[0] + text[-1]
+    return (
+        (ends == "{}" and ":" in text)
+        or (ends == "[]" and _SEVERAL.search(text) is not None)
+        or _NO_ID.fullmatch(text[:200]) is not None
+    )
+
+
 def number(value: str, column: str) -> float:
     """A finite number. Raises RowFault for anything else (`NaN`, `inf`, `1_000`, `3,5`)."""
     text = value.strip()
@@ -234,10 +251,8 @@ def number(value: str, column: str) -> float:
             return parsed
     except ValueError:
         pass
-    comma = (
-        ' (write 0.95 and 1000, or “decimal = ","” in a mapping file)' if _WITH_COMMA.fullmatch(text) else ""
-    )
-    raise RowFault("not a finite number", column=column, text=value, advice=comma) from None
+    kind = COMMA if _WITH_COMMA.fullmatch(text) else "not a finite number"
+    raise RowFault(kind, column=column, text=value) from None
 
 
 def optional_number(value: str, column: str) -> float | None:
@@ -265,7 +280,11 @@ def plain_number(value: float) -> str:
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SPREADSHEET = datetime(1899, 12, 30, tzinfo=timezone.utc)
-_COMPACT_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])", re.ASCII)
+_DAY = r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
+_COMPACT_DAY, _COMPACT_HOUR = (
+    re.compile(_DAY, re.ASCII),
+    re.compile(rf"{_DAY}([01]\d|2[0-3])([0-5]\d)?", re.ASCII),
+)
 _FRACTION = re.compile(r"\.(\d+)", re.ASCII)
 _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASCII)
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
@@ -277,10 +296,12 @@ _DAYS = (20_000, 80_000)
 
 
 class Times:
-    """Reads the times of one file, and counts the numbers by what they were taken for."""
+    """Reads the times of one file, and counts the numbers by what they were taken for; `unfit` are those that may be of
+    several units, but for 0 and -1, which stand for a missing time."""
 
     def __init__(self) -> None:
         self.units: Counter[str] = Counter()
+        self.unfit: Counter[str] = Counter()
         self._last = ("", "")
         self._days: dict[int, str] = {}
 
@@ -294,8 +315,14 @@ class Times:
         if value == self._last[0]:
             return self._last[1]
         text = value.strip()
-        # seconds from 1973 to 2286, the usual form in files of events
-        if 8 < len(text) < 11 and text.isdigit() and text.isascii() and text[0] != "0":
+        # seconds from 1973 to 2030, the usual form in files of events
+        if (
+            8 < len(text) < 11
+            and (text < "19" or len(text) == 9)
+            and text.isdigit()
+            and text.isascii()
+            and text[0] != "0"
+        ):
             self.units["seconds"] += 1
             day, second = divmod(int(text), 86_400)
             if (date := self._days.get(day)) is None:
@@ -311,20 +338,20 @@ class Times:
                 time = _iso(text)
             read = time.astimezone(timezone.utc).isoformat()
         except (ValueError, OverflowError):
+            if _NUMBER.fullmatch(text) and text not in ("0", "-1") and len(self.unfit) < _MOST_KEPT:
+                self.unfit[text] += 1
             raise RowFault("bad timestamp", column=column, text=value, advice=_advice(text)) from None
         if not self.units:
             self._last = value, read
         return read
 
-    def remark(self, notes: Notes) -> None:
-        """Say what the numbers were taken for."""
-        units = {unit: count for unit, count in self.units.items() if unit and count}
-        if units:
-            parts = [
-                f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
-                for unit, count in units.items()
-            ]
-            notes.remark("times", units=" and ".join(parts))
+    def described(self) -> str:
+        """What the numbers were taken for; empty if there were none."""
+        return " and ".join(
+            f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
+            for unit, count in self.units.items()
+            if count
+        )
 
 
 def timestamp(value: str, column: str = "timestamp") -> str:
@@ -358,6 +385,8 @@ def _of_number(text: str) -> tuple[str, datetime]:
     """The unit of a number, and its time. Raises ValueError for one that may be of two units."""
     if _COMPACT_DAY.fullmatch(text):
         return "", datetime.strptime(text + "+0000", "%Y%m%d%z")
+    if _COMPACT_HOUR.fullmatch(text):
+        raise ValueError("perhaps a day and its hour")
     count = float(text)
     if _DAYS[0] <= count < _DAYS[1]:
         return "days", _SPREADSHEET + timedelta(seconds=round(count * 86_400))

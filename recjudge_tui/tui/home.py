@@ -25,8 +25,8 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import RUNS_NAMED, Home, conclusion, with_next_part
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs import newest_runs
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import COMMON, ImportScreen, Working
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
@@ -171,7 +171,7 @@ _LEFT, _RIGHT = ("board", "trust", "data"), ("first", "runs")
 _HEADED = ("board", "first")
 
 
-def _steps(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
+def _steps(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """The remaining steps, in order, each with its key."""
     entries = []
     for at, step in enumerate(seen.home.steps, start=1):
@@ -182,7 +182,7 @@ def _steps(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
     return "Steps to a first result", entries
 
 
-def _board(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
+def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """The ranking in short: rank range, win rate with its interval, wins, ties (those by position) and losses, nDCG."""
     home, board = seen.home, seen.home.board
     if board is None:
@@ -234,7 +234,7 @@ def _drawn(
     return interval(*ends, bounds, width, even)
 
 
-def _trust(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
+def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
     from recjudge_tui.reports.words import few_cases
 
@@ -269,7 +269,7 @@ def _trust(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
     return f" {GLYPHS.dot} ".join(filter(None, told)), entries
 
 
-def _data(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
+def _data(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """The project's data, and for missing data the key that adds it."""
     counts = seen.home.data
     if counts is None:
@@ -292,7 +292,7 @@ def _data(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
     return "Data", entries
 
 
-def _first(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
+def _first(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """The cases that could change the conclusion, a line for each."""
     if not seen.judged:
         return "", []
@@ -316,7 +316,7 @@ def _first(seen: HomeState, _: Sequence[ActiveRun]) -> Part:
     return f"Read first ({len(seen.first)}{of_all})", entries
 
 
-def _runs(seen: HomeState, active: Sequence[ActiveRun]) -> Part:
+def _runs(seen: HomeState, active: Sequence[StoredRow]) -> Part:
     """The newest runs, live ones with their progress."""
     home, live = seen.home, {run.run_id: run for run in active}
     if not home.runs:
@@ -330,7 +330,7 @@ def _runs(seen: HomeState, active: Sequence[ActiveRun]) -> Part:
     return "Runs", entries
 
 
-def _run(run: NewestRun, active: ActiveRun | None) -> Entry:
+def _run(run: StoredRow, active: StoredRow | None) -> Entry:
     status = at_rest(run.state)
     glyph, kind = RUN_LOOKS.get(status, ("?", "")) if active is None else (GLYPHS.running, "up")
     said = [f"{number(run.failed)} failed"] if run.failed else []
@@ -348,7 +348,7 @@ def _run(run: NewestRun, active: ActiveRun | None) -> Entry:
     return Entry(cells, Destination("monitor", str(run.run_id)))
 
 
-PARTS: dict[str, Callable[[HomeState, Sequence[ActiveRun]], Part]] = {
+PARTS: dict[str, Callable[[HomeState, Sequence[StoredRow]], Part]] = {
     "steps": _steps, "board": _board, "trust": _trust, "data": _data, "first": _first, "runs": _runs,
 }  # fmt: skip
 
@@ -435,7 +435,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         # by project what is known, and of the one that is read what is known by now
         self._homes: dict[int, HomeState] = {}
         self._fresh = HomeState()
-        self._active: Sequence[ActiveRun] = ()
+        self._active: Sequence[StoredRow] = ()
         self._delay: Timer | None = None
         # the part that has the focus until the user moves it
         self._start: PartList | None = None
@@ -462,7 +462,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     # ---- reading
 
-    def show_home(self, project_id: int | None, active: Sequence[ActiveRun] = ()) -> None:
+    def show_home(self, project_id: int | None, active: Sequence[StoredRow] = ()) -> None:
         other = project_id != self.project_id
         self.project_id, self._active = project_id, active
         if other:
@@ -505,7 +505,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
             self._paint()
             self._next_part()
 
-    def show_runs(self, runs: tuple[NewestRun, ...], active: Sequence[ActiveRun]) -> None:
+    def show_runs(self, runs: tuple[StoredRow, ...], active: Sequence[StoredRow]) -> None:
         self._active = active
         self._homes[self.project_id or 0] = self.seen._replace(home=replace(self.seen.home, runs=runs))
         self._paint()
@@ -671,7 +671,7 @@ class HomeScreen(ImportScreen):
         self.view.stop_reading()
         self._change_count = self.host.db.change_count()
 
-    def _own(self) -> list[ActiveRun]:
+    def _own(self) -> list[StoredRow]:
         return [run for run in self.host.active if run.project_id == self.project_id]
 
     def action_read_again(self) -> None:

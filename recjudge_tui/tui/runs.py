@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from recjudge_tui.domain.occasions import occasion_text
+from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
@@ -37,11 +37,8 @@ from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.runs import (
-    ActiveRun,
-    FinishedCall,
     delete_run,
     list_runs,
-    set_wanted,
 )
 from recjudge_tui.tui.dialogs import Confirm
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
@@ -296,10 +293,10 @@ def _counts(watch: RunWatch) -> Content:
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
     parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
-    if watch.trouble.retried:
-        parts += [gap, f"{number(watch.trouble.retried)} retried"]
+    if watch.retried:
+        parts += [gap, f"{number(watch.retried)} retried"]
     kinds = ", ".join(
-        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.trouble.kinds
+        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.failures.items()
     )
     if kinds:
         parts += [gap, (kinds, "dim")]
@@ -341,7 +338,7 @@ def facts_content(facts: Sequence[Fact], width: int) -> Content:
 def errors_content(watch: RunWatch, width: int) -> Content:
     """The errors of each kind in full, each text once, and the newest cases that have them."""
     lines: list[Content] = []
-    for kind, count in watch.trouble.kinds:
+    for kind, count in watch.failures.items():
         calls = [call for call in watch.failed if call.error_kind == kind]
         title = f"{number(count)} {GLYPHS.times} {one_line(kind, 30).replace('_', ' ')}"
         texts = list(dict.fromkeys(safe_text(call.error[:_LONGEST_ERROR]) for call in calls))[:5]
@@ -562,7 +559,7 @@ def interrupt(db: Database, run_id: int, wanted: Wanted) -> str:
     """Request a pause or a stop; returns a toast."""
     word = "Pausing" if wanted == "pause" else "Stopping"
     if is_active(db, run_id):
-        set_wanted(db, run_id, wanted)
+        db.change("runs", run_id, wanted=wanted)
         return f"{word}: the calls in flight are finished first."
     return stop_and_wait(db, run_id, wanted).capitalize() + "."
 
@@ -603,7 +600,7 @@ def _next_read_s(view: RunSnapshot) -> float | None:
     return _OTHER_STAGE_POLL_S if other is not None and other.state in ("planned", "running") else None
 
 
-class CallList(RowList[FinishedCall]):
+class CallList(RowList[StoredRow]):
     """The newest answers of a run. While the cursor is on the first one it stays there; below it, on its call."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -611,7 +608,7 @@ class CallList(RowList[FinishedCall]):
     ]
 
     def __init__(self) -> None:
-        columns: tuple[Column[FinishedCall], ...] = (
+        columns: tuple[Column[StoredRow], ...] = (
             Column("case", lambda call, _: (case_number(call.case_id), "dim"), 12),
             Column("order", lambda call, _: ({"ab": "A|B", "ba": "B|A"}.get(call.order, ""), "dim"), 5),
             Column("answer", lambda call, _: (_answer(call), "reviewed"), 22, 6),
@@ -620,13 +617,19 @@ class CallList(RowList[FinishedCall]):
                 "flags", lambda call, _: (f"{GLYPHS.marked} {call.flags}" if call.flags else "", "marked"), 6
             ),
             Column("user", lambda call, _: (call.user_id, ""), 24, 6, middle=True),
-            Column("occasion", lambda call, _: (occasion_text(call.occasion), ""), 24, 11, rank=1),
+            Column(
+                "occasion",
+                lambda call, _: (occasion_text(Occasion(call.context, call.served_at)), ""),
+                24,
+                11,
+                rank=1,
+            ),
             Column("systems", lambda call, _: (_systems(call), "dim"), 60, 10),
         )
         super().__init__(columns, lambda call: call.id, id="calls")
 
 
-def _answer(call: FinishedCall) -> str:
+def _answer(call: StoredRow) -> str:
     """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
     labels = call.label.split(", ")
     if len(labels) > 1:
@@ -634,11 +637,11 @@ def _answer(call: FinishedCall) -> str:
     return short_label(call.label) or "profile"
 
 
-def _took(call: FinishedCall) -> str:
+def _took(call: StoredRow) -> str:
     return "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
 
 
-def _systems(call: FinishedCall) -> str:
+def _systems(call: StoredRow) -> str:
     return " | ".join(name for name in (call.system_a, call.system_b) if name)
 
 
@@ -727,7 +730,7 @@ class MonitorScreen(BaseScreen):
             return False
         return not before.other_active and other.attempt_started_at >= watch.finished_at > self._opened_at
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
         ours = any(run.run_id == self.run_id for run in active)
         if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
@@ -774,7 +777,7 @@ class MonitorScreen(BaseScreen):
         calls.fill(watch.done, anchor=None if calls.cursor else watch.done[0].id if watch.done else None)
         facts = [*setup_facts(watch), *estimate_facts(watch)]
         tabs = {"settings": partial(facts_content, facts), "errors": partial(errors_content, watch)}
-        reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.trouble.kinds else "settings")
+        reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
         self.refresh_bindings()
 
     def on_resize(self) -> None:

@@ -34,9 +34,8 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
-from recjudge_tui.store.database import Database, file_identity
+from recjudge_tui.store.database import Database, StoredRow, file_identity
 from recjudge_tui.store.projects import project_name
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.row_list import RowList
@@ -64,7 +63,7 @@ class Host(Protocol):
 
     db: Database
     db_path: Path
-    active: list[ActiveRun]
+    active: list[StoredRow]
     # (screen, project) -> the user's choices there, until the app ends
     chosen: dict[tuple[str, int], object]
 
@@ -396,7 +395,7 @@ class BaseScreen(Working, FittedScreen[None]):
             # Textual lays out a hidden screen before it knows its new width
             self.call_after_refresh(self.post_message, events.Resize(self.app.size, self.app.size))
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
         for bar in self.query(TopBar):  # while the app closes there is no screen
             bar.show(active=len(active))

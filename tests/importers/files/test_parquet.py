@@ -101,6 +101,13 @@ def test_a_column_that_is_no_text(tmp_path: Path) -> None:
         list(parquet_records(path))
 
 
+def test_a_column_twice(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table([pa.array(["u"]), pa.array(["v"])], names=["user_id", "user_id"]), path)
+    with pytest.raises(InputError, match="column “user_id” occurs more than once"):
+        import_files(db, "p", [path], "users")
+
+
 def test_cut_off_and_empty_files(db: Database, tmp_path: Path) -> None:
     whole = _write(tmp_path / "whole.parquet", {"item_id": ["1"] * 500, "title": ["x"] * 500})
     cut = tmp_path / "cut.parquet"

@@ -221,3 +221,14 @@ def test_unknown_words_ask_for_the_scale(load: Load) -> None:
 )
 def test_scales_in_a_cell(text: str, scale: Scale) -> None:
     assert scale_of_text(text) == scale
+
+
+def test_a_scale_that_is_turned_round_and_answers_about_no_system_are_pointed_out(
+    load: Load, db: Database
+) -> None:
+    content = "rater,user_id,item_id,system,aspect,value\na,u,i,s,nan,1\na,v,i,nan,None,7\n"
+    [file] = load("labels", content, scale=(7.0, 1.0)).files
+    assert ("1 is stored as 7" in file.remarks[0], "about no system" in file.remarks[1]) == (True, True)
+    assert [tuple(row) for row in db.rows("SELECT aspect, value FROM verdicts ORDER BY id")] == [
+        ("overall", 7.0), ("overall", 1.0),
+    ]  # fmt: skip

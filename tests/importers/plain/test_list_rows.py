@@ -202,6 +202,12 @@ def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
         ("[null, 3]", ["3"]),
         ('[["3", null], [null, 0.5]]', ["3"]),
         ("a;b;;c", ["a", "b", "c"]),
+        ("[1; 2]", ["1", "2"]),
+        (r"['O\'Brien (1979)', 'x']", ["O'Brien (1979)", "x"]),
+        ("['1_0' 'b (c)']", ["1_0", "b (c)"]),
+        ("[1_0, 0x1F]", ["1_0", "0x1F"]),
+        ("('a', 'b')", ["a", "b"]),
+        ("[np.int64(7), np.str_('b')]", ["7", "b"]),
     ],
 )
 def test_places_of(text: str, items: list[str]) -> None:

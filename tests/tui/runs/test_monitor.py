@@ -4,20 +4,19 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
-    FinishedCall,
     lease_owner,
     release_lease,
     run_progress,
@@ -443,9 +442,11 @@ def concurrency(path: Path, run_id: int) -> int:
     [("4, 4, 3, 5", "4 4 3 5"), ("A, Tie, B", "A T B"), ("Good Match", "Good"), ("", "profile")],
 )
 def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
-    call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
+    at_home: Any = SimpleNamespace(
+        id=1, case_id=7, user_id="u", system_a="als", system_b="", order="", label=label, flags=0, latency_s=0.5,
+        cached=False, context="home", served_at="2024-05-01T12:00:00+00:00",
+    )  # fmt: skip
     calls = CallList()
-    at_home = call._replace(occasion=Occasion("home", "2024-05-01T12:00:00+00:00"))
     calls.filled = {1: at_home}
     widths = {column.name: 24 for column in calls.columns}
     words = [text.strip() for text, _ in calls.cells(at_home, widths)]
