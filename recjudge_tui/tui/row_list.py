@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.dialogs import AskLine
-from recjudge_tui.tui.widgets import Layout, TextPane, fit, middle
+from recjudge_tui.tui.widgets import Layout, TextPane, fit, key_name, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -418,10 +418,11 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 # ---- reader ------------------------------------------------------------------------------------------------------
 
 
-# of a screen with a Reader beside a list: it has `action_turn` and `action_scroll_text`
+# of a screen with a Reader beside a list, see `ReadingScreen`
 READER: list[BindingType] = [
-    Binding("tab", "turn(1)", "next tab", id="reader.next"),
+    Binding("tab", "turn(1)", "next tab", show=False, id="reader.next"),
     Binding("shift+tab", "turn(-1)", "tab before", show=False, id="reader.previous"),
+    Binding("f", "find", "find in the text", show=False, id="reader.find"),
     Binding("J", "scroll_text(3)", "scroll the text down", show=False, id="reader.scroll_down"),
     Binding("K", "scroll_text(-3)", "scroll the text up", show=False, id="reader.scroll_up"),
 ]
@@ -451,11 +452,15 @@ class Reader(TextPane):
     def turn(self, by: int) -> None:
         names = list(self._tabs)
         if names:
-            self._chosen, self.tab = True, names[(names.index(self.tab) + by) % len(names)]
-            self._show_tab(stay=False)
+            self.go(names[(names.index(self.tab) + by) % len(names)])
+
+    def go(self, tab: str) -> None:
+        self._chosen, self.tab = True, tab
+        self._show_tab(stay=False)
 
     def _show_tab(self, *, stay: bool) -> None:
         names = [(f"[{name}]", "bold $accent") if name == self.tab else (name, "dim") for name in self._tabs]
+        names.append((f" {key_name(self.app, 'reader.next', 'tab')}", "bold"))
         self.border_subtitle = Content(" ").join(Content.styled(*name) for name in names)
         self.show(self._tabs[self.tab], stay=stay)
 

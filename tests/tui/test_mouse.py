@@ -57,12 +57,12 @@ async def test_the_footer_is_clicked(project_db: Path) -> None:
 async def test_the_places_of_the_top_line_are_clicked(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db) as pilot:
-        await press(pilot, "enter", "enter", "P")
-        assert len(pilot.app.screen_stack) == 4
+        await press(pilot, "enter", "enter")
+        assert len(pilot.app.screen_stack) == 3
         # where one is stays; the project is its home
-        await pilot.click(TopBar, offset=(shown(pilot).index("Request") + 2, 0))
+        await pilot.click(TopBar, offset=(shown(pilot).index("Read first") + 2, 0))
         await settle(pilot)
-        assert len(pilot.app.screen_stack) == 4
+        assert len(pilot.app.screen_stack) == 3
         await pilot.click(TopBar, offset=(shown(pilot).index("movies") + 2, 0))
         await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
         await settle(pilot)
