@@ -30,7 +30,7 @@ async def picture(path: Path, keys: tuple[str, ...]) -> str:
         home = pilot.app.screen
         assert isinstance(home, HomeScreen)
         # its slow figures come one after the other
-        while not home.reader.done:
+        while not home.view.done:
             await pilot.pause(0.1)
         for key in keys:
             await pilot.press(*(_keys_of(key.strip("'")) if key.startswith("'") else (key,)))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,12 +18,13 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line, quantity, safe_text
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.reports.cases import written_profile
 from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.row_list import Reader
+from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     LONGEST_TEXT,
@@ -37,44 +39,55 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
+    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
 # ---- panel -------------------------------------------------------------------------------------------------------
 
 
+TABS = ("reasoning", "lists", "user", "raters")
+# these two are read only when they are looked at: requests are rendered again
+SENT = ("sent", "raw")
+_NOT_ASKED = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
+# a case, and what was sent for it if that was wanted
+ReadCase = tuple["CaseDetail", "SentVerdict | None"]
+
+
 class CasePanel(Reader):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.case: CaseDetail | None = None
-        self._reason = ""
+        self.sent: SentVerdict | None = None
 
-    def show_reason(self, reason: str) -> None:
-        """Why the verdict is in the queue; empty outside of it. A title that is set paints the whole panel again."""
-        if reason != self._reason:
-            self._reason = reason
-            self.border_subtitle = Content(f"reason: {reason}" if reason else "")
-
-    def show_case(self, case: CaseDetail | None, empty: str = "") -> None:
+    def show_case(self, read: ReadCase | None, empty: str = "") -> None:
         """Show another case from its top, or the same case read again; without a case, a line with the reason."""
-        again = case is not None and self.case is not None and case.verdict_id == self.case.verdict_id
-        self.case = case
-        if case is None:
-            self.border_title = Content("case")
-            self.show(lambda _: Content.styled(empty, "dim"))
+        if read is None:
+            self.case, self.sent = None, None
+            empty_text = Content.styled(empty, "dim")
+            self.show_tabs("case", {"case": lambda _: empty_text}, "case")
             return
-        self.border_title = Content(case_title(case))
-        self.show(lambda width: case_content(case, width), stay=again)
+        case, sent = read
+        again = self.case is not None and case.verdict_id == self.case.verdict_id
+        self.case, self.sent = case, sent
+        tabs = {tab: partial(case_content, case, tab=tab) for tab in TABS}
+        tabs |= {tab: partial(sent_content, sent, tab) for tab in SENT}
+        self.show_tabs(case_title(case), tabs, TABS[0], stay=again)
 
 
-def read_case(db: Database, verdict_id: int) -> CaseDetail | None:
-    """The case behind a verdict; None if the verdict no longer exists."""
+def read_case(db: Database, verdict_id: int, *, sent: bool = False) -> ReadCase | None:
+    """The case behind a verdict, with what was `sent` for it; None if the verdict no longer exists."""
     from recjudge_tui.store.case_detail import case_detail
 
     try:
-        return case_detail(db, verdict_id)
+        case = case_detail(db, verdict_id)
     except NotFoundError:
         return None
+    if not sent:
+        return case, None
+    from recjudge_tui.prompting.trial import sent_verdict
+
+    return case, sent_verdict(db, verdict_id)
 
 
 # ---- reasoning ---------------------------------------------------------------------------------------------------
@@ -579,38 +592,69 @@ def images(case: CaseDetail) -> Iterator[Content]:
 _SHOWN_EVENTS = 25
 _DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 Line = Content | str
-Section = tuple[str, Iterable[Line]]
+# its tab, its title, and its lines
+Section = tuple[str, str, Iterable[Line]]
 
 
-def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT) -> Content:
-    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut."""
+def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab: str = TABS[0]) -> Content:
+    """A tab of the case, laid out for `width` cells; the first one has all of it, the reasoning at its top. Texts longer
+    than `longest` are cut and marked as cut."""
     beside = history_beside(case, width)
-    person = [
-        ("User" + _source(case), _user(case, longest, events=not beside)),
-        ("Profile (written by the model)", _profile(case, longest)),
-    ]
-    shown: list[Section] = [(lists_title(case), lists(case, width) if case.slates else ())]
+    shown: list[Section] = [("lists", lists_title(case), lists(case, width) if case.slates else ())]
     if case.images:
-        shown.append(("Images shown", images(case)))
-    everybody = (raters_title(case), [*raters(case, width), _how(case)])
+        shown.append(("lists", "Images shown", images(case)))
+    everybody = ("raters", raters_title(case), [*raters(case, width), _how(case)])
     # scores and aspects are the main content of such a verdict; single labels need little room
     early = case.kind == "explanation" or len(case.aspects) > 1
     sections: list[Section] = [
-        ("", [*head(case), *([Content(cut_text(case.note, longest))] if case.note else [])]),
-        ("Triage", _triage(case, longest)),
-        ("Explanation", _explanation(case, longest)),
+        ("", "", [*head(case), *([Content(cut_text(case.note, longest))] if case.note else [])]),
+        ("", "Triage", _triage(case, longest)),
+        ("lists", "Explanation", _explanation(case, longest)),
         *_reasoning(case, longest),
         *([everybody] if early else []),
         *shown,
-        *person,
+        ("user", "User" + _source(case), _user(case, longest, events=not beside or tab == "user")),
+        ("user", "Profile (written by the model)", _profile(case, longest)),
         *([] if early else [everybody]),
-        ("Example shown before it", _example(case, longest)),
+        ("lists", "Example shown before it", _example(case, longest)),
         *_other_reasoning(case, longest),
     ]
     lines: list[Line] = []
-    for title, body in sections:
-        section = list(body)
+    for of_tab, title, body in sections:
+        section = list(body) if tab in (TABS[0], of_tab) else []
         lines += [title_rule(title, width), *section] if section and title else section
+    return Content("\n").join(lines)
+
+
+def sent_content(sent: SentVerdict | None, tab: str, width: int) -> Content:
+    """What was sent for every call behind the verdict, in both orders, or what came back."""
+    if sent is None:
+        return Content.styled(_NOT_ASKED, "dim")
+    lines: list[Content] = []
+    for call in sent.calls:
+        row = call.row
+        lines.append(title_rule(one_line(call.title(), 60), width))
+        if tab == "raw":
+            known = {**row, "seconds": row["latency_s"], "stop": row["stop_reason"]}
+            lines.append(call_facts(row["attempts"], row["cost_usd"], known))
+            if row["cached_from"] is not None:
+                lines.append(Content.styled("a stored reply was used", "dim"))
+            if row["state"] == "failed":
+                kind = one_line((row["error_kind"] or "").replace("_", " "), 40)
+                lines.append(error_content(RecjudgeError(kind, row["error"] or "")))
+            lines.append(part("reply", row["reply"] or ""))
+            lines += [part("thinking", row["thinking"])] if row["thinking"] else []
+        elif call.request is None:
+            fault = f"The request cannot be rendered any more: {safe_text(call.fault)}"
+            lines.append(Content.styled(fault, "$warning"))
+        else:
+            if call.same is False:
+                other = "This is not the request that was sent: its hash differs from the stored one."
+                lines.append(Content.styled(f"{GLYPHS.marked} {other}", "$warning"))
+            lines.append(request_content(call.request.messages))
+            if call.parameters:
+                given = ", ".join(f"{name} {value}" for name, value in call.parameters.items())
+                lines.append(Content.styled(f"with {one_line(given, 600)}", "dim"))
     return Content("\n").join(lines)
 
 
@@ -637,9 +681,9 @@ def _reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     """The reasoning about the verdict's own aspect, each order under a title of its own."""
     if not case.answers:
         made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
-        yield "Reasoning", [Content.styled(made, "dim")]
+        yield "", "Reasoning", [Content.styled(made, "dim")]
     for reasoning in reasonings(case, case.answers, longest):
-        yield reasoning.title, reasoning.body
+        yield "", reasoning.title, reasoning.body
 
 
 def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
@@ -649,7 +693,7 @@ def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
         answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
         if any((answer.call, answer.reasoning) not in own for answer in answers):
             for reasoning in reasonings(case, answers, longest):
-                yield f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
+                yield "raters", f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
 
 
 def _how(case: CaseDetail) -> Content:

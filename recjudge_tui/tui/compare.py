@@ -26,11 +26,12 @@ from recjudge_tui.reports.common.table import note_kind
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
-from recjudge_tui.tui.row_list import Column, Reader, RowList
+from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     ChoiceField,
     OccasionScreen,
+    ReadingScreen,
     WrittenFile,
     choice_form,
     export_table,
@@ -313,7 +314,7 @@ _APART = """These two raters have no question in common.
 Press m to choose others, or r to start a run."""
 
 
-class CompareScreen(OccasionScreen):
+class CompareScreen(ReadingScreen, OccasionScreen):
     AUTO_FOCUS = "ChangeList"
     CSS = """
     CompareScreen #answer { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
@@ -337,8 +338,7 @@ class CompareScreen(OccasionScreen):
         Binding("p", "prompt", "prompts", id="compare.prompt"),
         Binding("e", "export", "export", id="compare.export"),
         Binding("r", "runs", "runs", show=False, id="compare.runs"),
-        Binding("J", "scroll_text(3)", "scroll the text down", show=False, id="compare.text_down"),
-        Binding("K", "scroll_text(-3)", "scroll the text up", show=False, id="compare.text_up"),
+        *READER,
         *COMMON,
     ]
 
@@ -347,7 +347,6 @@ class CompareScreen(OccasionScreen):
         self.project_id = project_id
         self.comparison: Comparison | None = None
         self._request = ComparisonRequest()
-        self._prompts = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
@@ -440,23 +439,22 @@ class CompareScreen(OccasionScreen):
     @on(RowList.Moved)
     def _read_both(self) -> None:
         row, comparison = self.query_one(ChangeList).cursor_row, self.comparison
-        if comparison is None or comparison.changes is None or self._prompts:
+        if comparison is None or comparison.changes is None:
             return
-        reader = self.query_one(Reader)
-        if row is None:
-            reader.border_title = Content("nothing changed")
-            reader.show(lambda _: Content(""))
-            return
+        changes, names = comparison.changes, comparison.names
+        diff = diff_words(changes.prompt, changes.differences)
 
         def read(db: Database) -> list[CaseDetail | None]:
             from recjudge_tui.tui.case import read_case
 
-            keys = (row.case.verdict_a, row.case.verdict_b)
-            return [None if key is None else read_case(db, key) for key in keys]
+            keys = () if row is None else (row.case.verdict_a, row.case.verdict_b)
+            found = [None if key is None else read_case(db, key) for key in keys]
+            return [None if one is None else one[0] for one in found]
 
         def show(cases: list[CaseDetail | None]) -> None:
-            reader.border_title = Content(f"case {case_number(row.case.case_id)}")
-            reader.show(lambda width: both_reasonings(comparison.names, cases, width))
+            title = "nothing changed" if row is None else f"case {case_number(row.case.case_id)}"
+            said = partial(both_reasonings, names, cases) if cases else lambda _: Content("")
+            self.reader.show_tabs(title, {"said": said, "prompts": lambda _: diff}, "said", stay=False)
 
         self.background.start("case", read, show)
 
@@ -486,7 +484,7 @@ class CompareScreen(OccasionScreen):
     # ---- other keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("swap", "cases", "prompt", "export", "scroll_text"):
+        if action in ("swap", "cases", "prompt", "export", "scroll_text", "turn", "find"):
             return self.comparison is not None and self.comparison.changes is not None and self.takes_keys
         if action == "choose":
             return self.comparison is not None and len(self.comparison.offered) > 1 and self.takes_keys
@@ -516,32 +514,17 @@ class CompareScreen(OccasionScreen):
         self._compute(self._request._replace(first=self._request.second, second=self._request.first))
 
     def action_prompt(self) -> None:
-        """The prompts and settings that differ, in place of what both said, and back."""
-        self._prompts = not self._prompts
-        if not self._prompts or self.comparison is None or self.comparison.changes is None:
-            self._read_both()
-            return
-        changes, reader = self.comparison.changes, self.query_one(Reader)
-        prompts = [name for name in (changes.prompt.first, changes.prompt.second) if name]
-        reader.border_title = Content(
-            one_line(" ".join(["Prompts", " to ".join(dict.fromkeys(prompts))]), 60)
-        )
-        reader.show(lambda _: diff_words(changes.prompt, changes.differences))
-
-    def action_scroll_text(self, lines: int) -> None:
-        self.query_one(Reader).scroll_relative(y=lines, animate=False)
+        """The prompts and settings that differ."""
+        self.reader.go("prompts")
 
     def action_step_back(self) -> None:
-        if self._prompts:
-            self.action_prompt()
-        else:
-            self.action_leave()
+        self.action_leave()
 
     def action_export(self) -> None:
         comparison = self.comparison
         if comparison is None or comparison.changes is None:
             return
-        if self._prompts:
+        if self.reader.tab == "prompts":
             hint = f"The differences of the prompts are written to this file: {' '.join(DIFF_ENDINGS)}"
             self.ask_file("prompts.diff", hint, partial(save_diff, lines=comparison.changes.prompt.lines))
         else:

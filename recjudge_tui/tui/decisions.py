@@ -7,21 +7,19 @@ import shlex
 import shutil
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding, BindingType
-from textual.content import Content
+from textual.app import SuspendNotSupported
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
@@ -36,23 +34,16 @@ from recjudge_tui.store.verdicts import (
 )
 from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.row_list import Reader
-from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
-from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
+from recjudge_tui.tui.screens import BaseScreen, Host, WrittenFile
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    KeyLine,
-    TopBar,
     case_number,
     keyed,
     number,
     short_label,
-    title_rule,
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
@@ -403,114 +394,3 @@ def page(host: Host, text: str) -> None:
         raise RecjudgeError(
             "this terminal cannot show a pager", next_step="Save the case to a file."
         ) from error
-
-
-# ---- sent screen -------------------------------------------------------------------------------------------------
-
-
-_NONE = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
-
-
-class SentScreen(ExportScreen):
-    """`SentScreen(project_id, verdict_id)`: every call behind a verdict, in both orders."""
-
-    AUTO_FOCUS = "Reader"
-    CSS = """
-    SentScreen Reader { border: round $primary; border-title-color: $accent; height: 1fr; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "copy('text')", "copy text", id="sent.copy_text"),
-        Binding("2", "copy('json')", "copy JSON", id="sent.copy_json"),
-        Binding("3", "copy('curl')", "copy curl", id="sent.copy_curl"),
-        Binding("Y", "save", "save", id="sent.save"),
-        Binding("p", "prompt", "try the prompt", id="sent.prompt"),
-        *COMMON,
-    ]
-
-    def __init__(self, project_id: int, verdict_id: int) -> None:
-        super().__init__()
-        self.project_id, self.verdict_id = project_id, verdict_id
-        self.sent: SentVerdict | None = None
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Request and reply")
-        yield Reader()
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        def read(db: Database) -> SentVerdict | None:
-            from recjudge_tui.prompting.trial import sent_verdict
-
-            return sent_verdict(db, self.verdict_id)
-
-        self.background.start("sent", read, self._show)
-
-    def _show(self, sent: SentVerdict | None) -> None:
-        self.sent, pane = sent, self.query_one(Reader)
-        if sent is None:
-            pane.show(lambda _: Content.styled(_NONE, "dim"))
-        else:
-            prompt = "@".join(map(str, sent.prompt))
-            dot = GLYPHS.dot
-            parts = (f"case {case_number(sent.case_id)}", f"run {sent.run_id}", sent.judge, prompt)
-            pane.border_title = Content(one_line(f" {dot} ".join(filter(None, parts)), 100))
-            pane.show(lambda width: Content("\n").join(_content(sent, width)))
-        self.refresh_bindings()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("copy", "save", "prompt"):
-            return self.sent is not None
-        return super().check_action(action, parameters)
-
-    def _text(self, form: str) -> str:
-        from recjudge_tui.prompting.trial import sent_text
-
-        return "" if self.sent is None else sent_text(self.sent, form)
-
-    def action_copy(self, form: str) -> None:
-        text = self._text(form)
-        if not text:
-            self.notify("This judge is not asked over HTTP, so there is no curl command.", markup=False)
-            return
-        copy_text(self, text)
-
-    def action_save(self) -> None:
-        hint = "The file for the request and the reply; .json writes JSON, .sh curl commands, else text."
-        self.ask_file(f"sent-{self.verdict_id}.txt", hint, self._write, "Save")
-
-    def _write(self, _: Database, path: Path) -> WrittenFile:
-        form = {".json": "json", ".sh": "curl"}.get(path.suffix.lower(), "text")
-        return write_text(path, self._text(form) + "\n")
-
-    def action_prompt(self) -> None:
-        if self.sent is not None:
-            of_case = (self.sent.unit, self.sent.case_id)
-            self.open_screen("prompts", self.project_id, prompt=self.sent.prompt, case=of_case)
-
-
-def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
-    """The content. Replies come before requests, because prompts are long."""
-    for call in sent.calls:
-        yield title_rule(one_line(call.title(), 60), width)
-        row = call.row
-        known = {**row, "seconds": row["latency_s"], "stop": row["stop_reason"]}
-        yield call_facts(row["attempts"], row["cost_usd"], known)
-        if row["cached_from"] is not None:
-            yield Content.styled("a stored reply was used", "dim")
-        if row["state"] == "failed":
-            kind = one_line((row["error_kind"] or "").replace("_", " "), 40)
-            yield error_content(RecjudgeError(kind, row["error"] or ""))
-        yield part("reply", row["reply"] or "")
-        if row["thinking"]:
-            yield part("thinking", row["thinking"])
-        if call.request is None:
-            fault = f"The request cannot be rendered any more: {safe_text(call.fault)}"
-            yield Content.styled(fault, "$warning")
-            continue
-        if call.same is False:
-            other = "This is not the request that was sent: its hash differs from the stored one."
-            yield Content.styled(f"{GLYPHS.marked} {other}", "$warning")
-        yield request_content(call.request.messages)
-        if call.parameters:
-            given = ", ".join(f"{name} {value}" for name, value in call.parameters.items())
-            yield Content.styled(f"with {one_line(given, 600)}", "dim")

@@ -28,7 +28,7 @@ from recjudge_tui.store.projects import (
 )
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
-from recjudge_tui.tui.home import HomeGlance
+from recjudge_tui.tui.home import HomeView
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
 from recjudge_tui.tui.widgets import (
@@ -103,7 +103,7 @@ class ProjectsScreen(ListScreen):
         yield self.words("part of a name")
         with Horizontal(id="projects-and-one"):
             yield from self.listed()
-            yield HomeGlance()
+            yield HomeView(live=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -112,11 +112,11 @@ class ProjectsScreen(ListScreen):
     def on_screen_resume(self) -> None:
         self._read_rows()
         if self.host.db.change_count() != self._seen:
-            self.query_one(HomeGlance).forget()
+            self.query_one(HomeView).forget()
 
     def on_screen_suspend(self) -> None:
         super().on_screen_suspend()
-        self.query_one(HomeGlance).stop_reading()
+        self.query_one(HomeView).stop_reading()
         self._seen = self.host.db.change_count()
 
     # ---- rows
@@ -145,7 +145,7 @@ class ProjectsScreen(ListScreen):
 
     def refresh_rows(self, select: str | None = None) -> None:
         self._read_rows(select)
-        self.query_one(HomeGlance).forget()
+        self.query_one(HomeView).forget()
 
     def _read_rows(self, select: str | None = None) -> None:
         self.names = dict(project_names(self.host.db))
@@ -193,10 +193,8 @@ class ProjectsScreen(ListScreen):
     def _show_home(self) -> None:
         key = self.project_id
         active = None if key is None else self.active.get(key)
-        self.query_one(HomeGlance).border_title = Content(
-            one_line("" if key is None else self.names[key], 60)
-        )
-        self.query_one(HomeGlance).show_home(key, () if active is None else (active,))
+        self.query_one(HomeView).border_title = Content(one_line("" if key is None else self.names[key], 60))
+        self.query_one(HomeView).show_home(key, () if active is None else (active,))
 
     # ---- keys
 
@@ -213,7 +211,7 @@ class ProjectsScreen(ListScreen):
         self.ask_export("projects.csv", projects)
 
     @on(RowList.Opened)
-    @on(HomeGlance.Clicked)
+    @on(HomeView.Opened)
     def _open(self) -> None:
         self.action_open("home")
 

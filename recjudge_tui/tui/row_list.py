@@ -26,7 +26,7 @@ from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.dialogs import AskLine, Dialog
-from recjudge_tui.tui.widgets import Layout, TextPane, fit, middle
+from recjudge_tui.tui.widgets import Layout, TextPane, fit, key_name, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -128,7 +128,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     widths of the columns are taken from the beginning, the middle and the end of a list, and stay while it is shown.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("head", "marked", "failed", "reviewed", "dim", "up", "down")
+    KINDS: ClassVar[tuple[str, ...]] = ("head", "marked", "failed", "reviewed", "dim", "up", "down", "key")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row-list--{kind}" for kind in (*KINDS, "cursor")}
     DEFAULT_CSS = """
     RowList {
@@ -139,6 +139,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         .row-list--failed { color: $error; }
         .row-list--reviewed, .row-list--up { color: $success; }
         .row-list--dim { text-style: dim; }
+        .row-list--key { color: $accent; text-style: bold; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -161,6 +162,9 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     class Opened(Message):
         """`enter` on a row."""
+
+    # the lines of headings
+    heads = 1
 
     def __init__(
         self,
@@ -215,7 +219,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
             place = self.place_of(before)
             kept = min(self.cursor, max(len(ids) - 1, 0)) if stay else 0
             self.cursor = kept if place is None else place
-        self.virtual_size = Size(0, len(ids) + 1)
+        self.virtual_size = Size(0, len(ids) + self.heads)
         self.scroll_to(y=max(self.cursor - offset, 0), animate=False, force=True)
         self._into_view()
         self._announce()
@@ -224,7 +228,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         """Append rows to the list; nothing else moves."""
         assert isinstance(self.ids, array)
         self.ids.extend(ids)
-        self.virtual_size = Size(0, len(self.ids) + 1)
+        self.virtual_size = Size(0, len(self.ids) + self.heads)
         # new rows may also change what the visible ones say
         self.reload()
 
@@ -265,7 +269,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         self._needs = None
 
     def heading(self, column: Column[Row]) -> str:
-        return column.name
+        return "" if column.name == "mark" else column.name
 
     @property
     def widths(self) -> dict[str, int]:
@@ -303,8 +307,8 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         return self._styles[kind, chosen]
 
     def render_line(self, y: int) -> Strip:
-        place = y + self.scroll_offset.y - 1
-        if y == 0:
+        place = y + self.scroll_offset.y - self.heads
+        if y < self.heads:
             widths = self.widths
             heads = "".join(
                 column.fit(self.heading(column), widths[column.name], self._gap(column, widths))
@@ -380,7 +384,9 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        place = -1 if offset is None or offset.y == 0 else offset.y + self.scroll_offset.y - 1
+        place = (
+            -1 if offset is None or offset.y < self.heads else offset.y + self.scroll_offset.y - self.heads
+        )
         if 0 <= place < len(self.ids):
             # a click on the row under the cursor is `enter`
             self.action_open() if place == self.cursor else self._move_to(place)
@@ -395,13 +401,12 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
             return
         before, self.cursor = self.cursor, min(max(place, 0), len(self.ids) - 1)
         self._into_view()
-        # the first line of the screen is that of the headings
         for moved in (before, self.cursor):
-            self.refresh_line(moved + 1)
+            self.refresh_line(moved + self.heads)
         self._announce()
 
     def _into_view(self) -> None:
-        top, height = self.scroll_offset.y, self.size.height - 1
+        top, height = self.scroll_offset.y, self.size.height - self.heads
         if height > 0 and self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, force=True)
         elif height > 0 and self.cursor >= top + height:
@@ -416,10 +421,11 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 # ---- reader ------------------------------------------------------------------------------------------------------
 
 
-# of a screen with a Reader beside a list: it has `action_turn` and `action_scroll_text`
+# of a screen with a Reader beside a list, see `ReadingScreen`
 READER: list[BindingType] = [
-    Binding("tab", "turn(1)", "next tab", id="reader.next"),
+    Binding("tab", "turn(1)", "next tab", show=False, id="reader.next"),
     Binding("shift+tab", "turn(-1)", "tab before", show=False, id="reader.previous"),
+    Binding("f", "find", "find in the text", show=False, id="reader.find"),
     Binding("J", "scroll_text(3)", "scroll the text down", show=False, id="reader.scroll_down"),
     Binding("K", "scroll_text(-3)", "scroll the text up", show=False, id="reader.scroll_up"),
 ]
@@ -449,11 +455,15 @@ class Reader(TextPane):
     def turn(self, by: int) -> None:
         names = list(self._tabs)
         if names:
-            self._chosen, self.tab = True, names[(names.index(self.tab) + by) % len(names)]
-            self._show_tab(stay=False)
+            self.go(names[(names.index(self.tab) + by) % len(names)])
+
+    def go(self, tab: str) -> None:
+        self._chosen, self.tab = True, tab
+        self._show_tab(stay=False)
 
     def _show_tab(self, *, stay: bool) -> None:
         names = [(f"[{name}]", "bold $accent") if name == self.tab else (name, "dim") for name in self._tabs]
+        names.append((f" {key_name(self.app, 'reader.next')}", "bold"))
         self.border_subtitle = Content(" ").join(Content.styled(*name) for name in names)
         self.show(self._tabs[self.tab], stay=stay)
 

@@ -46,8 +46,8 @@ from recjudge_tui.tui.screens import (
     COMMON,
     FILTER,
     IMPORT,
-    BaseScreen,
     ListScreen,
+    ReadingScreen,
 )
 from recjudge_tui.tui.widgets import (
     GLYPHS,
@@ -645,7 +645,7 @@ def _systems(call: StoredRow) -> str:
     return " | ".join(name for name in (call.system_a, call.system_b) if name)
 
 
-class MonitorScreen(BaseScreen):
+class MonitorScreen(ReadingScreen):
     """Polls the run while a process works on it, and while its other stage is planned or running."""
 
     AUTO_FOCUS = "CallList"
@@ -843,12 +843,6 @@ class MonitorScreen(BaseScreen):
         self._presses += 1
         job = partial(step_concurrency, run_id=self.run_id, up=bool(up))
         self.background.start(f"concurrency {self._presses}", job, lambda _: self.read_now())
-
-    def action_turn(self, by: int) -> None:
-        self.query_one(Reader).turn(by)
-
-    def action_scroll_text(self, lines: int) -> None:
-        self.query_one(Reader).scroll_relative(y=lines, animate=False)
 
     @on(RowList.Opened)
     def _open_case(self) -> None:

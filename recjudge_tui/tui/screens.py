@@ -38,7 +38,7 @@ from recjudge_tui.store.database import Database, StoredRow, file_identity
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
-from recjudge_tui.tui.row_list import RowList
+from recjudge_tui.tui.row_list import Reader, RowList
 from recjudge_tui.tui.widgets import (
     FittedScreen,
     Suggestion,
@@ -440,6 +440,23 @@ class BaseScreen(Working, FittedScreen[None]):
 
     def open_screen(self, name: str, identity: int, **more: object) -> None:
         self.app.push_screen(make_screen(name, identity, **more))
+
+
+class ReadingScreen(BaseScreen):
+    """A screen with one Reader beside a list; its bindings have READER."""
+
+    @property
+    def reader(self) -> Reader:
+        return self.query_one(Reader)
+
+    def action_turn(self, by: int) -> None:
+        self.reader.turn(by)
+
+    def action_scroll_text(self, lines: int) -> None:
+        self.reader.scroll_relative(y=lines, animate=False)
+
+    def action_find(self) -> None:
+        self.reader.action_find()
 
 
 # ---- filter line -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -18,11 +19,10 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
 from recjudge_tui.store.verdicts import next_undecided
-from recjudge_tui.tui.case import CasePanel, read_case
+from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, read_case
 from recjudge_tui.tui.decisions import (
     EXPORT_HINT,
     LogWrite,
-    SentScreen,
     Triage,
     case_text,
     copy_text,
@@ -30,13 +30,17 @@ from recjudge_tui.tui.decisions import (
     page,
 )
 from recjudge_tui.tui.dialogs import AskLine, Confirm
-from recjudge_tui.tui.row_list import RowList
+from recjudge_tui.tui.row_list import READER, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     IMPORT,
+    ChoiceField,
     ExportScreen,
     FilterBar,
     ImportScreen,
+    ReadingScreen,
+    WrittenFile,
+    choice_form,
     write_text,
 )
 from recjudge_tui.tui.verdict_list import (
@@ -49,6 +53,7 @@ from recjudge_tui.tui.verdict_list import (
 from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name
 
 if TYPE_CHECKING:
+    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
@@ -60,10 +65,11 @@ ONE_PANE = 100
 _GONE = "This verdict no longer exists: its run or import was deleted in the meantime."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
+_SENT_HINT = "The file for the request and the reply; .json writes JSON, .sh curl commands, else text."
 _ABOUT_VERDICTS = ("triage", "next_undecided", "read", "export", "sent")
 
 
-class CasesScreen(ExportScreen, ImportScreen):
+class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
     opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
 
@@ -103,18 +109,16 @@ class CasesScreen(ExportScreen, ImportScreen):
         Binding("Q", "queue", "queue, or all verdicts", show=False, id="cases.queue"),
         Binding("n", "next_undecided", "next open", id="cases.next_marked"),
         Binding("P", "sent", "sent/raw", id="cases.sent"),
-        Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
-        Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
         Binding("enter", "unfold", "list", show=False, id="cases.unfold"),
-        Binding("tab", "next_part", "next panel, or next part of the case", show=False, id="cases.next_part"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
         Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
         IMPORT,
         Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
         Binding("a", "open('reports')", "reports", show=False, id="cases.reports"),
         Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
-        Binding("p", "open('prompts')", "prompts", show=False, id="cases.prompts"),
+        Binding("p", "prompts", "prompts", show=False, id="cases.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
+        *READER,
         *[key for key in COMMON if not (isinstance(key, Binding) and key.id == "app.next_panel")],
     ]
 
@@ -199,7 +203,6 @@ class CasesScreen(ExportScreen, ImportScreen):
             self._read_case()
         self._read_again = False
         self.refresh_bindings()
-        self.panel.show_reason(self.rows.queue_reason())
         self.query_one(TopBar).show(crumbs=self._crumbs())
         self.query_one(CaseStrip).show(self.rows)
 
@@ -352,7 +355,6 @@ class CasesScreen(ExportScreen, ImportScreen):
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
-        self.panel.show_reason(self.rows.queue_reason())
         self.query_one(CaseStrip).show(self.rows)
         # reading the first case imports a lot, which would delay the first paint
         first = self.panel.case is None
@@ -361,12 +363,25 @@ class CasesScreen(ExportScreen, ImportScreen):
     @on(VerdictList.RunEnded)
     def _read_case(self) -> None:
         if (verdict_id := self.rows.cursor_id) is not None:
-            job = partial(read_case, verdict_id=verdict_id)
+            job = partial(read_case, verdict_id=verdict_id, sent=self.panel.tab in SENT)
             self.background.start("case", job, partial(self._show_case, verdict_id))
 
-    def _show_case(self, verdict_id: int, case: CaseDetail | None) -> None:
+    def _show_case(self, verdict_id: int, read: ReadCase | None) -> None:
         if verdict_id == self.rows.cursor_id:
-            self.panel.show_case(case, _GONE)
+            self.panel.show_case(read, _GONE)
+
+    def action_turn(self, by: int) -> None:
+        super().action_turn(by)
+        self._read_sent()
+
+    def action_sent(self) -> None:
+        if self.panel.case is not None:
+            self.panel.go(SENT[0])
+            self._read_sent()
+
+    def _read_sent(self) -> None:
+        if self.panel.tab in SENT and self.panel.sent is None:
+            self._read_case()
 
     # ---- one pane: the list folded to a strip above the case
 
@@ -399,13 +414,6 @@ class CasesScreen(ExportScreen, ImportScreen):
         self.rows.focus()
         self.refresh_bindings()
 
-    def action_next_part(self) -> None:
-        """Go to the next part of the case if it fills the screen, else to the next panel."""
-        if self.has_class("-reading"):
-            self.panel.to_next_part()
-        else:
-            self.app.action_focus_next()
-
     def action_step_back(self) -> None:
         if (self.has_class("-reading") or self.panel.has_focus) and not self._folded_by_itself:
             self.action_unfold()
@@ -418,30 +426,36 @@ class CasesScreen(ExportScreen, ImportScreen):
         else:
             super().action_leave()
 
-    def action_scroll_case(self, lines: int) -> None:
-        self.panel.scroll_relative(y=lines, animate=False)
-
     # ---- writing a case or the list
 
     def action_read(self, how: str) -> None:
-        """Copy the case, save it to a file, or read it in the pager."""
-        case = self.panel.case
+        """Copy the case, or what was sent for it, save it to a file, or read it in the pager."""
+        case, sent = self.panel.case, self.panel.sent if self.panel.tab in SENT else None
         if case is None:
             self.notify("No case is shown.", severity="warning", markup=False)
-            return
-        text = case_text(case)
-        if how == "copy":
-            copy_text(self, text)
+        elif how == "copy" and sent is not None:
+            forms = [("text", "text"), ("json", "JSON"), ("curl", "curl")]
+            self.app.push_screen(choice_form(ChoiceField("form", "copy as", forms, "text")), self._copy_sent)
+        elif how == "copy":
+            copy_text(self, case_text(case))
         elif how == "save":
-            name = f"case-{case_number(case.case_id)}.txt"
-            self.ask_file(
-                name, "The file for the case.", lambda _, path: write_text(path, text), "Save the case"
-            )
+            what = "case" if sent is None else "sent"
+            hint = "The file for the case." if sent is None else _SENT_HINT
+            name = f"{what}-{case_number(case.case_id)}.txt"
+            self.ask_file(name, hint, partial(_save, case=case, sent=sent), f"Save the {what}")
         else:
             try:
-                page(self.host, text)
+                page(self.host, _text_of(case, sent))
             except RecjudgeError as error:
                 self.host.show_error(error)
+
+    def _copy_sent(self, chosen: dict[str, str] | None) -> None:
+        if chosen is None or self.panel.case is None:
+            return
+        if text := _text_of(self.panel.case, self.panel.sent, chosen["form"]):
+            copy_text(self, text)
+        else:
+            self.notify("This judge is not asked over HTTP, so there is no curl command.", markup=False)
 
     def action_export(self) -> None:
         rows = self.rows
@@ -453,9 +467,19 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     # ---- other screens
 
-    def action_sent(self) -> None:
-        if (verdict_id := self.rows.cursor_id) is not None:
-            self.app.push_screen(SentScreen(self.project_id, verdict_id))
+    def action_prompts(self) -> None:
+        """The prompts, on the one that asked for this verdict, with its case."""
+
+        def read(db: Database) -> SentVerdict | None:
+            from recjudge_tui.prompting.trial import sent_verdict
+
+            return None if self.rows.cursor_id is None else sent_verdict(db, self.rows.cursor_id)
+
+        def show(sent: SentVerdict | None) -> None:
+            more = {} if sent is None else {"prompt": sent.prompt, "case": (sent.unit, sent.case_id)}
+            self.open_screen("prompts", self.project_id, **more)
+
+        self.background.start("prompts", read, show)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "unfold":
@@ -465,3 +489,14 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def action_open(self, name: str) -> None:
         self.open_screen(name, self.project_id)
+
+
+def _text_of(case: CaseDetail, sent: SentVerdict | None, form: str = "text") -> str:
+    from recjudge_tui.prompting.trial import sent_text
+
+    return case_text(case) if sent is None else sent_text(sent, form)
+
+
+def _save(_: Database, path: Path, case: CaseDetail, sent: SentVerdict | None) -> WrittenFile:
+    form = {".json": "json", ".sh": "curl"}.get(path.suffix.lower(), "text")
+    return write_text(path, _text_of(case, sent, form) + ("" if sent is None else "\n"))

@@ -27,7 +27,6 @@ from recjudge_tui.store.triage import count_triaged
 from recjudge_tui.store.verdicts import (
     ATTENTION,
     SORTS,
-    Queue,
     VerdictRow,
     count_verdicts,
     filtered_ids,
@@ -159,12 +158,11 @@ _REST = 10
 
 
 class Listing(NamedTuple):
-    """Verdict ids in order. `total` counts all verdicts without the filter; `starts` as in Queue. `unknown`: what the filter
+    """Verdict ids in order. `total` counts all verdicts without the filter; `unknown`: what the filter
     names and the project does not have."""
 
     ids: array[int]
     total: int
-    starts: tuple[tuple[str, int], ...]
     unknown: str = ""
 
 
@@ -205,8 +203,6 @@ class VerdictList(Working, RowList[VerdictRow]):
         self.chosen = VerdictFilter()
         self.total: int | None = None
         self._prefix, self._several_raters = "", False
-        # the rows at which each reason of the queue begins
-        self._starts: tuple[tuple[str, int], ...] = ()
         self._unknown = ""
         self._listing = False
         self._asked_at = self._rest_until = 0.0
@@ -235,7 +231,7 @@ class VerdictList(Working, RowList[VerdictRow]):
     def heading(self, column: Column[VerdictRow]) -> str:
         if column.name == "systems" and self._prefix:
             return f"{one_line(self._prefix, 30)}{GLYPHS.cut}"
-        return "" if column.name == "mark" else column.name
+        return super().heading(column)
 
     def _occasion(self, row: VerdictRow, _: int) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
@@ -285,7 +281,7 @@ class VerdictList(Working, RowList[VerdictRow]):
         self._listing = False
         took = time.monotonic() - self._asked_at
         self._rest_until = time.monotonic() + _REST * took
-        self.total, self._starts, self._unknown = listing.total, listing.starts, listing.unknown
+        self.total, self._unknown = listing.total, listing.unknown
         # if the user has moved the cursor on the first page, it stays there
         moved = self._first_shown not in (None, self.cursor_id)
         self.show(listing.ids, follow=follow or moved, stay=stay, anchor=None if moved else self._anchor)
@@ -317,7 +313,7 @@ class VerdictList(Working, RowList[VerdictRow]):
 
     def next_order(self) -> None:
         names = list(SORTS)
-        self.sort, self._starts = names[(names.index(self.sort) + 1) % len(names)], ()
+        self.sort = names[(names.index(self.sort) + 1) % len(names)]
         self.relist(follow=False, first=True)
 
     @property
@@ -329,10 +325,6 @@ class VerdictList(Working, RowList[VerdictRow]):
     def in_queue(self) -> bool:
         """Whether the list is the queue, or a part of it."""
         return bool(self.chosen.queue())
-
-    def queue_reason(self) -> str:
-        """Why the verdict under the cursor is in the queue; empty in other orders."""
-        return Queue(array("q", ()), self._starts).reason(self.cursor) if self.ids else ""
 
     def reason_for_none(self) -> str:
         """The reason why nothing is listed, and the key that helps."""
@@ -406,11 +398,10 @@ def list_verdicts(
     given: tuple[int, ...] = (),
 ) -> Listing:
     """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
-    starts: tuple[tuple[str, int], ...] = ()
     if chosen.queue():
         from recjudge_tui.reports.verdict_list import listed_verdicts
 
-        ids, starts = listed_verdicts(db, project_id, chosen, sort)
+        ids = listed_verdicts(db, project_id, chosen, sort).ids
     else:
         ids = filtered_ids(db, project_id, chosen, sort)
     if only is not None:
@@ -418,7 +409,7 @@ def list_verdicts(
         if given:
             matching, kept = {*ids}, kept & {*given}
             ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
-        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept), ())
+        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept))
     total = count_verdicts(db, project_id) if chosen else len(ids)
     unknown = ""
     if not ids:
@@ -427,7 +418,7 @@ def list_verdicts(
         except NotFoundError as error:
             # what the filter names and the project does not have, and what it has instead
             unknown = f"{error.title}. {error.cause}"
-    return Listing(ids, total, starts, unknown)
+    return Listing(ids, total, unknown)
 
 
 # ---- list filter -------------------------------------------------------------------------------------------------

@@ -309,14 +309,6 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         """The whole text."""
         return self._content.plain
 
-    def to_next_part(self) -> None:
-        """Scroll to the next line that begins like a title, from the last one to the top."""
-        rule = f"{GLYPHS.rule} "
-        top = int(self.scroll_offset.y)
-        titles = [y for y, line in enumerate(self._painted()) if line.text.startswith(rule)]
-        end = min(top, self.max_scroll_y - 1)
-        self.scroll_to(y=next((y for y in titles if y > end), 0), animate=False)
-
     def on_resize(self) -> None:
         if self.scrollable_content_region.width != self._width:
             self._lay_out()

@@ -86,7 +86,7 @@ WALKS = {
         "CasesScreen PickDialog Palette AskLine",
         _cases(""),
     ),
-    "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
+    "sent": Walk("P J j tab J K y escape Y escape p escape", "CasesScreen PromptsScreen", _cases("")),
     "arena": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:arena")),
     "explanation": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:explanation")),
     "absolute": Walk("j enter G escape", "CasesScreen", _cases("protocol:absolute")),

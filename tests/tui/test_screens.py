@@ -94,7 +94,7 @@ async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
 
 def _all_read(pilot: Pilot[Any]) -> bool:
     screen = pilot.app.screen
-    return isinstance(screen, HomeScreen) and screen.reader.done
+    return isinstance(screen, HomeScreen) and screen.view.done
 
 
 async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:

@@ -107,7 +107,7 @@ async def test_the_prompts_come_and_go(judged: Path) -> None:
         await press(pilot, "p")
         assert "prompt: pointwise-media@1 -> pointwise-media@2" in words(pilot)
         assert "--- pointwise-media@1" in shown(pilot)
-        await press(pilot, "J", "K", "escape")
+        await press(pilot, "J", "K", "tab")
         assert "--- pointwise-media@1" not in shown(pilot)
         assert pilot.app.screen is screen
         await press(pilot, "escape")
@@ -183,7 +183,7 @@ async def test_hostile_names_are_shown_as_plain_text(project_db: Path) -> None:
     give(project, f"anna {text}", dict.fromkeys(cases, 1.0))
     give(project, f"ben {text}", dict(zip(cases, (2.0, 0.0, 1.0, None), strict=True)))
     async with opened(project_db, (100, 30)) as (pilot, _):
-        for keys in ((), ("j",), ("p",), ("escape",), ("m",), ("escape",), ("e",), ("escape",), ("s",)):
+        for keys in ((), ("j",), ("p",), ("tab",), ("m",), ("escape",), ("e",), ("escape",), ("s",)):
             await press(pilot, *keys)
             assert not BAD & set(shown(pilot))
             assert max(cell_len(line) for line in shown(pilot).splitlines()) <= 100

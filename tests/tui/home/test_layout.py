@@ -1,16 +1,16 @@
-"""The layout of the home for the widths of terminals."""
+"""The parts of the home."""
 
 from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.home import Board, Home, PeopleAgreement, QueueSizes, Totals
+from recjudge_tui.reports.home import Board, Home, PeopleAgreement, QueueSizes, Totals, conclusion
 from recjudge_tui.reports.read_first import First
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.answers import FlipCount
 from recjudge_tui.store.projects import DataCounts
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
-from recjudge_tui.tui.home import GAP, Destination, laid_out, width_of
+from recjudge_tui.tui.home import PARTS, Destination, HomeState
 
 _ROW = VerdictRow(
     7, 3, "qwen2.5:14b", "judge", "pairwise", "overall", "A", 0.41, False, False, 0, "", "", False, True, (1, 2),
@@ -37,28 +37,30 @@ _FULL = Home(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [200, 160, 120, 78, 40])
 @pytest.mark.parametrize("home", [Home(), Home(runs=()), _FULL])
-def test_columns_hold_their_lines_and_none_stays_empty(home: Home, width: int) -> None:
-    layout = laid_out(home, _FIRST if home is _FULL else None, (), (width, 60))
-    assert all(layout.columns)
-    assert sum(layout.widths) + GAP * (len(layout.widths) - 1) == width
-    for lines, room in zip(layout.columns, layout.widths, strict=True):
-        assert all(width_of(line) <= room for line in lines)
+def test_every_part_is_made_of_what_is_known(home: Home) -> None:
+    for make in PARTS.values():
+        title, entries = make(HomeState(home), ())
+        assert title or not entries
 
 
-@pytest.mark.parametrize("width", [200, 120, 78])
-def test_what_it_says(width: int) -> None:
-    layout = laid_out(_FULL, _FIRST, (), (width, 22))
-    lines = [
-        "".join(cell.text for cell in line) for column in (layout.top, *layout.columns) for line in column
-    ]
+def test_what_it_says() -> None:
+    lines = []
+    for make in PARTS.values():
+        title, entries = make(HomeState(_FULL, _FIRST), ())
+        cells = [
+            [text if isinstance(text, str) else text(20) for text, _ in entry.cells] for entry in entries
+        ]
+        lines += [title, *(" ".join(line) for line in cells)]
     text = " ".join(" ".join(lines).split())
     for words in (
-        "als leads. Agreement of rules with anna: Quadratic weighted κ .20 [-.10, .50]; people agree with each other .61.",
-        "exp-…", "1-2 als-2024", "3/1/1", "als-2024 ◂ cooc-2024", "against people: B B", "only 6 cases: too few",
-        "no held-out events: no nDCG", "served 2024-03-21 to 2024-05-15",
+        "exp-…", "1-2 als-2024", "3/1/1", "als-2024 ◂ cooc-2024 B B against people", "only 6 cases: too few",
+        "no held-out events: no nDCG", "served 2024-03-21 to 2024-05-15", "“repeats two sequels”", "rules·anna .20",
+        "people·people .61",
     ):  # fmt: skip
         assert words in text
-    assert layout.first == Destination("first", "7")
-    assert (width < 200) or "“repeats two sequels”" in text
+    (only,) = PARTS["first"](HomeState(_FULL, _FIRST), ())[1]
+    assert only.opens == Destination("first", "7")
+    assert " ".join(conclusion(_FULL)) == (
+        "als leads. Agreement of rules with anna: Quadratic weighted κ .20 [-.10, .50]; people agree with each other .61."
+    )

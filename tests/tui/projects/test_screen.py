@@ -8,7 +8,7 @@ from recjudge_tui.store.projects import create_project, project_names
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.home import HomeGlance, HomeScreen
+from recjudge_tui.tui.home import HomeScreen, HomeView, PartList
 from recjudge_tui.tui.projects import ProjectsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_lists
@@ -205,7 +205,7 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
     with connect(project_db) as db:
         create_project(db, "empty")
     async with running(project_db, size=(160, 50)) as pilot:
-        glance = pilot.app.screen.query_one(HomeGlance)
+        glance = pilot.app.screen.query_one(HomeView)
         await settle(pilot)
         # the first project by name
         assert "Steps to a first result" in shown(pilot)
@@ -217,10 +217,21 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         assert "qwen2.5:14b·anna" in text
         assert "Steps to a first result" not in text
         # its keys work on the home; here n makes a project
-        assert glance.cursor is None
-        await pilot.click(HomeGlance)
+        assert not any(part.can_focus for part in glance.query(PartList))
+        await pilot.click(HomeView)
         await settle(pilot)
         assert isinstance(pilot.app.screen, HomeScreen)
+
+
+async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
+    project = make_project(project_db, "movies")
+    run = start_run(project_db, project)
+    async with running(project_db, size=(160, 50)) as pilot:
+        await until(pilot, lambda: f"▶ {run} live" in " ".join(shown(pilot).split()))
+        finish_call(project_db, run)
+        await until(pilot, lambda: "██ 25%" in " ".join(shown(pilot).split()))
+        end_run(project_db, run)
+        await until(pilot, lambda: f"✓ {run} live" in " ".join(shown(pilot).split()))
 
 
 async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> None:
