@@ -75,7 +75,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[Form, str, str, Scale | None]
-# whether the row answers an exported task and whether it names an item, then its decisive cells
+# the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
 _Says = tuple[Any, ...]
 
 
@@ -226,23 +226,27 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
-        ids = self.ids(notes)
+        ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
         for line, row in self.rows(notes):
+            get = row.get
             try:
                 if counted := holds_counts(row):
                     self._name_battles(row, line, notes)
                     _refuse_twin(twins, row, line)
-                get = row.get
-                if name := get(CASE, "").strip():
+                if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
-                task = get(TASK, "")
+                if ids.columns is not columns:
+                    columns = ids.columns
+                    decisive = tuple(name for name in _DECISIVE if name in columns)
+                task, user = get(TASK, ""), get("user_id")
                 # other tools also have a column of this name, beside a user column
-                is_task = bool(task) and (is_task_token(task) or not (get("user_id") or get(CASE)))
-                if not is_task and not (get("rater") and get("user_id")):
+                is_task = bool(task) and (is_task_token(task) or not (user or get(CASE)))
+                if not is_task and not (get("rater") and user):
                     name = "user_id" if get("rater") else "rater"
                     raise RowFault(f"no {name}", f"{name} is empty")
-                yield line, row, None if counted else (is_task, not get("item_id"), *map(get, _DECISIVE))
+                says = (decisive, is_task, not get("item_id"), *map(row.__getitem__, decisive))
+                yield line, row, None if counted else says
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
@@ -264,8 +268,8 @@ class LabelRows(NamedTuple):
 
     def _ask(self, says: _Says) -> _Ask:
         """What a row asks. Raises RowFault."""
-        is_task, no_item, *cells = says
-        row = {name: cell.strip() for name, cell in zip(_DECISIVE, cells, strict=True) if cell is not None}
+        decisive, is_task, no_item, *cells = says
+        row = {name: cell.strip() for name, cell in zip(decisive, cells, strict=True)}
         text, aspect = row.get("value", ""), _aspect(row)
         if is_task:
             name = row.get("protocol", "").lower()

@@ -100,6 +100,8 @@ Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
 _What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# rows are appended, and the indexes are made at the end, so that a large cache of pages gains nothing
+CACHE_KIB = 16_384
 # the bytes of files whose check takes so long that its progress is shown
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
@@ -202,7 +204,7 @@ def import_files(
     files: list[FileSummary] = []
     found: list[Notes] = []
     facts: tuple[str, ...] = ()
-    with long_reading(), db.bulk_writing(temporary="FILE"), db.transaction():
+    with long_reading(), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         known = _Known(db, create_project(db, project) if project_id is None else project_id)
         table = {"events": "events", "labels": "verdicts"}.get(kind)
@@ -645,10 +647,13 @@ class _File:
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels; answers to tasks for the person to whom they are assigned."""
         plain = [(line, label) for line, label in batch if not label.task]
-        raters = []
         for line, label in plain:
-            self._store_scale(line, label)
-            raters.append(self._rater(line, label))
+            if label.scale is not None:
+                self._store_scale(line, label, label.scale)
+        known = self.known.raters
+        raters = [
+            known.get((label.rater, label.rater_kind)) or self._rater(line, label) for line, label in plain
+        ]
         cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
@@ -728,24 +733,22 @@ class _File:
             self.judges.append(name)
         return kind
 
-    def _store_scale(self, line: int, label: Label) -> None:
+    def _store_scale(self, line: int, label: Label, given: Scale) -> None:
         """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
-        if label.scale is None:
-            return
         target, key = self.target, (label.protocol, label.aspect)
         known = self.known.scales
         if known is None:
             known = self.known.scales = dict(stored_scales(target.db, target.project_id))
-        scale = known.get(key, label.scale)
-        if scale != label.scale:
+        scale = known.get(key, given)
+        if scale != given:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
             place = f"{self.notes.file}:{line}"
             raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
-            known[key] = label.scale
-            add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
+            known[key] = given
+            add_scale(target.db, target.project_id, target.import_id, *key, given)
             self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:
