@@ -119,10 +119,10 @@ class FilesByKind:
                 continue
             elif kind is None:
                 sample = sample_of(path)
-                holding = holding_of(sample, self.known, self.system)
-                if holding.choices or not holding.layouts:
-                    raise uncertain(sample, self.project, holding.choices)
-                for part in holding.layouts:
+                layouts, choices = holding_of(sample, self.known, self.system)
+                if choices or not layouts:
+                    raise uncertain(sample, self.project, choices)
+                for part in layouts:
                     files[part].append(path)
             elif len(paths) > 1 and self._only_helps(path, kind):
                 self.beside.append(path)

@@ -713,11 +713,8 @@ def _parquet_beginning(path: Path) -> str:
     return text
 
 
-def parquet_records(
-    path: Path, wanted: WantedColumns | None = None, notes: Notes | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None; for `wanted`
-    columns as text, under the names that they have there.
+def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
@@ -726,11 +723,9 @@ def parquet_records(
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         _refuse_twice(path, 0, names)
-        shown_names = wanted.renamed([name.strip() for name in names]) if wanted else tuple(names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
         dense = any(
@@ -740,35 +735,20 @@ def parquet_records(
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
-            broken: set[int] = set()
-            for name, raw in zip(shown_names, batch.columns, strict=True):
-                column = _plain(raw)
+            for column in map(_plain, batch.columns):
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
                 if column.nbytes > MAX_FIELD and any(
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
                     raise refusal("long-value", path=path, most=MAX_FIELD)
+                values = column.to_pylist()
                 if pa.types.is_nested(column.type):
-                    values = [
-                        json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
-                        for value in column.to_pylist()
-                    ]
-                    if wanted and values:
-                        _refuse_object(path, name, values[0])
-                    columns.append([cell(name, value) for value in values] if wanted else values)
-                    continue
-                if wanted:
-                    column = pc.fill_null(column, "")
-                    odd = pc.indices_nonzero(pc.match_substring(column, "\0"))
-                    broken.update(number + 1 + place for place in odd.to_pylist())
-                columns.append(column.to_pylist())
+                    values = [DECODER.decode(json.dumps(value, default=str)) for value in values]
+                columns.append(values)
             for cells in zip(*columns, strict=True):
                 number += 1
-                if number in broken and notes is not None:
-                    notes.skip(number, "broken text")
-                else:
-                    yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
+                yield number, dict(zip(names, cells))  # noqa: B905 - of equal length
 
 
 def _plain(column: Any) -> Any:
@@ -793,7 +773,7 @@ def _parquet(path: Path) -> Iterator[Any]:
     try:
         with pq.ParquetFile(path, buffer_size=_SAMPLE_BYTES) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         raise refusal("damaged", path=path, what="Parquet file", why=why, step="Write it again.") from error
 
@@ -1133,11 +1113,6 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
-    if is_parquet(path) and not raw:
-        notes.unit = "row "
-        with _parquet(path) as file:
-            names = [n.strip() for n in file.schema_arrow.names if not n.startswith("__index_level_")]
-        return Table(wanted.renamed(names), tuple(names), parquet_records(path, wanted, notes), json=True)
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
