@@ -427,8 +427,11 @@ class LabelRows(NamedTuple):
     def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
-        first = _first(row.get(_FIRST, ""), a, b)
-        sides: tuple[Side, ...] = ("a", "b") if first == "a" else ("b", "a")
+        # if the row does not say which system was shown first, the first verdict is for the order a, b
+        text = row.get(_FIRST, "")
+        orders: Mapping[str, Side] = {**ORDERS, fold(b): "b", fold(a): "a"}
+        refuse(fold(text) not in orders, "unknown order", text=text, a=a, b=b)
+        sides: tuple[Side, ...] = ("a", "b") if orders[fold(text)] == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
@@ -456,7 +459,14 @@ class LabelRows(NamedTuple):
     def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:
         """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
         numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
-        wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
+        cells = {name: row.get(name, "").strip() for name in ("wins", "losses", "ties", "failed")}
+        counts = {
+            name: 0 if text in MISSING and name in ("ties", "failed") else whole(text, name)
+            for name, text in cells.items()
+        }
+        for name, count in counts.items():
+            refuse(count < 0, "not a count", name=name, text=cells[name])
+        wins, losses, ties, failed = counts.values()
         decided, stated = wins + ties + losses, row.get("battles", "").strip()
         odd = stated not in MISSING and whole(stated, "battles") not in (decided, decided + failed)
         refuse(odd, "counts do not add up", wins=wins, ties=ties, losses=losses, stated=stated)
@@ -504,8 +514,7 @@ def _token(text: str, a: str, b: str) -> str:
 
 def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
-    state = row.get("state", "")
-    return bool(state) and state.strip().lower().replace("_", " ") in FAILED
+    return row.get("state", "").lower().replace("_", " ") in FAILED
 
 
 def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -539,24 +548,6 @@ def _refuse_twin(
     twins = there and counts == cells("losses", "ties", "wins")
     refuse(twins, "same battles from the other side", line=there)
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
-
-
-def _count(row: Mapping[str, str], name: str) -> int:
-    text = row.get(name, "").strip()
-    if text in MISSING and name in ("ties", "failed"):
-        return 0
-    count = whole(text, name)
-    refuse(count < 0, "not a count", name=name, text=text)
-    return count
-
-
-def _first(text: str, a: str, b: str) -> Side:
-    """The system that was shown first. If the row does not say, the first verdict is for the order a, b."""
-    if text in (a, b):
-        return "a" if text == a else "b"
-    word = fold(text)
-    refuse(word not in ORDERS, "unknown order", text=text, a=a, b=b)
-    return ORDERS[word]
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:

@@ -754,7 +754,8 @@ def missing_columns(
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        name = f"no-column:{missing[0]}" if list(missing) in (["system"], ["type"]) else "no-column"
+        alone = {"system": "no-column:system", "type": "no-column:type"}
+        name = alone.get(missing[0], "no-column") if len(missing) == 1 else "no-column"
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

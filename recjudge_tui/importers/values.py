@@ -211,6 +211,7 @@ class Ids:
         return bare
 
     def _whole(self, name: str, bare: str) -> str:
+        """The id, without its `.0` if the project knows only that."""
         known, whole = self.known(name), bare[:-2]
         fits = whole in known and bare not in known
         # a table of items or users has one column of ids
