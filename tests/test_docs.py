@@ -13,8 +13,7 @@ import pytest
 from recjudge_tui.cli.docs import MADE, page, page_names
 from recjudge_tui.domain.event_types import EVENT_KINDS
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.keys import bindings_of
+from recjudge_tui.tui.keys import all_bindings
 from tests.support.commands import ran
 from tests.support.servers.process import ROOT
 
@@ -98,7 +97,7 @@ def test_the_pages_of_reference_say_what_the_program_says() -> None:
         ][2:]
         for name in ("keys", "events", "layouts")
     }
-    assert rows["keys"] == sorted(bindings_of(RecjudgeApp).shipped)
+    assert rows["keys"] == sorted(all_bindings().shipped)
     assert rows["events"] == [kind.name for kind in EVENT_KINDS]
     assert rows["layouts"] == [layout.name for layout in layouts()]
     assert "## recjudge leaderboard\n" in page("commands")

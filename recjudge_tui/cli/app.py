@@ -110,23 +110,18 @@ def refuse_dumb_terminal() -> None:
         )
 
 
-def open_annotation(path: Path, project_id: int, rater_id: int, protocol: str) -> None:
-    """Open the app with one annotator's cases and nothing else."""
+def open_annotation(
+    path: Path, project_id: int, rater_id: int, protocol: str, *, adjudicate: bool = False
+) -> None:
+    """Open the app with one annotator's cases and nothing else, or with those that annotators disagree about."""
     from recjudge_tui.tui.annotation_app import run_annotation
 
-    run_annotation(path, project_id, rater_id, protocol)
-
-
-def open_adjudication(path: Path, project_id: int, rater_id: int, protocol: str) -> None:
-    """Open the app with the cases that annotators disagree about and nothing else."""
-    from recjudge_tui.tui.annotation_app import run_adjudication
-
-    run_adjudication(path, project_id, rater_id, protocol)
+    run_annotation(path, project_id, rater_id, protocol, adjudicate=adjudicate)
 
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """A settings file as the app applies it: the key of each binding, the theme, and the mistakes."""
-    from recjudge_tui.tui.app import checked_settings
+    from recjudge_tui.tui.keys import checked_settings
 
     return checked_settings(loaded)
 

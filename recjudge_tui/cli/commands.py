@@ -115,9 +115,6 @@ PROJECT_NAME = (arg("name", required=False), opt("-p --project", "The same as NA
 YES = flag("--yes", "Do not ask for confirmation.")
 DETACH = flag("--detach", "Run in the background.")
 SHOWN_RATERS = RATERS.but(help="Only these raters. Default: all.")
-HUMAN_PRICE = opt(
-    "--human-price", "saer: what a person is paid for a case, for comparison.", type=POSITIVE, metavar="USD"
-)
 KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
 PAPERS = ("saer", "arena", "zhang2024")
@@ -341,16 +338,6 @@ _DECLARED = (
         "judging:prompt_add", (FILE,), ("prompt add mine.toml",),
     ),
     Command(
-        "prompt add-examples", "Add examples to a prompt from what users took after they saw the lists.\n\nThey"
-        " become the next version of your own prompt. Do not judge the users of the examples with it.",
-        "judging:prompt_add_examples", (
-            PROMPT_NAME,
-            opt("--from source", "outcomes: pairs of lists whose user then took an item of one list only.",
-                type=click.Choice(("outcomes",)), required=True),
-            opt("--most", "The most examples to add.", type=click.IntRange(2, 20), default=4, show_default=True),
-        ), ("prompt add-examples pairwise-media -p movies --from outcomes",), needs="project",
-    ),
-    Command(
         "prompt tune", "Teach a prompt by labels: examples of cases that the judge gets wrong.\n\nHalf of the users"
         " (by a hash of their ids) teach, and the other half test: no example is about a user who tests. Each"
         " candidate is compared with the prompt as it was on the same cases, by sign flips of the users' mean"
@@ -457,7 +444,7 @@ _DECLARED = (
             opt("--drop-poor-over", "saer: do not compare systems in pairs if more than this share of their lists is"
                 " rated Poor (0.5: half). The authors of SAER warn against this. Default: every system is compared.",
                 type=FiniteRange(0, 1), metavar="X"),
-            HUMAN_PRICE, table_options,
+            table_options,
         ), (
             "run pairwise -p movies --judge rules",
             "run saer -p movies --judge rules --systems als,pop",
@@ -470,7 +457,7 @@ _DECLARED = (
         ), needs="project",
         # the 15 options that most runs need are left
         rare=(
-            "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "human_price", "db", "fmt",
+            "api_key_env", "header_env", "trust_hosts", "plan_only", "save", "drop_poor_over", "db", "fmt",
             "out", "columns", "plain", "notes", "explain", "all",
         ),
     ),
@@ -505,7 +492,7 @@ _DECLARED = (
         "runs work-group", "Work through the stages of a SAER run and print its page. “recjudge run saer --detach”"
         " starts this command.",
         "running:runs_work_group", (
-            arg("group_id", metavar="GROUP", type=int), trust_option, HUMAN_PRICE, table_options,
+            arg("group_id", metavar="GROUP", type=int), trust_option, table_options,
         ), ("runs work-group 1",), hidden=True,
     ),
     Command(

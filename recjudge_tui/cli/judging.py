@@ -10,10 +10,10 @@ import click
 from recjudge_tui.cli.command import PrintedWithExit
 from recjudge_tui.cli.options import chosen_judge
 from recjudge_tui.cli.output import narrate, open_db, put
-from recjudge_tui.domain.text import quantity, safe_text
+from recjudge_tui.domain.text import safe_text
 from recjudge_tui.domain.where import TEACH, TEST
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.prompting.drafts import examples_from_outcomes, located_findings
+from recjudge_tui.prompting.drafts import located_findings
 from recjudge_tui.prompting.trial import probe, request_now, try_prompt
 from recjudge_tui.reports import changes, judges, listings
 from recjudge_tui.runs.prices import price_of
@@ -97,13 +97,6 @@ def prompt_add(database: Database, file: Path) -> None:
         narrate(finding)
     name, version = prompts.add_prompt(database, file)
     click.echo(f"{name}@{version}")
-
-
-def prompt_add_examples(project: Project, name: str, most: int, **_: str) -> None:
-    prompts.load_shipped(project.db)
-    made, version, users = examples_from_outcomes(project.db, project.id, name, most)
-    click.echo(f"{made}@{version}")
-    narrate(f"examples about {quantity(len(users), 'user')}, to be left out of runs: {', '.join(users)}")
 
 
 def prompt_tune(

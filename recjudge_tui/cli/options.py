@@ -66,7 +66,7 @@ def _db_before_command() -> str | None:
 
 
 def _project_option(explained: str, **attributes: Any) -> Decorator:
-    return click.option("-p", "--project", required=True, metavar="PROJECT", help=explained, **attributes)
+    return click.option("-p", "--project", metavar="PROJECT", help=explained, **attributes)
 
 
 def default_project() -> str | None:
@@ -109,7 +109,9 @@ project_option = _project_option(
     default=default_project,
 )
 new_project_option = _project_option(
-    f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.", envvar=PROJECT_VARIABLE
+    f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.",
+    envvar=PROJECT_VARIABLE,
+    required=True,
 )
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import click
 
@@ -244,10 +244,10 @@ _CLEAR = "\r\x1b[K"
 
 class _Line:
     """One line on stderr about work that takes its time: what, how far, and for how long. It begins after FIRST_S; on
-    a terminal it is written over itself, elsewhere repeated once a minute. A line or bar that is opened while this
-    one is open stands in for it until it is closed."""
+    a terminal it is written over itself, elsewhere repeated once a minute. A line that is opened while this one is open
+    stands in for it until it is closed."""
 
-    _open: ClassVar[list[_Line | None]] = []
+    _open: ClassVar[list[_Line]] = []
     _lock: ClassVar[threading.RLock] = threading.RLock()
     _is_shown: ClassVar[bool] = False
 
@@ -340,24 +340,15 @@ def counting(what: str, unit: str) -> Iterator[Callable[..., None]]:
 def reading(what: str) -> Iterator[Callable[[int, float], None]]:
     """Progress of an import. Call the result with the rows read and the share of the files read so far, 0 to 1.
 
-    A share that falls back starts a new bar.
+    It says nothing of rows until the first come, because all lists are read before the first is stored.
     """
-    if sys.stderr.isatty():
-        # pulses until the first rows come, because all lists are read before the first is stored
-        with _bar(f"reading {what}", None, "{task.fields[rows]:,} rows", rows=0) as show:
-            yield lambda rows, share: show(total=1.0, completed=share, rows=rows)
-        return
     with _Line(f"reading {what}") as line:
         yield lambda rows, share: line.show(f"reading {what}: {rows:,} rows, {share:.0%}", share)
 
 
 @contextmanager
 def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
-    """The progress of a run: a bar on a terminal, a line a minute elsewhere."""
-    if sys.stderr.isatty():
-        with _bar("", begin.calls, "calls{task.fields[said]}", remaining=False, said="") as show:
-            yield lambda now: show(completed=now.done + now.failed, said=_said(now))
-        return
+    """The progress of a run."""
 
     def words(now: Progress) -> str:
         return f"{now.done + now.failed}/{now.calls} calls{_said(now)}"
@@ -389,49 +380,3 @@ def _waiting(progress: Progress) -> str:
         return ""
     left = f"{progress.waiting_s:.0f} s" if progress.waiting_s < 90 else f"{progress.waiting_s / 60:.0f} min"
     return f", waiting {left} more because the server asked for a pause"
-
-
-@contextmanager
-def _bar(
-    head: str, total: int | None, tail: str, *, remaining: bool = True, **fields: Any
-) -> Iterator[Callable[..., None]]:
-    """A bar with its elapsed and remaining time, and no progress line beside it; without a total, a percentage.
-
-    When the terminal goes away, the work continues without it.
-    """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    clear_line()
-    bar = Progress(
-        *([TextColumn(head)] if head else []),
-        BarColumn(),
-        TaskProgressColumn() if total is None else MofNCompleteColumn(),
-        *(TextColumn(tail), TimeElapsedColumn(), TextColumn("elapsed")),
-        *((TimeRemainingColumn(), TextColumn("remaining")) if remaining else ()),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("", total=total, **fields)
-
-    def show(**values: Any) -> None:
-        with suppress(OSError):
-            bar.update(task, **values)
-
-    _Line._open.append(None)
-    with suppress(OSError):
-        bar.start()
-    try:
-        yield show
-    finally:
-        with suppress(OSError):
-            bar.stop()
-        _Line._open.remove(None)

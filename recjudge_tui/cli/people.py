@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recjudge_tui.cli.app import has_terminal, open_adjudication, open_annotation, refuse_dumb_terminal
+from recjudge_tui.cli.app import has_terminal, open_annotation, refuse_dumb_terminal
 from recjudge_tui.cli.output import narrate
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.people import annotation, task_files
@@ -81,7 +81,7 @@ def annotate_adjudicate(project: Project, protocol: str, rule: Rule | None, name
         return
     _need_terminal()
     rater_id = annotation.start_adjudication(project.db, project.id, protocol, name)
-    open_adjudication(project.db.path, project.id, rater_id, protocol)
+    open_annotation(project.db.path, project.id, rater_id, protocol, adjudicate=True)
 
 
 def _need_terminal() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,8 @@ from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.imports import undo_import
 
 if TYPE_CHECKING:
-    from recjudge_tui.cli.output import Output
     from recjudge_tui.domain.roles import RaterKind
+    from recjudge_tui.reports.common.page import Page
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
 
@@ -71,12 +70,12 @@ def imports_undo(database: Database, import_id: int) -> None:
         narrate(f"kept, because calls or labels refer to it: {kept}")
 
 
-def cases_show(database: Database, case_id: int, project: str | None) -> Callable[[str], Output]:
-    from recjudge_tui.reports.cases import case_page, case_report
+def cases_show(database: Database, case_id: int, project: str | None) -> Page:
+    from recjudge_tui.reports.cases import case_page
 
     if project and case_row(database, case_id)["project_id"] != projects.project_id(database, project):
         raise click.UsageError(f"case {case_id} is not of project “{project}”")
-    return lambda fmt: case_page(database, case_id) if fmt == "text" else case_report(database, case_id)
+    return case_page(database, case_id)
 
 
 def filters_save(project: Project, name: str, filter_text: str) -> None:

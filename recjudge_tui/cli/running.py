@@ -125,7 +125,6 @@ def run(
     plan_only: bool,
     detach: bool,
     drop_poor_over: float | None,
-    human_price: float | None,
     fmt: str | None,
     out: Path | None,
     **options: object,
@@ -137,14 +136,10 @@ def run(
     if protocol == SAER_NAME:
         given: dict[str, Any] = {"prompts": names(prompt), "drop_poor_over": drop_poor_over, **options}
         request = saer.saer_request(project.db, project.id, judge, **given)
-        _run_saer(
-            project, request, rater, dry_run, plan_only, detach, fmt=fmt, out=out, human_price=human_price
-        )
+        _run_saer(project, request, rater, dry_run, plan_only, detach, fmt=fmt, out=out)
         return
-    if drop_poor_over is not None or human_price or fmt or out:
-        raise click.UsageError(
-            "--drop-poor-over, --human-price, --format and -o are only for “recjudge run saer”"
-        )
+    if drop_poor_over is not None or fmt or out:
+        raise click.UsageError("--drop-poor-over, --format and -o are only for “recjudge run saer”")
     wanted = RunRequest(project.id, judge, settings_for(protocol, **options), rater, prompt)
     if save is not None:
         _save(save, wanted)
@@ -289,7 +284,7 @@ def _run_saer(
                 click.echo(f"run {planned.run_id} planned: {planned.estimate.calls} calls")
     elif detach and (stage := saer.next_stage(project.db, plan.group_id)) is not None:
         assert stage.run_id is not None
-        flags = {"fmt": "--format", "out": "-o", "human_price": "--human-price"}
+        flags = {"fmt": "--format", "out": "-o"}
         words = [word for name, value in page.items() if value for word in (flags[name], str(value))]
         saer.detach_saer(project.db, plan.group_id, stage.run_id, words)
         first, second = plan.first.run_id, plan.second.run_id
@@ -304,9 +299,7 @@ def _run_saer(
         runs_work_group(project.db, plan.group_id, **page)
 
 
-def runs_work_group(
-    database: Database, group_id: int, fmt: str | None, out: Path | None, human_price: float | None
-) -> None:
+def runs_work_group(database: Database, group_id: int, fmt: str | None, out: Path | None) -> None:
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.reports.papers.saer import Stages, saer_page
 
@@ -322,7 +315,7 @@ def runs_work_group(
         saer.exclusion(database, asked, group.runs[saer.FIRST]),
     )
     second = None if why else group.runs[saer.SECOND]
-    stages = Stages(group.rater, first, second, left_out, asked.drop_poor_over, why, human_price)
+    stages = Stages(group.rater, first, second, left_out, asked.drop_poor_over, why)
     put(saer_page(Project.numbered(database, group.project_id), stages), fmt, out)
 
 

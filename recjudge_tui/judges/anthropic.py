@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from recjudge_tui.domain.calls import PlacedImage, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
     CallTarget,
@@ -84,13 +83,6 @@ class AnthropicJudge(BatchJudge[int | None]):
         if no_model or ends_a_run(status, error):
             raise self._unusable(url, response)
         return None
-
-    def _no_server(self, cause: str) -> JudgeError:
-        return JudgeError(
-            f"No server at {', '.join(self.urls)}",
-            cause,
-            "Check the address (--base-url, ANTHROPIC_BASE_URL) and the network connection.",
-        )
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.header("x-api-key")

@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import re
-import select
 import ssl
 import sys
 import zlib
@@ -22,18 +21,14 @@ import httpx2 as httpx
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.base import within
-from recjudge_tui.judges.trust import literal_address
 from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
 from recjudge_tui.version import USER_AGENT
 
 CONNECT_S = 10.0
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
-# a connection rests so long before its next request, because what comes behind an answer comes at once
 REST_S = 0.02
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
-_HIGH_WATER = 256 * 1024
-_TLS_ALERT = b"\x15\x03"
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 _SETTINGS = (
     (b"User-Agent", USER_AGENT.encode()),
@@ -168,160 +163,51 @@ class _Pool(httpcore2.AsyncConnectionPool):
 
 
 class _Connection(httpcore2.AsyncHTTPConnection):
+    """Between two requests it listens for `REST_S` seconds, because what comes behind an answer comes at once."""
+
     def __init__(self, origin: httpcore2.Origin, context: ssl.SSLContext | None, in_doubt: set[Any]) -> None:
-        self._wire = _Wire()
-        super().__init__(origin, context, keepalive_expiry=IDLE_S, network_backend=self._wire)
+        super().__init__(origin, context, keepalive_expiry=IDLE_S)
         self._server, self._servers_in_doubt = str(origin), in_doubt
-        self._idle_since: float | None = None
+        self._stream: httpcore2.AsyncNetworkStream | None = None
+        self._rest: asyncio.Task[bytes | None] | None = None
 
     async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
-        if self._idle_since is not None and (self.has_expired() or self._wire.is_readable()):
+        if self._stream is not None and not (self.is_available() and not self.has_expired()):
             await self.aclose()
             raise httpcore2.ConnectionNotAvailable  # the pool takes another one
-        self._idle_since = None
-        self._wire.begin()
-        return await super().handle_async_request(request)
+        self._rest = None
+        response = await super().handle_async_request(request)
+        self._stream = response.extensions["network_stream"]
+        return response
 
     def is_available(self) -> bool:
         if not self.is_idle():
             return False
-        now = asyncio.get_running_loop().time()
-        self._idle_since = self._idle_since or now
-        return now - self._idle_since >= REST_S  # the pool has just asked whether it has expired
+        self._rest = self._rest or asyncio.create_task(self._listen())
+        return self._rest.done() and self._rest.result() is None
 
     def has_expired(self) -> bool:
-        if self._server in self._servers_in_doubt:
-            return True
-        if self.is_idle() and (self._wire.received or self._has_rest()):
+        if not self.is_idle():
+            return super().has_expired()
+        heard = self._rest.result() if self._rest is not None and self._rest.done() else None
+        if heard or self._has_rest():
             self._servers_in_doubt.add(self._server)
-            return True
-        return super().has_expired()
+        return self._server in self._servers_in_doubt or heard is not None or super().has_expired()
+
+    async def _listen(self) -> bytes | None:
+        """What comes while nothing was asked; empty when the connection ends, None for nothing."""
+        assert self._stream is not None
+        try:
+            return await self._stream.read(1, timeout=REST_S)
+        except httpcore2.ReadTimeout:
+            return None
+        except httpcore2.NetworkError:
+            return b""
 
     def _has_rest(self) -> bool:
         """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
         rest = getattr(getattr(self._connection, "_h11_state", None), "trailing_data", None)
         return not isinstance(rest, tuple) or bool(rest[0])
-
-
-class _Wire(asyncio.Protocol, httpcore2.AsyncNetworkBackend, httpcore2.AsyncNetworkStream):
-    """The socket of one connection. It is read as soon as something comes, so that nothing can wait on it unseen."""
-
-    def __init__(self) -> None:
-        self._transport: asyncio.Transport | None = None
-        self.received, self._first = bytearray(), True
-        self._unsent = b""
-        self._news = asyncio.Event()
-        self._ended, self._error = False, ""
-
-    def begin(self) -> None:
-        """A new request: nothing was read yet."""
-        self._first, self._unsent = True, b""
-
-    async def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, *_: Any, **__: Any
-    ) -> _Wire:
-        is_name = literal_address(host) is None
-        # a name may have addresses that do not answer; one address needs no race
-        delay = 0.25 if is_name else None
-        making = asyncio.get_running_loop().create_connection(
-            lambda: self, host, port, happy_eyeballs_delay=delay
-        )
-        opening = asyncio.ensure_future(within(timeout or CONNECT_S, making))
-        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        try:
-            with _as_connect_error():
-                await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # Python's race between addresses leaves a socket open when it is cancelled: it goes on, and is closed then
-            self._ended = True
-            if not is_name:
-                opening.cancel()
-            await self.aclose()  # it may have been made in the same turn of the loop
-            raise
-        return self
-
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> _Wire:
-        assert self._transport is not None
-        loop = asyncio.get_running_loop()
-        with _as_connect_error():
-            opening = loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
-            secured = await within(timeout or CONNECT_S, opening)
-        assert isinstance(secured, asyncio.Transport), "the connection was lost"
-        self._transport = secured
-        return self
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if self._unsent and self._transport is not None and not self._ended:
-            self._transport.write(self._unsent)
-            self._unsent = b""
-        while not self.received and not self._ended:
-            self._news.clear()
-            await self._news.wait()
-        if not self.received and (self._error or self._first):
-            raise httpcore2.ReadError(self._error or "the server closed the connection without an answer")
-        if self._first and self.received.startswith(_TLS_ALERT):
-            raise httpcore2.RemoteProtocolError("it answered a plain request with a TLS alert")
-        self._first = False
-        data = bytes(self.received[:max_bytes])
-        del self.received[:max_bytes]
-        if self._transport is not None and not self._ended and len(self.received) < _HIGH_WATER:
-            self._transport.resume_reading()
-        return data
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if self._ended or self._transport is None:
-            raise httpcore2.WriteError(self._error)
-        self._unsent += buffer  # head and body are sent as one, when the answer is waited for
-
-    async def aclose(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-    def get_extra_info(self, info: str) -> Any:
-        if info == "is_readable":
-            return self._ended or bool(self.received)
-        return None if self._transport is None else self._transport.get_extra_info(info)
-
-    def is_readable(self) -> bool:
-        """Whether there is data that the event loop has not delivered yet."""
-        opened = self._transport and self._transport.get_extra_info("socket")
-        if not opened or opened.fileno() < 0:
-            return True
-        poll = select.poll()
-        poll.register(opened.fileno(), select.POLLIN)
-        return bool(poll.poll(0))
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        if self._ended:
-            transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        if len(self.received) >= _HIGH_WATER and self._transport is not None:
-            self._transport.pause_reading()
-        self._news.set()
-
-    def eof_received(self) -> None:
-        self._ended = True
-        self._news.set()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._error = self._error or str(error or "")
-        self.eof_received()
-
-
-@contextmanager
-def _as_connect_error() -> Iterator[None]:
-    try:
-        yield
-    except asyncio.TimeoutError:
-        raise httpcore2.ConnectTimeout(f"no connection within {CONNECT_S:g} s") from None
-    except (OSError, UnicodeError) as error:  # ssl.SSLError is an OSError too
-        raise httpcore2.ConnectError(str(error) or type(error).__name__) from error
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------
@@ -387,14 +273,17 @@ _FAULTS = tuple(
         ("ConnectError ConnectTimeout ConnectTimeoutError EndpointConnectionError ProxyError SOCKSError", "",
          "unreachable", "No connection to {}"),
         ("ProxyConnectionError SSLError", "", "unreachable", "No connection to {}"),
-        ("RemoteProtocolError", "TLS alert", "unreachable", "The server at {} speaks TLS", _HTTPS),
+        # the first byte is no letter: an alert of TLS
+        ("RemoteProtocolError", "illegal request line", "unreachable", "The server at {} does not speak HTTP, but maybe TLS",
+         _HTTPS),
+        ("RemoteProtocolError", "without sending a response", "connection", "The connection to {} was lost",
+         _MAYBE_HTTPS),
         ("ProtocolError DecodingError ResponseParserError", "", "bad_body",
          "The answer of {} was cut short or is not HTTP"),
         ("TimeoutException ReadTimeoutError", "", "timeout", "No answer from {} in time"),
         ("Exception", "", "connection", "The connection to {} was lost", _MAYBE_HTTPS),
     )
 )  # fmt: skip
-_ERROR_NUMBER = re.compile(r"\[Errno (-?\d+)\]")
 # OpenSSL's errors, in several versions, for an answer that is not TLS
 _PLAIN_ANSWERS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
 _OF_CONNECTIONS = (
@@ -411,7 +300,7 @@ def connection_faults() -> tuple[type[Exception], ...]:
 
 
 def broken(url: str, error: Exception) -> CallError:
-    """The error for a failure of the connection."""
+    """The error for a failure of the connection, with a next step if the cause is TLS, a proxy or this machine."""
     names = {kind.__name__ for kind in type(error).__mro__}
     fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
     title, why = fault.title.format(url), one_line(error, 200)
@@ -419,16 +308,27 @@ def broken(url: str, error: Exception) -> CallError:
         return CallError(
             fault.kind, title, "A header or the address holds a character that HTTP does not allow."
         )
-    if number := _ERROR_NUMBER.search(why):
+    causes: list[BaseException] = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    of_system = (c for c in reversed(causes) if isinstance(c, OSError) and not isinstance(c, ssl.SSLError))
+    if (system := next(of_system, None)) is not None and system.errno:
         # negative numbers are those of name resolution, which os.strerror does not know
-        code = int(number[1])
-        why = os.strerror(code) if code > 0 else why.replace(number[0], "").strip()
+        why = os.strerror(system.errno) if system.errno > 0 else str(system.strerror)
     if fault.kind != "unreachable":
         step = fault.next_step if url.startswith("http:") else ""
         return CallError(fault.kind, title, why, step, retry=True)
     if fault.next_step:
         return UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
-    return _unreachable(url, title, error, why)
+    tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    proxy = _without_password(_proxy_for(httpx.URL(url)))
+    if tls is not None and not (proxy and url.startswith("http:")):
+        return _no_tls(url, tls)
+    if any(isinstance(cause, OSError) and is_out_of_handles(cause) for cause in causes):
+        return UnreachableError(title, "Too many files are open.", MORE_HANDLES)
+    return UnreachableError(
+        f"{title} through the proxy {proxy}" if proxy else title, why, OTHER_PROXY if proxy else ""
+    )
 
 
 def late(url: str, timeout_s: float) -> CallError:
@@ -438,22 +338,6 @@ def late(url: str, timeout_s: float) -> CallError:
         next_step="Raise --timeout if the model needs longer.",
         retry=True,
     )
-
-
-def _unreachable(url: str, title: str, error: BaseException, why: str) -> UnreachableError:
-    """The error if no connection can be made, with a next step if the cause is TLS, a proxy or this machine."""
-    causes = [error]
-    while cause := causes[-1].__cause__ or causes[-1].__context__:
-        causes.append(cause)
-    tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-    proxy = _without_password(_proxy_for(httpx.URL(url)))
-    if tls is not None and not (proxy and url.startswith("http:")):
-        return _no_tls(url, tls)
-    if any(isinstance(cause, OSError) and is_out_of_handles(cause) for cause in causes):
-        return UnreachableError(title, "Too many files are open.", MORE_HANDLES)
-    if proxy:
-        return UnreachableError(f"{title} through the proxy {proxy}", why, OTHER_PROXY)
-    return UnreachableError(title, why)
 
 
 def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:

@@ -177,10 +177,11 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return under(url.removesuffix(VERSION) if without else url, self.chat_path)
 
     def _no_server(self, cause: str) -> JudgeError:
-        step = "Check the address and the network connection."
-        if self._is_here:
-            step = "Start it (llama-server, vllm serve, LM Studio, ...), or give its address with --base-url."
-        return JudgeError(f"No server at {', '.join(self.urls)}", cause, step)
+        fault = super()._no_server(cause)
+        if not self._is_here:
+            return fault
+        step = "Start it (llama-server, vllm serve, LM Studio, ...), or give its address with --base-url."
+        return JudgeError(fault.title, cause, step)
 
     def _wanted(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling

@@ -48,7 +48,7 @@ _BUILT_IN: dict[str, Provider] = {
                  "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)", ("ANTHROPIC_API_KEY",)),
         Provider(f"{_HERE}bedrock", "bedrock:MODEL",
                  "a model on Amazon Bedrock, with the credentials that AWS tools use",
-                 ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"), extra="bedrock", package="boto3"),
+                 ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"), extra="bedrock", package="botocore"),
     )
 }  # fmt: skip
 

@@ -369,9 +369,19 @@ _KEY_WORDS = (
     r"|missing|required|malformed)|(?:invalid|incorrect|wrong|expired|missing|malformed|no) (?:\w+ )?(?:api[ _-]?key"
     r"|access token|bearer token|credentials?)|api_key_invalid|invalid_api_key|invalid_authentication|unauthori[sz]ed"
 )
-_TOO_LONG = r"context[ _](?:length|window|size)|max(?:imum)? context|prompt is too long|too many tokens|exceed_context_size"
+_TOO_LONG = (
+    r"context[ _](?:length|window|size)|max(?:imum)? context|prompt is too long|too many (?:input )?tokens"
+    r"|exceed_context_size|input is too long"
+)
 _MEANINGS = (
     _Meaning(range(300, 400), "", "redirect", "{server} redirects to {to}", "Give the final address with --base-url."),
+    # Bedrock's kinds with other statuses than usual
+    _Meaning((), r"^servicequotaexceeded", "rate_limit", "A quota of {server} is used up", retry=True),
+    _Meaning((), r"^modelnotready", "overloaded", "The model “{model}” is not ready", retry=True),
+    _Meaning((), r"^modelerror", "server_error", "The model “{model}” failed", retry=True),
+    _Meaning((400, 404), r"model identifier is invalid|on-demand throughput|end of its life", "",
+             "{server} cannot serve “{model}” under this name",
+             "Write a model id or inference profile of this region: aws bedrock list-inference-profiles."),
     # nginx, Go, Apache
     _Meaning((400,), r"HTTP request (?:was sent )?to (?:an )?HTTPS|speaking plain HTTP to an SSL", "",
              "The server at {server} speaks TLS", "Write https:// instead of http://."),

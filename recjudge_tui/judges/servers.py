@@ -10,7 +10,7 @@ import shlex
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missin
 from recjudge_tui.judges.replies import (
     LOADING_S,
     CallTarget,
+    Fold,
     ServerError,
     VendorReply,
     added,
@@ -251,27 +252,50 @@ class RejectedPartError(Exception):
         self.usage = usage or Usage()
 
 
-class VendorJudge(ABC):
-    """One model at one or more servers. A part of the request that a server refuses is left out, or exchanged, for the
-    rest of the run (`refusals.REPAIRS`). What a vendor takes and says is declared: `droppable` are the parts that a server
-    may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its token counts
-    (`replies.usage_of`)."""
+class QuietHeaders(httpx.Headers):
+    """Headers of a request. The repr shows only their names, since one of them may be the key."""
+
+    def __repr__(self) -> str:
+        return f"QuietHeaders({', '.join(self)})"
+
+
+class HttpJudge(ABC, Generic[Facts]):
+    """One model at one or more servers. `Facts` is what one server says of the model before the first call. `urls` are
+    where the judge of `spec` answers; `chat_path` follows a server's URL. A part of the request that a server refuses is
+    left out, or exchanged, for the rest of the run (`replies.REPAIRS`). What a vendor takes and says is declared:
+    `droppable` are the parts that a server may refuse, `schema_part` the one that holds the reply's schema, `counts` where
+    an answer has its token counts (`replies.usage_of`), `expected` what an answer should be, in words. `default_key` names
+    the variable of the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires
+    a key. `fold` folds the events of a stream into one body. With `signs` a request cannot be repeated as it is."""
 
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
     takes_images = True
+    chat_path: str
+    default_key: str
+    keyed_host = ""
+    expected: str
     droppable: tuple[str, ...]
     schema_part: str
     counts: ClassVar[Mapping[str, str]]
+    fold: Fold | None = None
+    signs = False
 
-    def __init__(self, name: str, model: str, urls: tuple[str, ...]) -> None:
-        self.name = name
-        self._model = model
+    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+        self.name = spec.spec
+        self._model = spec.target
         self._endpoints = Endpoints(urls)
         self._dropped: dict[str, None] = {}
         self._logprobs = False
         self._timeout_s = TIMEOUT_S
+        self._has_address = bool(spec.base_urls)
+        self._key_variable = spec.api_key_env
+        self._key: Key | None = None
+        self._header_env: tuple[tuple[str, str], ...] = ()
+        self._header_values: list[Key] = []
+        self._headers = QuietHeaders({"Content-Type": "application/json"})
+        self._client = Client()
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -281,8 +305,12 @@ class VendorJudge(ABC):
     @abstractmethod
     async def prepare(self, workload: Workload) -> Identity: ...
 
-    @abstractmethod
-    async def close(self) -> None: ...
+    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
+        """Also send these headers, each with the value of its variable."""
+        self._header_env = headers
+
+    async def close(self) -> None:
+        await self._client.aclose()
 
     async def ask(self, request: Request) -> Reply:
         deadline, paid = time.monotonic() + self._timeout_s, Usage()
@@ -297,12 +325,7 @@ class VendorJudge(ABC):
                     error.usage = added(paid, error.usage if isinstance(error.usage, Usage) else Usage())
                 raise
             else:
-                total = reply.usage if paid == Usage() else added(paid, reply.usage)
-                return reply.model_copy(update={"usage": total})
-
-    @abstractmethod
-    async def _attempt(self, request: Request, deadline: float) -> Reply:
-        """Send the request once, until `deadline` (monotonic). Raises RejectedPartError, and what `ask` raises."""
+                return reply.model_copy(update={"usage": added(paid, reply.usage)})
 
     @abstractmethod
     def _wanted(self, request: Request) -> dict[str, Any]:
@@ -312,8 +335,91 @@ class VendorJudge(ABC):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         """The body with these parameters."""
 
+    async def _inspect_servers(self, workload: Workload) -> list[Facts]:
+        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
+        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
+        as another one answers."""
+        self._timeout_s = workload.timeout_s
+        self._look_up_key()
+        facts: list[Facts] = []
+        faults: list[UnreachableError] = []
+        for url in self.urls:
+            try:
+                facts.append(await self._inspect(url))
+            except UnreachableError as error:
+                self._endpoints.set_aside(url)
+                faults.append(error)
+        if facts:
+            return facts
+        if advised := next((f for f in faults if f.next_step), None):
+            raise JudgeError(advised.title, advised.cause, advised.next_step)
+        raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
+
     @abstractmethod
-    def _secrets(self) -> Iterable[Key]: ...
+    async def _inspect(self, url: str) -> Facts:
+        """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
+
+    def _no_server(self, cause: str) -> JudgeError:
+        """The error if no server can be reached, with this cause."""
+        step = "Check the address (--base-url) and the network connection."
+        return JudgeError(f"No server at {', '.join(self.urls)}", cause, step)
+
+    @abstractmethod
+    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+        """What an answer with status 200 says. Raises like `ask`."""
+
+    def _refused(
+        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+    ) -> str | None:
+        """The part of the request that the server refuses; None when the error is another one."""
+        return refused_part(status, error, sent, self.droppable)
+
+    def _meaning(
+        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+    ) -> RecjudgeError:
+        """The error for an answer with a status other than 200."""
+        return failure(response.status_code, response.headers, error, self._target(url))
+
+    def _error_in(self, response: Answer) -> ServerError:
+        return error_of(response)
+
+    async def _attempt(self, request: Request, deadline: float) -> Reply:
+        body = self._body(request)
+        post = partial(self._post, written(body.content), deadline)
+        url, response, latency_s = await self._endpoints.call(post, request.seat)
+        if response.status_code == 200:
+            return self._read(response, url, request, body, latency_s)
+        error = self._error_in(response)
+        if has_images(request) and is_blind(response.status_code, error):
+            raise sees_no_images(self._model, self._scrub(error.message))
+        if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
+            raise RejectedPartError(refused)
+        fault = self._meaning(url, response, error, request)
+        if (
+            isinstance(fault, CallError)
+            and (counted := usage_of(object_in(response), self.counts)) != Usage()
+        ):
+            fault.usage = counted
+        raise self._endpoints.pause_server(url, fault)
+
+    def _read(
+        self, response: Answer, url: str, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
+        """The reply in an answer; an error sent with status 200 is raised as what it is. Every CallError has the server's
+        token counts."""
+        target, usage = self._target(url), Usage()
+        try:
+            answer = json_object(response, target, self.expected, type(self).fold)
+            usage = usage_of(answer, self.counts)
+            if answer.get("error"):
+                raise self._error_inside(answer, target)
+            said = self._said(answer, request, target)._replace(usage=usage)
+            if latency_s is not None:
+                self._check_said(said, body)
+            return self._reply(said, request, body, latency_s)
+        except CallError as error:
+            error.usage = usage if error.usage is None else error.usage
+            raise
 
     def _scrub(self, text: str) -> str:
         """The text without secrets."""
@@ -356,125 +462,6 @@ class VendorJudge(ABC):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
 
-
-class QuietHeaders(httpx.Headers):
-    """Headers of a request. The repr shows only their names, since one of them may be the key."""
-
-    def __repr__(self) -> str:
-        return f"QuietHeaders({', '.join(self)})"
-
-
-class HttpJudge(VendorJudge, Generic[Facts]):
-    """A model behind an HTTP API. `Facts` is what one server says of the model before the first call. `urls` are where the
-    judge of `spec` answers. `chat_path` follows a server's URL. `default_key` names the variable of the key unless the
-    user names another one; `keyed_host` is the vendor's own host, which always requires a key. `expected` is what an
-    answer should be, in words. `fold` folds the events of a stream into one body."""
-
-    chat_path: str
-    default_key: str
-    keyed_host = ""
-    expected: str
-    fold: Callable[[list[dict[str, Any]]], dict[str, Any]]
-
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec.spec, spec.target, urls)
-        self._has_address = bool(spec.base_urls)
-        self._key_variable = spec.api_key_env
-        self._key: Key | None = None
-        self._header_env: tuple[tuple[str, str], ...] = ()
-        self._header_values: list[Key] = []
-        self._headers = QuietHeaders({"Content-Type": "application/json"})
-        self._client = Client()
-
-    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
-        """Also send these headers, each with the value of its variable."""
-        self._header_env = headers
-
-    async def close(self) -> None:
-        await self._client.aclose()
-
-    async def _inspect_servers(self, workload: Workload) -> list[Facts]:
-        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
-        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
-        as another one answers."""
-        self._timeout_s = workload.timeout_s
-        self._look_up_key()
-        facts: list[Facts] = []
-        faults: list[UnreachableError] = []
-        for url in self.urls:
-            try:
-                facts.append(await self._inspect(url))
-            except UnreachableError as error:
-                self._endpoints.set_aside(url)
-                faults.append(error)
-        if facts:
-            return facts
-        if advised := next((f for f in faults if f.next_step), None):
-            raise JudgeError(advised.title, advised.cause, advised.next_step)
-        raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
-
-    @abstractmethod
-    async def _inspect(self, url: str) -> Facts:
-        """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
-
-    @abstractmethod
-    def _no_server(self, cause: str) -> JudgeError:
-        """The error if no server can be reached, with this cause."""
-
-    @abstractmethod
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
-        """What an answer with status 200 says. Raises like `ask`."""
-
-    def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
-    ) -> str | None:
-        """The part of the request that the server refuses; None when the error is another one."""
-        return refused_part(status, error, sent, self.droppable)
-
-    def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
-    ) -> RecjudgeError:
-        """The error for an answer with a status other than 200."""
-        return failure(response.status_code, response.headers, error, self._target(url))
-
-    async def _attempt(self, request: Request, deadline: float) -> Reply:
-        body = self._body(request)
-        post = partial(self._post, written(body.content), deadline)
-        url, response, latency_s = await self._endpoints.call(post, request.seat)
-        if response.status_code == 200:
-            return self._read(response, url, request, body, latency_s)
-        error = error_of(response)
-        if has_images(request) and is_blind(response.status_code, error):
-            raise sees_no_images(self._model, self._scrub(error.message))
-        if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
-            raise RejectedPartError(refused)
-        fault = self._meaning(url, response, error, request)
-        if (
-            isinstance(fault, CallError)
-            and (counted := usage_of(object_in(response), self.counts)) != Usage()
-        ):
-            fault.usage = counted
-        raise self._endpoints.pause_server(url, fault)
-
-    def _read(
-        self, response: Answer, url: str, request: Request, body: RequestBody, latency_s: float | None
-    ) -> Reply:
-        """The reply in an answer; an error sent with status 200 is raised as what it is. Every CallError has the server's
-        token counts."""
-        target, usage = self._target(url), Usage()
-        try:
-            answer = json_object(response, target, self.expected, type(self).fold)
-            usage = usage_of(answer, self.counts)
-            if answer.get("error"):
-                raise self._error_inside(answer, target)
-            said = self._said(answer, request, target)._replace(usage=usage)
-            if latency_s is not None:
-                self._check_said(said, body)
-            return self._reply(said, request, body, latency_s)
-        except CallError as error:
-            error.usage = usage if error.usage is None else error.usage
-            raise
-
     def _check_said(self, said: VendorReply, body: RequestBody) -> None:
         """Raises RejectedPartError for a part of the request that the server has ignored."""
 
@@ -488,10 +475,12 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         """The server's URL, its answer, and the seconds it took."""
         begin = time.monotonic()
         where, left = under(url, path) if path else self._chat_url(url), max(deadline - begin, 0.001)
-        response = await self._client.send(
-            "POST", where, headers=self._headers, content=content, timeout_s=left
-        )
+        headers = await self._headers_for(where, content)
+        response = await self._client.send("POST", where, headers=headers, content=content, timeout_s=left)
         return url, self._scrubbed(response), time.monotonic() - begin
+
+    async def _headers_for(self, url: str, content: bytes) -> Mapping[str, str]:
+        return self._headers
 
     def _chat_url(self, url: str) -> str:
         return under(url, self.chat_path)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from recjudge_tui.domain.annotation import (
     AGREED,
@@ -38,10 +38,9 @@ from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
 from recjudge_tui.store.data import ItemViews
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.people import (
     Task,
-    Vote,
     add_tasks,
     excluded_cases,
     finished_task,
@@ -185,10 +184,6 @@ def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQues
 # ---- assignment --------------------------------------------------------------------------------------------------
 
 
-Case = TypeVar("Case")
-Rater = TypeVar("Rater", str, int)
-
-
 @dataclass(frozen=True)
 class AssignmentRequest:
     """Which cases to assign to whom. `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all
@@ -231,19 +226,20 @@ class AnnotationPlan:
 
 
 def assign(
-    cases: Sequence[Case],
-    raters: Sequence[Rater],
+    cases: Sequence[int],
+    raters: Mapping[str, int],
     wanted: Sequence[int],
-    taken: Mapping[Case, Collection[Rater]],
-    excluded: Mapping[Rater, Collection[Case]],
+    taken: Mapping[int, Collection[int]],
+    excluded: Mapping[int, Collection[int]],
     seed: int,
-) -> dict[Rater, list[Case]]:
-    """Assign each case until `wanted[i]` raters have case i, counting those who have it already (`taken`). The raters
-    with the fewest new cases are chosen; ties are broken at random. Nobody gets a case twice, or one of their `excluded`
-    cases. If nothing is taken or excluded, the numbers of cases per rater differ by at most one. The order of `raters`
-    does not matter. Each rater's cases are in a random order."""
+) -> dict[int, list[int]]:
+    """The new cases of each rater, in a random order: each case gets raters until `wanted[i]` have case i, counting those
+    who have it already (`taken`). The raters with the fewest new cases are chosen; ties are broken at random. Nobody gets a
+    case twice, or one of their `excluded` cases. If nothing is taken or excluded, the numbers of cases per rater differ by
+    at most one. `raters` are ids by name; their order and the ids do not matter, so that a seed gives the same in another
+    database."""
     rng = random.Random(f"{seed} assign")
-    loads: dict[Rater, list[Case]] = {rater: [] for rater in sorted(raters)}
+    loads: dict[int, list[int]] = {raters[name]: [] for name in sorted(raters)}
     for case, needed in zip(cases, wanted, strict=True):
         holders = taken.get(case, ())
         free = [r for r in loads if r not in holders and case not in excluded.get(r, ())]
@@ -251,8 +247,8 @@ def assign(
         free.sort(key=lambda rater: len(loads[rater]))
         for rater in free[: max(needed - len(holders), 0)]:
             loads[rater].append(case)
-    for rater, load in loads.items():
-        random.Random(f"{seed} order {rater}").shuffle(load)
+    for name, rater in raters.items():
+        random.Random(f"{seed} order {name}").shuffle(loads[rater])
     return loads
 
 
@@ -394,51 +390,35 @@ def _in_turns(
 
 
 def _assigned(
-    cases: list[int],
+    cases: Sequence[int],
     ids: Mapping[int, str],
     request: AssignmentRequest,
     taken: Mapping[int, set[int]],
     excluded: Mapping[int, set[int]],
 ) -> dict[int, list[int]]:
-    """New cases per rater id. Uses names instead of ids, so that a seed gives the same result in another database."""
-    raters = {name: rater for rater, name in ids.items()}
-    rng = random.Random(f"{request.seed} cases")
-    order = list(range(len(cases)))
-    rng.shuffle(order)
-    by_place = {place: cases[place] for place in order}
-    holders = {
-        place: {ids.get(rater, f"\n{rater}") for rater in taken.get(case, ())}
-        for place, case in by_place.items()
-    }
-    wanted = [_wanted(request, rank, len(order), holders[place], raters) for rank, place in enumerate(order)]
-    most = max((len(holders[place] | raters.keys()) for place in order), default=0)
-    if request.per_case is not None and request.per_case > most:
+    """New cases per rater id."""
+    order = list(cases)
+    random.Random(f"{request.seed} cases").shuffle(order)
+    possible = [len(taken.get(case, set()) | ids.keys()) for case in order]
+    if request.per_case is not None and request.per_case > max(possible, default=0):
         raise UsageError(
             f"{request.per_case} annotators per case need at least {request.per_case} names",
             f"You gave {len(ids)}.",
         )
-    excluded_places = {
-        ids[rater]: {place for place, case in by_place.items() if case in excluded_ids}
-        for rater, excluded_ids in excluded.items()
-    }
-    loads = assign(order, list(raters), wanted, holders, excluded_places, request.seed)
-    return {raters[name]: [cases[place] for place in load] for name, load in loads.items()}
+    if request.per_case is not None:
+        wanted = [request.per_case] * len(order)
+    elif request.overlap is None:
+        wanted = [min(FEWEST_ANNOTATORS, most) for most in possible]
+    else:
+        shared = round(request.overlap * len(order))
+        wanted = [*possible[:shared], *[1] * (len(order) - shared)]
+    names = {name: rater for rater, name in ids.items()}
+    return assign(order, names, wanted, taken, excluded, request.seed)
 
 
 def _last_position(db: Database, rater_id: int, protocol: str) -> int:
     """The highest position among the annotator's tasks, 0 without tasks."""
     return max((task.position for task in own_tasks(db, rater_id, protocol)), default=0)
-
-
-def _wanted(
-    request: AssignmentRequest, rank: int, cases: int, holders: set[str], raters: Collection[str]
-) -> int:
-    """The number of annotators for the case at position `rank` in the seed's order."""
-    if request.per_case is not None:
-        return request.per_case
-    if request.overlap is None:
-        return min(FEWEST_ANNOTATORS, len(holders | set(raters)))
-    return len(holders | set(raters)) if rank < round(request.overlap * cases) else 1
 
 
 def _firsts(count: int, seed: str) -> list[str]:
@@ -561,7 +541,7 @@ def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
     return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
 
 
-def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, list[Vote]]]:
+def _shared_votes(ordered_votes: Sequence[StoredRow]) -> Iterable[tuple[int, str, list[StoredRow]]]:
     """(case, aspect, votes) for each aspect that two or more annotators judged. The votes are ordered by case and aspect."""
     for (case_id, aspect), group in groupby(ordered_votes, key=lambda vote: (vote.case_id, vote.aspect)):
         aspect_votes = list(group)
@@ -569,7 +549,7 @@ def _shared_votes(ordered_votes: Sequence[Vote]) -> Iterable[tuple[int, str, lis
             yield case_id, aspect, aspect_votes
 
 
-def _disputes(ordered_votes: Sequence[Vote]) -> dict[int, set[str]]:
+def _disputes(ordered_votes: Sequence[StoredRow]) -> dict[int, set[str]]:
     """case id -> the aspects on which its annotators disagree. Cases without a disagreement have no entry."""
     disputes: dict[int, set[str]] = {}
     for case_id, aspect, aspect_votes in _shared_votes(ordered_votes):

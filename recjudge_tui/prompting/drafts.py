@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +12,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.registry import analysis_field
-from recjudge_tui.store.cases import showable_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import held_out
 from recjudge_tui.store.prompts import (
     get_prompt,
     list_prompts,
@@ -98,27 +96,6 @@ Value = str | float
 Flagged = Mapping[str, object]
 
 
-def with_case_example(
-    db: Database,
-    prompt_id: int,
-    case_id: int,
-    values: Mapping[str, Value],
-    reasoning: str,
-    flags: Sequence[Flagged] = (),
-) -> tuple[str, int]:
-    """Add a case to the examples of a prompt, as a new version (name, number) of the user's own.
-
-    The texts shown are those of the case's own request, in the first order: `example.input.KEY` is the text between
-    `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the systems: A
-    is `system_a`), the word of the reply, or its number; `reasoning` and `flags` (item: the place in the list, issue,
-    reason) complete the reply. An example that the prompt already has makes no new version.
-
-    Raises UsageError for values that do not fit the prompt, PromptError where the prompt cannot take examples or the
-    example would not pass as a reply, NotFoundError where the case is not one for it."""
-    prompt = prompt_by_id(db, prompt_id)
-    return _with_examples(db, prompt, [case_example(db, prompt, case_id, values, reasoning, flags)])
-
-
 def case_example(
     db: Database,
     prompt: Prompt,
@@ -127,7 +104,15 @@ def case_example(
     reasoning: str,
     flags: Sequence[Flagged] = (),
 ) -> Example:
-    """A case as an example of a prompt, as `with_case_example` makes it."""
+    """A case as an example of a prompt.
+
+    The texts shown are those of the case's own request, in the first order: `example.input.KEY` is the text between
+    `<KEY>` and `</KEY>` there, numbered lines as a list. `values` give each aspect's label by its name (of the systems: A
+    is `system_a`), the word of the reply, or its number; `reasoning` and `flags` (item: the place in the list, issue,
+    reason) complete the reply.
+
+    Raises UsageError for values that do not fit the prompt, PromptError where the prompt cannot take examples, NotFoundError
+    where the case is not one for it."""
     keys = _keys(prompt)
     request = request_now(db, prompt, case_id)
     return Example(
@@ -152,93 +137,13 @@ def with_examples(prompt: Prompt, examples: Sequence[Example]) -> Prompt:
     return longer
 
 
-def _with_examples(db: Database, prompt: Prompt, examples: Sequence[Example]) -> tuple[str, int]:
-    longer = with_examples(prompt, examples)
-    return store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
-
-
-# cases that are looked at for examples
-_MOST_CASES = 2_000
-
-
-class OutcomeExamples(NamedTuple):
-    """The version that holds the examples, and the users they are about, whom no run with it should judge."""
-
-    name: str
-    version: int
-    users: tuple[str, ...]
-
-
-def examples_from_outcomes(db: Database, project_id: int, wanted: str, most: int = 4) -> OutcomeExamples:
-    """Add pairs of lists to the examples of a prompt whose users then took an item of one list and none of the other.
-
-    What they took are the project's held-out events; the list with the item is the better one. Half of the examples
-    favour each place. Raises UsageError for a prompt that does not ask one question about two lists, and where no pair
-    is decided in this way; and what `with_case_example` raises.
-    """
-    _, _, prompt = get_prompt(db, wanted)
-    if not compares_lists(prompt.protocol) or len(prompt.aspects) != 1:
-        raise UsageError(
-            f"outcomes cannot be examples of prompt “{prompt.name}”",
-            "They say which of two lists had what the user took, and this prompt asks something else.",
-            "Name a prompt of the protocol pairwise, such as pairwise-media.",
-        )
-    taken, lists = held_out(db, project_id), protocol_facts(prompt.protocol).list_names
-    found: dict[str, list[tuple[str, Example]]] = {"A": [], "B": []}
-    row = showable_case(db, project_id, "pair")
-    for _ in range(_MOST_CASES):
-        if row is None or all(len(examples) * 2 >= most for examples in found.values()):
-            break
-        events = [
-            event
-            for event in taken.get(row["user_id"], ())
-            if event.context in ("", row["context"])
-            and (event.value is None or event.value >= (event.mean or 1e-9))
-        ]
-        winner, title = _only_list_with(
-            request_now(db, prompt, row["id"]), {event.item_id for event in events}
-        )
-        if (
-            winner
-            and len(found[winner]) * 2 < most
-            and row["user_id"] not in {user for user, _ in found[winner]}
-        ):
-            reason = f"Afterwards this person chose “{title}”, which only {lists['AB'.index(winner)]} has."
-            values = {prompt.aspects[0].name: winner}
-            found[winner].append((row["user_id"], case_example(db, prompt, row["id"], values, reason)))
-        row = showable_case(db, project_id, "pair", "next", row["id"])
-    each = min(map(len, found.values())) or most
-    chosen = [*found["A"][:each], *found["B"][:each]]
-    if not chosen:
-        raise UsageError(
-            "no outcome can be an example",
-            "No pair of lists has an item that its user took afterwards in one list only.",
-            "Import what the users did after the lists were shown as held-out events.",
-        )
-    name, version = _with_examples(db, prompt, [example for _, example in chosen])
-    return OutcomeExamples(name, version, tuple(dict.fromkeys(user for user, _ in chosen)))
-
-
-def _only_list_with(request: Request, items: Collection[str]) -> tuple[str, str]:
-    """(A or B, a title) of the one list that has any of these items which the other has not; empty if not one."""
-    slates = request.material.slates if request.material is not None else ()
-    shown = [{item.item_id: item.title for item in slate.items} for slate in slates]
-    if len(shown) != 2:
-        return "", ""
-    own = [[title for item, title in ours.items() if item in items and item not in other]
-           for ours, other in (shown, shown[::-1])]  # fmt: skip
-    if bool(own[0]) == bool(own[1]):
-        return "", ""
-    return ("A", own[0][0]) if own[0] else ("B", own[1][0])
-
-
 def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str, int]:
     """Make the case of a verdict an example with the answer of `reader`. Returns (name, version) of the prompt. The
     values are the reader's own on this case; an accepted verdict gives its own, with its reasoning and flags where the
     reader wrote no note. The reasoning is the reader's note on the verdict. The example is added to the newest version of
     the prompt that the verdict was made with, so several examples can be added one after another; of a shipped prompt, to
-    the user's own copy of it. Raises UsageError if the reader gave no answer or no reason; NotFoundError; and what
-    `with_case_example` raises."""
+    the user's own copy of it; one that the prompt already has makes no new version. Raises UsageError if the reader gave no
+    answer or no reason; NotFoundError; and what `case_example` and `with_examples` raise."""
     source = example_source(db, verdict_id, reader)
     if source.prompt_id is None:
         raise NotFoundError("this verdict has no prompt", "It was imported, not made by a run.")
@@ -255,15 +160,16 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
             "The reply of an example shows the judge how to argue, and you have not written a reason.",
             "Add a note to this verdict that says why, then try again.",
         )
-    prompt_id, prompt = source.prompt_id, prompt_by_id(db, source.prompt_id)
+    prompt = prompt_by_id(db, source.prompt_id)
     # of a shipped prompt, the user's own copy where there is one
     own = own_name(prompt.name)
     if own != prompt.name and any(row["name"] == own for row in list_prompts(db)):
-        prompt_id, _, prompt = get_prompt(db, own)
+        _, _, prompt = get_prompt(db, own)
     aspects = {aspect.name for aspect in prompt.aspects}
     values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
     flags = _placed(request_now(db, prompt, source.case_id), source.flags)
-    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)
+    longer = with_examples(prompt, [case_example(db, prompt, source.case_id, values, reasoning, flags)])
+    return store_prompt(db, longer.model_copy(update={"name": own}))
 
 
 def _placed(request: Request, flags: Sequence[tuple[str, str, str]]) -> list[dict[str, object]]:

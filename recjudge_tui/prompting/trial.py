@@ -45,7 +45,7 @@ from recjudge_tui.errors import (
 from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.servers import curl_command
+from recjudge_tui.judges.servers import HttpJudge, curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, Call, CostOf, Question
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
@@ -350,46 +350,42 @@ def image_of_word(word: str) -> PlacedImage | None:
 
 # ---- sent --------------------------------------------------------------------------------------------------------
 
-_TEXTS = {"reply": "reply", "thinking": "thinking", "model": "model", "stop": "stop_reason", "parsed_by": "parsed_by",
-          "error_kind": "error_kind", "error": "error", "finished_at": "finished_at"}  # fmt: skip
-_NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
+# what of a stored call is saved as JSON
+_SAVED = (
+    "id", "aspect", "sample", "state", "reply", "thinking", "model", "stop_reason", "parsed_by", "attempts", "error_kind",
+    "error", "finished_at", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s",
+)  # fmt: skip
 
 
 class SentCall(NamedTuple):
-    """One call. `first` is the system whose list was shown first, empty unless the case is a pair.
+    """One call: its stored row, and the request rendered again.
 
     `request` is None where it cannot be rendered any more, with the reason in `fault`. `same` says whether it has the
     hash of the request that was sent; None if no hash was stored. `parameters` were sent with the messages.
     """
 
-    id: int
-    first: str
-    aspect: str
-    sample: int
-    state: str
+    row: StoredRow
     request: Request | None
     fault: str
     same: bool | None
     parameters: dict[str, Any]
-    reply: str
-    thinking: str
-    model: str
-    stop: str
-    parsed_by: str
-    attempts: int
-    cached: bool
-    numbers: dict[str, float | None]
-    error_kind: str
-    error: str
-    finished_at: str
     curl: str
+
+    @property
+    def first(self) -> str:
+        """The system whose list was shown first, empty unless the case is a pair."""
+        first: str = {"ab": self.row["system_a"], "ba": self.row["system_b"]}.get(self.row["list_order"], "")
+        return first
 
     def title(self) -> str:
         """`cooccurrence first, sample 2`: distinguishes the calls of one verdict."""
-        first = f"{self.first} first" if self.first else ""
-        named = "the user's profile" if self.aspect == PROFILE else self.aspect.replace("_", " ")
-        sample = f"sample {self.sample + 1}" if self.sample else ""
-        return ", ".join(filter(None, (first, named, sample))) or "one call"
+        first, aspect, sample = self.first, self.row["aspect"], self.row["sample"]
+        parts = (
+            f"{first} first" if first else "",
+            "the user's profile" if aspect == PROFILE else aspect.replace("_", " "),
+            f"sample {sample + 1}" if sample else "",
+        )
+        return ", ".join(filter(None, parts)) or "one call"
 
 
 class SentVerdict(NamedTuple):
@@ -434,35 +430,22 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
             fault = str(error)
     stored = json.loads(row["sent"]) if row["sent"] else {}
     parameters: dict[str, Any] = stored.get("sent", {})
-    kept: dict[str, Any] = {name: row[name] for name in ("id", "aspect", "sample", "state", "attempts")}
-    kept |= {name: row[column] or "" for name, column in _TEXTS.items()}
-    same = None
-    if request is not None and row["content_hash"]:
-        same = request.content_hash() == row["content_hash"]
-    curl = ""
+    same, curl = None, ""
     if request is not None and setup is not None:
+        same = request.content_hash() == row["content_hash"] if row["content_hash"] else None
         curl = _curl(setup, request, parameters, stored.get("dropped", ()))
-    return SentCall(
-        first={"ab": row["system_a"], "ba": row["system_b"]}.get(row["list_order"], ""),
-        request=request,
-        fault=fault,
-        same=same,
-        parameters=parameters,
-        cached=row["cached_from"] is not None,
-        numbers={name: row[name] for name in _NUMBERS},
-        curl=curl,
-        **kept,
-    )
+    return SentCall(row, request, fault, same, parameters, curl)
 
 
 def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: Sequence[str]) -> str:
-    """The curl commands; empty for judges that are not asked over HTTP."""
+    """The curl commands; empty for judges that are not asked over HTTP, or sign what they send."""
     try:
         judge = make_judge(setup.spec)
     except RecjudgeError:
         return ""
-    wire = getattr(judge, "wire", None)
-    return "" if wire is None else curl_command(wire(request, parameters, dropped))
+    if not isinstance(judge, HttpJudge) or judge.signs:
+        return ""
+    return curl_command(judge.wire(request, parameters, dropped))
 
 
 # ---- as text
@@ -479,14 +462,13 @@ def sent_text(sent: SentVerdict, form: str) -> str:
 
 
 def _as_json(sent: SentVerdict, call: SentCall) -> dict[str, Any]:
-    fields = call._asdict()
-    for name in ("request", "curl", "numbers"):
-        del fields[name]
-    messages = [] if call.request is None else [
-        {"role": message.role, "content": message.content} for message in call.request.messages
-    ]  # fmt: skip
-    return {"run": sent.run_id, "judge": sent.judge, "prompt": "@".join(map(str, sent.prompt)), **fields,
-            **call.numbers, "messages": messages}  # fmt: skip
+    messages = [] if call.request is None else call.request.messages
+    return {
+        "run": sent.run_id, "judge": sent.judge, "prompt": "@".join(map(str, sent.prompt)), "first": call.first,
+        **{name: call.row[name] for name in _SAVED}, "cached": call.row["cached_from"] is not None, "fault": call.fault,
+        "same": call.same, "parameters": call.parameters,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+    }  # fmt: skip
 
 
 def _as_text(call: SentCall) -> str:
@@ -495,7 +477,8 @@ def _as_text(call: SentCall) -> str:
         parts.append(f"(the request cannot be rendered: {call.fault})")
     else:
         parts += [f"-- sent, {message.role}\n{message.content}" for message in call.request.messages]
-    if call.thinking:
-        parts.append(f"-- thinking\n{call.thinking}")
-    parts.append(f"-- came back\n{call.error if call.state == 'failed' and not call.reply else call.reply}")
+    row = call.row
+    if row["thinking"]:
+        parts.append(f"-- thinking\n{row['thinking']}")
+    parts.append(f"-- came back\n{row['reply'] or (row['state'] == 'failed' and row['error']) or ''}")
     return "\n\n".join(parts)

@@ -104,11 +104,12 @@ def user_outcomes(criterion: StoppingCriterion, users: Sequence[UserVerdicts]) -
 def stopping_status(criterion: StoppingCriterion, state: StoppingState, planned: int) -> StoppingStatus:
     figure = "win rate" if criterion.best is None else f"share of {criterion.best.name}"
     compared = []
-    for pair, sequence in zip(criterion.pairs, state.sequences, strict=True):
-        low, high, mean, even = sequence.low, sequence.high, sequence.mean, EVEN
+    columns = (state.n.tolist(), state.total.tolist(), state.low.tolist(), state.high.tolist())
+    for pair, n, total, low, high in zip(criterion.pairs, *columns, strict=True):
+        mean, even = total / n if n else None, EVEN
         if criterion.best is not None:
             low, high, mean, even = 2 * low - 1, 2 * high - 1, None if mean is None else 2 * mean - 1, 0.0
-        compared.append(PairInterval(*pair, sequence.n, mean, low, high, even))
+        compared.append(PairInterval(*pair, n, mean, low, high, even))
     done = is_decided(criterion.rule, state)
     return StoppingStatus(state.users, planned, done, figure, criterion.rule.level, tuple(compared))
 

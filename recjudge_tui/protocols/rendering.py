@@ -30,9 +30,9 @@ from recjudge_tui.protocols.sandbox import (
     Same,
     TemplateSandbox,
     described,
-    limited_effort,
     plain,
     record,
+    written,
 )
 
 _PART = "part of a prompt: "
@@ -269,9 +269,7 @@ def _template(source: str, part: str, parts: tuple[tuple[str, str], ...]) -> Tem
 def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> str:
     parts = tuple((prompt.parts or {}).items())
     try:
-        template = _template(source, part, parts)
-        with limited_effort():
-            return template.render(names).strip()
+        return written(_template(source, part, parts), names).strip()
     except _TEMPLATE_FAULTS as error:
         name, line = _template_line(error)
         fault = str(error).rstrip(".") or type(error).__name__

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
 
-from recjudge_tui.domain.options import RATERS, TRUTH
 from recjudge_tui.domain.protocols import (
     MISSING_JUDGE,
     MISSING_TRUTH,
@@ -23,16 +23,18 @@ from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import label_names, rater_notes, scale_notes
+from recjudge_tui.reports.common.scales import rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
-from recjudge_tui.reports.declare import Options, Report, table_of
+from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import (
     ALL,
+    Grid,
     People,
     between_labels,
     by_labels,
     fitting,
     label_sets,
+    levels_of,
     pair_estimates,
     unfit,
 )
@@ -46,7 +48,6 @@ from recjudge_tui.reports.words import (
     orientation_notes,
 )
 from recjudge_tui.shapes import (
-    Base,
     Meeting,
     Met,
     Orientation,
@@ -59,7 +60,6 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.agreement import (
     ac2,
-    confusion,
     kendall,
     label_scores,
     many_raters_estimates,
@@ -72,6 +72,7 @@ from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
+from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.cases import untimed_note
 
 SYSTEM = "system"
@@ -84,15 +85,15 @@ def agreement(project: Project, choose: Options) -> Table:
     chosen = [name for name in TABLES if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
-        about = "One judge against people, as SAER reports it."
-        report = Report("benchmark", about, "benchmark:benchmark", (RATERS, TRUTH))
-        return table_of(project, report, raters=choose.raters, truth=choose.truth)
+        from recjudge_tui.reports.papers.runner import human_benchmark
+
+        return human_benchmark(project, (*choose.raters, *filter(None, (choose.truth or "").split(","))))
     if choose.as_published:
         choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
-    tables: dict[str, Callable[[Project, Options], Table]] = {
+    tables = {
         "confusion": confusion_table, "by_label": by_label_table, "together": together_table, "ensembles": ensembles_table,
     }  # fmt: skip
-    made = tables[chosen[0]](project, choose) if chosen else pairs_table(project, choose)
+    made = tables.get(chosen[0] if chosen else "", pairs_table)(project, choose)
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
     return replace(made, settings={**made.settings, **filled})
 
@@ -169,6 +170,7 @@ _OF_SYSTEMS = (
     "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
     " judged; n: systems, interval by Fisher's z"
 )
+_INTERVAL = "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -196,7 +198,9 @@ def pairs_table(project: Project, choose: Options) -> Table:
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stat else ():
         between |= between_labels(meeting, met, labels[meeting])
-    notes = [*_sanity_notes(met), *lacking_notes(lacks), *_about(met)]
+    asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
+    notes: list[str] = [Note(line, "warning") for question in asked for line in sanity(met, question).lines]
+    notes += [*lacking_notes(lacks), *_about(met)]
     why = "correlations are shown, because percent agreement and kappas compare labels"
     for rater, value in sorted(between.items()):
         notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
@@ -236,7 +240,7 @@ def _figures(
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
-    skewed = _skew(meeting, both, labels)
+    skewed = _skew(both, labels)
     for stat in stats:
         figure = figures.get(stat) or undefined(reasons[stat], both.n)
         row = {"stat": stat, **estimate_cells(figure), "users": both.users}
@@ -273,7 +277,7 @@ def _remark(meeting: Meeting, seen: Orientation, stat: str, figure: Estimate, sk
     return skewed if STATISTICS[stat].by_chance and figure.value < _LOW_KAPPA else ""
 
 
-def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
+def _skew(both: Pairs, labels: Sequence[float] | None) -> str:
     """Why chance-corrected figures are low although agreement is high: most values would be equal by chance."""
     x, y = both.x, both.y
     if labels is None or both.n == 0 or not np.isin(both.matrix, labels).all():
@@ -284,23 +288,8 @@ def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
     equal, credited = percent(x, y) or 0.0, ac2(x, y, labels) or 0.0
     high = [f"AC2 is {credited:.2f}"] if credited >= _HIGH_AGREEMENT else []
     high += [f"{equal:.0%} of the values are equal"] if equal >= _HIGH_AGREEMENT else []
-    if not high:
-        return ""
-    gave = []
-    for rater, side in ((meeting.a.rater, x), (meeting.b.rater, y)):
-        values, counts = np.unique(side, return_counts=True)
-        gave.append(f"{rater} gave {values[np.argmax(counts)]:g} in {counts.max() / side.size:.0%}")
-    return (
-        f"low although {' and '.join(high)}: {', '.join(gave)}, so {chance:.0%} of the values would be equal by chance"
-        " (skewed marginals); see percent and ac2 beside it"
-    )
-
-
-def _sanity_notes(met: Met) -> list[Note]:
-    """Warnings about judges whose verdicts say nothing."""
-    about = Base(met.project, met.selection, met.ratings, (), met.left_out)
-    asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
-    return [Note(line, "warning") for question in asked for line in sanity(about, question).lines]
+    by_chance = f"{chance:.0%} of the values would be equal by chance (skewed marginals)"
+    return f"low although {' and '.join(high)}: {by_chance}; see percent and ac2 beside it" if high else ""
 
 
 def _about(met: Met) -> Iterator[str]:
@@ -314,17 +303,14 @@ def _about(met: Met) -> Iterator[str]:
     yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
-def _definitions(rows: Sequence[Row]) -> list[Note]:
-    used = (
-        (any(row["ceiling"] is not None for row in rows), _PEOPLE),
-        (any(row["ceiling_rest"] is not None for row in rows), _REST),
-        (any(row["level"] == SYSTEM for row in rows), _OF_SYSTEMS),
-        (
-            bool(rows),
-            "interval: over users, by the jackknife; missing and failed verdicts are left out and counted",
-        ),
-    )
-    return [definition(text) for shown, text in used if shown]
+def _definitions(rows: Sequence[Row]) -> list[str]:
+    used = {
+        _PEOPLE: any(row["ceiling"] is not None for row in rows),
+        _REST: any(row["ceiling_rest"] is not None for row in rows),
+        _OF_SYSTEMS: any(row["level"] == SYSTEM for row in rows),
+        _INTERVAL: bool(rows),
+    }
+    return [definition(text) for text, shown in used.items() if shown]
 
 
 def nothing(met: Met) -> str:
@@ -531,62 +517,44 @@ _BY_LABEL = columns(
 )  # fmt: skip
 
 
-class _Labelled:
-    """Two raters' labels (cases,), of pairs without a common side from both sides; `values`: every label, rising."""
-
-    def __init__(self, met: Met, meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> None:
-        self.meeting, self.both = meeting, both
-        self.a, self.b = (both.seen.both_sides(side) for side in (both.x, both.y))
-        self.user = np.concatenate([both.user] * 2) if both.seen.mirrored else both.user
-        given = np.array(both.seen.labels(labels) or [], dtype=np.float64)
-        self.values = np.unique(np.concatenate([given, self.a, self.b]))
-        project, fine = met.project, met.selection.fine
-        self.names = label_names(project.db, project.id, *meeting[2:], self.values, fine=fine) or {}
-
-    def name(self, value: float) -> str:
-        return self.names.get(value, f"{value:.3g}")
-
-
-def _labelled(met: Met) -> tuple[list[_Labelled], list[str]]:
+def _grids(met: Met) -> tuple[list[tuple[Meeting, Grid]], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
-    labels = label_sets(met)
-    out: list[_Labelled] = []
+    out: list[tuple[Meeting, Grid]] = []
     notes: list[str] = []
     lacks: list[tuple[Meeting, str, Pairs]] = []
-    for meeting in met.meetings:
+    for meeting, labels in label_sets(met).items():
         outer = met.pairs(meeting)
-        found = _Labelled(met, meeting, outer.complete, labels[meeting])
-        if not by_labels(meeting, met) or found.values.size > MOST_LABELS:
+        values = np.concatenate([outer.complete.matrix.ravel(), np.array(labels or ())])
+        levels, labelled = levels_of(met.project, meeting, values, fine=met.selection.fine)
+        if not by_labels(meeting, met) or any(level.low < level.high for level in levels):
             notes.append(f"{where_of(meeting)}: a scale without labels has no confusion table")
             continue
         lacks.append((meeting, "", outer))
-        if found.both.n:
-            out.append(found)
+        if outer.complete.n:
+            out.append((meeting, Grid(outer.complete, levels, labelled)))
             continue
         why, chosen = "no case has a verdict from both", met.selection.cases.systems
         if len(chosen) == 1 and compares_lists(meeting.protocol):
             why = f"{chosen[0]} alone makes no pair: name two systems"
         notes.append(f"{where_of(meeting)}: {why}")
     notes += [*lacking_notes(lacks), *_about(met)]
-    notes += orientation_notes({where_of(found.meeting): found.both.seen for found in out})
-    if any(found.both.seen.mirrored for found in out):
+    notes += orientation_notes({where_of(meeting): grid.both.seen for meeting, grid in out})
+    if any(grid.both.seen.mirrored for _, grid in out):
         notes.append("counts: each of the n pairs is in the table twice, from the side of either system")
     return out, [*notes, *([] if met.meetings else [nothing(met)])]
 
 
 def confusion_table(project: Project, choose: Options) -> Table:
     """One row per cell of each two raters, empty ones too: labels and values of both, count, share of n; highest first."""
-    found, notes = _labelled(_met(project, choose))
+    found, notes = _grids(_met(project, choose))
     rows: list[Row] = []
-    for labelled in found:
-        counts = confusion(labelled.a, labelled.b, labelled.values.tolist())
-        places = range(labelled.values.size - 1, -1, -1)
-        for at_a, at_b in ((at_a, at_b) for at_a in places for at_b in places):
-            a, b = float(labelled.values[at_a]), float(labelled.values[at_b])
-            count = int(counts[at_a, at_b])
+    for meeting, grid in found:
+        total = int(grid.counts.sum())
+        for (at_a, a), (at_b, b) in product(enumerate(grid.levels), repeat=2):
+            count = int(grid.counts[at_a, at_b])
             rows.append({
-                **_who(labelled.meeting), "label_a": labelled.name(a), "label_b": labelled.name(b), "value_a": a,
-                "value_b": b, "count": count, "share": count / int(counts.sum()), "n": labelled.both.n,
+                **_who(meeting), "label_a": a.name, "label_b": b.name, "value_a": a.low, "value_b": b.low,
+                "count": count, "share": count / total, "n": grid.both.n,
             })  # fmt: skip
     return Table("Confusion", _CONFUSION, tuple(rows), tuple(notes), answer=_commonest_error(rows))
 
@@ -614,27 +582,26 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     """The ids of the cases that one row of `confusion_table` counts; `choose`: the table's own options."""
     among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
     met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
-    ids: list[int] = []
-    for meeting in met.meetings:
-        if tuple(_who(meeting).values()) == _pair(row):
-            both = met.pairs(meeting).complete
-            here = (both.x == row["value_a"]) & (both.y == row["value_b"])
-            if both.seen.mirrored:
-                here |= (-both.x == row["value_a"]) & (-both.y == row["value_b"])
-            ids += both.cases.ids[both.row[here]].tolist()
-    return ids
+    a, b = real(row, "value_a"), real(row, "value_b")
+    grids = (
+        Grid(met.pairs(m).complete, (), True) for m in met.meetings if tuple(_who(m).values()) == _pair(row)
+    )
+    return [case for grid in grids for case in grid.cases(Cell(a, a, b, b)).tolist()]
 
 
 def by_label_table(project: Project, choose: Options) -> Table:
     """One row per two raters, aspect, label (then average) and statistic, highest label first; the second is the
     reference. An undefined figure is None with the reason in `note`; it is left out of the averages."""
-    found, notes = _labelled(_met(project, choose))
+    found, notes = _grids(_met(project, choose))
     rows: list[Row] = []
-    for labelled in found:
-        scores = label_scores(labelled.a, labelled.b, labelled.user, labelled.values)
+    for meeting, grid in found:
+        a, b = grid.both.seen.both_sides(grid.both.matrix)
+        users = np.tile(grid.both.user, a.size // grid.both.n)
+        scores = label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
         lines: list[tuple[Row, Mapping[str, Estimate]]] = [
-            ({"label": labelled.name(value), "average": None, "label_value": value}, by_stat)
-            for value, by_stat in reversed(scores.by_label.items())
+            ({"label": level.name, "average": None, "label_value": level.low}, scores.by_label[level.low])
+            for level in grid.levels
+            if level.low in scores.by_label
         ]
         lines += [
             ({"label": None, "average": name, "label_value": None}, by)
@@ -642,7 +609,7 @@ def by_label_table(project: Project, choose: Options) -> Table:
         ]
         for about, by_stat in lines:
             for stat, figure in by_stat.items():
-                rows.append({**_who(labelled.meeting), **about, "stat": stat, **estimate_cells(figure)})
+                rows.append({**_who(meeting), **about, "stat": stat, **estimate_cells(figure)})
     if rows:
         notes.append(
             definition(
@@ -689,9 +656,14 @@ def together_table(project: Project, choose: Options) -> Table:
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
-        stats, refused = _fitting_together(choose.stat, (protocol, aspect) in met.nominal)
-        if refused:
-            notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
+        stats = (
+            tuple(MANY_RATERS) if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
+        )
+        if (protocol, aspect) in met.nominal:
+            able = [stat for stat in (stats if choose.stat else MANY_RATERS) if MANY_RATERS[stat].nominal]
+            if refused := [stat for stat in stats if choose.stat and stat not in able]:
+                notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
+            stats = tuple(able)
         outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
         judged = outer.judged_by(1)
         seen[about] = judged.seen
@@ -713,20 +685,12 @@ def together_table(project: Project, choose: Options) -> Table:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
         notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
-    first = next((row for row in rows if isinstance(row["value"], float)), None)
-    answer = "" if first is None else (
-        f"{first['raters']} raters of {first['aspect']}: {label_of(str(first['stat']))} {figure_text(first, 'value')}."
-    )  # fmt: skip
-    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
-
-
-def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, ...], list[str]]:
-    """The statistics that fit a question, and those asked for that do not (categories have the nominal ones)."""
-    stats = tuple(MANY_RATERS) if ALL in asked else tuple(dict.fromkeys(asked)) or _USUAL_TOGETHER
-    if not nominal:
-        return stats, []
-    of_categories = tuple(stat for stat in (stats if asked else MANY_RATERS) if MANY_RATERS[stat].nominal)
-    return of_categories, [stat for stat in stats if asked and stat not in of_categories]
+    said = [
+        f"{row['raters']} raters of {row['aspect']}: {label_of(str(row['stat']))} {figure_text(row, 'value')}."
+        for row in rows
+        if isinstance(row["value"], float)
+    ]
+    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer="".join(said[:1]))
 
 
 # ---- sets of raters --------------------------------------------------------------------------------------------------

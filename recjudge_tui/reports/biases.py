@@ -15,7 +15,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 
 import numpy as np
@@ -24,13 +24,13 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, is_metric, rater_notes
+from recjudge_tui.reports.common.scales import categories, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import interval_text, left_out_notes, wide
 from recjudge_tui.shapes import Side, pairs, under_protocol, usual_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
-from recjudge_tui.stats.defaults import LEVEL, TOP_K
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
@@ -65,9 +65,8 @@ COVARIATE_NOTE = (
     " homogeneity: 1 - ild of their categories (of their titles' words if no item has a category)"
 )
 _COLUMNS = columns(
-    "rater", Column("truth", "Against"), "protocol aspect?", Column("covariate", "Covariate"),
-    Column("figure", "Slope of"), Column("value", "Slope", "float"), *interval_columns(), "n users?",
-    Column("sd", "SD", "float", minor=True), Column("finding", "Finding"), "note",
+    "rater", "truth|Against", "protocol aspect?", "covariate|Covariate", "figure|Slope of", "value|Slope|float",
+    *interval_columns(), "n users?", "sd|(SD)|float", "finding|Finding", "note",
 )  # fmt: skip
 # of each case its covariate, of its second list too if it has two: (cases,), NaN where unknown
 _Covariate = tuple[FloatArray, FloatArray]
@@ -75,11 +74,12 @@ _Covariate = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Slope:
-    """The slope of one question on one covariate. `x` and `y` are within users; those without a difference are left out."""
+    """The slope of one question on one covariate, perhaps beyond a truth. `x` and `y` are within users; those without a
+    difference are left out."""
 
     question: Question
     covariate: str
-    figure: str
+    beyond: bool
     x: FloatArray
     y: FloatArray
     user: IntArray
@@ -93,56 +93,25 @@ class Slope:
 
 
 def biases(project: Project, choose: Options) -> Table:
-    """The slopes, read as one row a rater and question with a column for each covariate."""
-    raters = (choose.rater,) if choose.rater else ()
-    about = {"protocol": choose.protocol, "aspect": choose.aspect, "k": choose.k}
-    table = biases_table(project.db, project.id, raters, choose.truth, **about)
-    shown = [row for row in table.rows if str(row["finding"]).startswith("favours")]
-    first = "; ".join([*dict.fromkeys(f"{row['rater']} {row['finding']}" for row in shown)][:3])
-    said = f"{first}." if first else "No preference is shown." if table.rows else ""
-
-    def slope(row: Row) -> str:
-        value = row["value"]
-        return f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
-
-    lines = wide(table.rows, "rater truth protocol aspect", lambda row: row["covariate"], slope)
-    named = [name for name in COVARIATES if any(name in line for line in lines)]
-    heads = (
-        Column("rater", "rater"), Column("truth", "beyond"), Column("protocol", "protocol"), Column("aspect", "aspect"),
-        *(Column(name, name) for name in named),
-    )  # fmt: skip
-    return replace(table, answer=said, brief=Table(table.title, heads, tuple(lines)))
-
-
-def biases_table(
-    db: Database,
-    project_id: int,
-    raters: Sequence[str] = (),
-    truth: Sequence[str] = (),
-    *,
-    protocol: str | None = None,
-    aspect: str | None = None,
-    k: int = TOP_K,
-) -> Table:
-    """One row per rater, question and covariate: the slope of the rating and, of the cases that somebody of `truth`
-    judged, the slope beyond it. `raters` empty: everyone but metrics, readers and people with few labels. `finding`
-    says in which direction the interval of a slope points, after Holm's correction for all rows. Raises NotFoundError
-    for an unknown rater, UsageError if a rater is the truth."""
-    for name in (*raters, *truth):
-        rater_row(db, project_id, name)
-    if both := set(raters).intersection(truth):
-        raise UsageError(f"“{min(both)}” cannot be compared with itself")
-    every, known = project_questions(db, project_id), project_raters(db, project_id)
-    project = Project.numbered(db, project_id)
-    usual, left_out = usual_questions(project, every, known, (*raters, *truth))
+    """One row per rater, question and covariate: the slope of the rating and, of the cases that somebody of the truth
+    judged, the slope beyond it; read as one row a rater and question. Without a rater everyone but metrics, readers and
+    people with few labels. `finding` says in which direction the interval of a slope points, after Holm's correction for
+    all rows. Raises NotFoundError for an unknown rater, UsageError if the rater is the truth."""
+    named = (choose.rater,) if choose.rater else ()
+    for name in (*named, *choose.truth):
+        rater_row(project.db, project.id, name)
+    if choose.rater in choose.truth:
+        raise UsageError(f"“{choose.rater}” cannot be compared with itself")
+    every, known = project_questions(project.db, project.id), project_raters(project.db, project.id)
+    usual, left_out = usual_questions(project, every, known, (*named, *choose.truth))
     asked = [
         q
         for q in usual
-        if (q.rater in raters if raters else q.rater not in truth and not is_metric(known[q.rater]))
-        and protocol in (None, q.protocol)
-        and (aspect == q.aspect if aspect else _counts(q))
+        if (q.rater in named if named else q.rater not in choose.truth and not known[q.rater].of_metrics)
+        and choose.protocol in (None, q.protocol)
+        and (choose.aspect == q.aspect if choose.aspect else q.aspect == OVERALL or _of_texts(q))
     ]
-    slopes = measured_slopes(db, project_id, asked, truth, k)
+    slopes = _slopes(project, asked, choose.truth, choose.k)
     found = [slope.estimate() for slope in slopes]
 
     def excluded(level: float) -> list[bool | None]:
@@ -150,55 +119,69 @@ def biases_table(
         ends = [(estimate.ci_low, estimate.ci_high) for estimate in again]
         return [None if low is None or high is None else not low <= 0 <= high for low, high in ends]
 
-    claims = holm_claims(excluded, LEVEL)
-    against = ", ".join(truth)
+    against = ", ".join(choose.truth)
     rows: list[Row] = [
         {
-            **slope.question._asdict(), "truth": against if slope.figure == BEYOND else "", "covariate": slope.covariate,
-            "figure": slope.figure, **estimate_cells(estimate), "users": np.unique(slope.user).size,
+            **slope.question._asdict(), "truth": against if slope.beyond else "", "covariate": slope.covariate,
+            "figure": BEYOND if slope.beyond else RATING, **estimate_cells(estimate), "users": np.unique(slope.user).size,
             "sd": none_if_nan(slope.sd), "finding": _finding(slope, estimate, against, claimed=claimed),
         }
-        for slope, estimate, claimed in zip(slopes, found, claims, strict=True)
+        for slope, estimate, claimed in zip(slopes, found, holm_claims(excluded, LEVEL), strict=True)
     ]  # fmt: skip
     notes = [definition(FORMULA), definition(COVARIATE_NOTE)] if rows else ["no rating of lists or texts yet"]
     several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
     notes += [definition(several)] if len(rows) > 1 else []
-    notes += [] if raters else left_out_notes(left_out)
-    notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *truth]))
-    settings = {"truth": against, "k": k}
-    return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings)
+    notes += [] if named else left_out_notes(left_out)
+    notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *choose.truth]))
+    favours = [
+        f"{row['rater']} {row['finding']}" for row in rows if str(row["finding"]).startswith("favours")
+    ]
+    said = (
+        f"{'; '.join([*dict.fromkeys(favours)][:3])}."
+        if favours
+        else "No preference is shown."
+        if rows
+        else ""
+    )
+
+    def slope_text(row: Row) -> str:
+        value = row["value"]
+        return f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
+
+    lines = wide(rows, "rater truth protocol aspect", lambda row: row["covariate"], slope_text)
+    shown = [name for name in COVARIATES if any(name in line for line in lines)]
+    heads = columns(*(f"{name}|{name}" for name in ("rater", "protocol", "aspect", *shown)))
+    brief = Table("Biases", (heads[0], Column("truth", "beyond"), *heads[1:]), tuple(lines))
+    settings = {"truth": against, "k": choose.k}
+    return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings, answer=said, brief=brief)
 
 
-def _counts(question: Question) -> bool:
-    return question.aspect == OVERALL or protocol_facts(question.protocol).unit == "explanation"
+def _of_texts(question: Question) -> bool:
+    return protocol_facts(question.protocol).unit == "explanation"
 
 
 def _finding(slope: Slope, estimate: Estimate, truth: str, *, claimed: bool) -> str:
     if estimate.ci_low is None:
         return "unknown"
     if not claimed:
-        return "no preference shown" if slope.figure == RATING else "no difference shown"
+        return "no difference shown" if slope.beyond else "no preference shown"
     more, less = COVARIATES[slope.covariate]
-    what = "texts" if protocol_facts(slope.question.protocol).unit == "explanation" else "lists"
-    than = f" more than {truth}" if slope.figure == BEYOND else ""
+    than = f" more than {truth}" if slope.beyond else ""
+    what = "texts" if _of_texts(slope.question) else "lists"
     return f"favours {more if (estimate.value or 0) > 0 else less} {what}{than}"
 
 
-def measured_slopes(
-    db: Database, project_id: int, questions: Sequence[Question], truth: Sequence[str], k: int = TOP_K
-) -> list[Slope]:
+def _slopes(project: Project, questions: Sequence[Question], truth: Sequence[str], k: int) -> list[Slope]:
     """The slopes of these questions on every covariate that their cases can have, those beyond the truth after their own."""
-    raters = project_raters(db, project_id)
-    others = [q for q in project_questions(db, project_id) if q.rater in truth]
-    ratings = load_questions(db, project_id, [*questions, *others])
-    known = covariates(db, project_id, ratings, k)
-    unordered = categories(db, project_id)
+    raters = project_raters(project.db, project.id)
+    others = [q for q in project_questions(project.db, project.id) if q.rater in truth]
+    ratings = load_questions(project.db, project.id, [*questions, *others])
+    known, unordered = covariates(project.db, project.id, ratings, k), categories(project.db, project.id)
     slopes: list[Slope] = []
     for question in questions:
         alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]
-        of_texts = protocol_facts(question.protocol).unit == "explanation"
-        reason = NO_ORDER if (question.protocol, question.aspect) in unordered else ""
-        for name in ("length",) if of_texts else COVARIATES:
+        reason = NO_ORDER if question[1:] in unordered else ""
+        for name in ("length",) if _of_texts(question) else COVARIATES:
             for beside in ([], alike) if alike else ([],):
                 slopes.append(_slope(ratings, question, beside, name, known[name], reason))
     return slopes
@@ -213,23 +196,22 @@ def _slope(
     reason: str,
 ) -> Slope:
     cases = ratings.cases
-    met = pairs(cases, [Side(ratings.verdicts[q]) for q in (question, *truth)])
-    y = met.wide[0]
+    values = pairs(cases, [Side(ratings.verdicts[q]) for q in (question, *truth)]).wide
+    y, given = values[0], ~np.isnan(values[1:])
     if truth:
-        given = ~np.isnan(met.wide[1:])
-        total = np.where(given, met.wide[1:], 0.0).sum(axis=0)
-        y = y - ratio(total, given.sum(axis=0).astype(np.float64))
+        y = y - ratio(np.where(given, values[1:], 0.0).sum(axis=0), given.sum(axis=0).astype(np.float64))
     first, second = covariate
     x = np.where(cases.is_pair, first - second, first)
     rows = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
     x, y, user = x[rows], y[rows], cases.user[rows]
     shown = np.concatenate([first[rows], second[rows][cases.is_pair[rows]]])
     sd = float(shown.std()) if shown.size else nan
-    single = ~cases.is_pair[rows]
     owner, _ = encode(user)
     count = np.bincount(owner)
     of_user = (np.bincount(owner, weights=part)[owner] / count[owner] for part in (x, y))
-    x, y = (np.where(single, part - mean, part) for part, mean in zip((x, y), of_user, strict=True))
+    x, y = (
+        np.where(cases.is_pair[rows], part, part - mean) for part, mean in zip((x, y), of_user, strict=True)
+    )
     differ = np.abs(x) > 1e-9 * max(1.0, float(np.abs(shown).max(initial=0.0)))
     kept = np.isin(user, user[differ])
     if not reason and not rows.size:
@@ -237,8 +219,7 @@ def _slope(
     if not reason and not kept.any():
         reason = f"within a user, all have the same {name}"
     scale = sd if sd > 0 else 1.0
-    figure = BEYOND if truth else RATING
-    return Slope(question, name, figure, x[kept] / scale, y[kept], user[kept], sd, reason)
+    return Slope(question, name, bool(truth), x[kept] / scale, y[kept], user[kept], sd, reason)
 
 
 def covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapping[str, _Covariate]:

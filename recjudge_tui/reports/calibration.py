@@ -15,7 +15,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
+from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
 from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
@@ -25,8 +25,7 @@ from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
-from recjudge_tui.store.answers import verdict_confidences
-from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists
+from recjudge_tui.store.ratings import Ratings, load_ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -48,14 +47,12 @@ _ABOUT = (
 
 @dataclass(frozen=True)
 class Stated:
-    """One question's verdicts that did not fail, one per row, with the judge's confidence. `labels`: the scale,
-    upwards. `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN
-    without a label on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by
-    labels of other users; `fitted` is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what
-    is left out, and on the reference."""
+    """One question's verdicts that did not fail, one per row, with the judge's confidence. `confidence` is NaN if the judge
+    gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label on the scale; `calibrated`, by labels
+    of other users, is NaN if it cannot be computed, with the reason in `uncalibrated`. `off_scale`: labels off the scale;
+    `notes`: what is left out, and on the reference."""
 
     pair: Meeting
-    labels: tuple[float, ...]
     case: IntArray
     user: IntArray
     value: FloatArray
@@ -63,7 +60,7 @@ class Stated:
     confidence: FloatArray
     flipped: BoolArray
     calibrated: FloatArray
-    fitted: calibration.Calibration
+    uncalibrated: str
     off_scale: int
     notes: tuple[str, ...] = ()
 
@@ -87,14 +84,11 @@ def stated_confidences(
     *,
     protocol: str | None = None,
     aspect: str | None = None,
-    method: str = "isotonic",
     cases: CaseSelection = EVERY_CASE,
 ) -> list[Stated]:
     """One for each question with labels that both raters answered, in the order of protocols and aspects. Raises
-    NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, the same rater twice, a
+    NotFoundError for an unknown rater; UsageError for an unknown protocol or aspect, the same rater twice, a
     metric, or raters that share no question with labels."""
-    if method not in calibration.METHODS:
-        raise UsageError(f"no method “{method}”", f"Available: {', '.join(calibration.METHODS)}.")
     met = judge_and_truth(project, Selection(protocol, aspect, (rater,), cases=cases), truth)
     if met.ratings.raters[rater].of_metrics:
         raise UsageError(f"{rater} is a metric and gives no labels", next_step="Name a judge.")
@@ -102,10 +96,10 @@ def stated_confidences(
     if not labelled:
         asked = met.meetings[0].protocol
         raise UsageError(f"{asked} scores have no labels, so their confidence cannot be right or wrong")
-    return [_stated(project, met.ratings, pair, np.array(labels), method) for pair, labels in labelled]
+    return [_stated(project, met.ratings, pair, np.array(labels)) for pair, labels in labelled]
 
 
-def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArray, method: str) -> Stated:
+def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArray) -> Stated:
     cases, (judge, reference) = ratings.cases, (ratings.raters[q.rater] for q in (pair.a, pair.b))
     met = pairs(cases, [Side(ratings.verdicts[question]) for question in pair[:2]])
     both = met.among((met.state != ABSENT).all(axis=0))
@@ -122,18 +116,16 @@ def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArra
     on_scale = np.isin(truth, labels)
     off_scale = int((~np.isnan(truth) & ~on_scale).sum())
     truth = np.where(on_scale, truth, np.nan)
-    sure = verdict_confidences(project.db, judge.id, pair.a, cases)[verdicts.row]
+    (sure,) = verdict_cells(project.db, judge.id, pair.a, cases, "confidence")[:, verdicts.row]
     sure = np.where(verdicts.flipped, np.nan, sure)
     right = np.where(np.isnan(truth), np.nan, verdicts.value == truth)
     user, known = cases.user[verdicts.row], ~np.isnan(sure)
-    taught = known & ~np.isnan(right)
-    fitted = calibration.fit(method, sure[taught], right[taught], user[taught], labels.size)
     calibrated = np.full(sure.size, np.nan)
-    calibrated[known] = calibration.cross_fitted(method, sure[known], right[known], user[known], labels.size)
+    calibrated[known], uncalibrated = calibration.calibrated(sure[known], right[known], user[known])
     notes = (*combined_notes([reference]), *generation_notes(valid.row.size - verdicts.row.size, 0))
     return Stated(
-        pair, tuple(labels.tolist()), cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped,
-        calibrated, fitted, off_scale, notes,
+        pair, cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped, calibrated, uncalibrated,
+        off_scale, notes,
     )  # fmt: skip
 
 
@@ -141,7 +133,7 @@ def error_table(questions: Sequence[Stated]) -> Table:
     """One row per question, stage (as given, calibrated) and figure: `ece`, `overconfidence`, `brier`, `accuracy`."""
     rows: list[Row] = []
     for question in questions:
-        reasons = ("", question.fitted.note if question.usable.any() else "")
+        reasons = ("", question.uncalibrated if question.usable.any() else "")
         for stage, reason in zip(STAGES, reasons, strict=True):
             sure, right, users = question.at(stage)
             found = {"ece": calibration.calibration_error(sure, right, users, BINS)}
@@ -183,14 +175,12 @@ def _table(what: str, columns: tuple[Column, ...], rows: Sequence[Row], question
     return Table(title, columns, tuple(rows), (*notes, *map(definition, _ABOUT)), settings)
 
 
-def _notes(question: Stated) -> Iterator[Note]:
+def _notes(question: Stated) -> Iterator[str]:
     """The basis of the calibration, and what was left out."""
     where = f"{question.pair.protocol}, {question.pair.aspect}"
     labelled = ~np.isnan(question.truth)
     if not question.usable.any():
-        yield Note(
-            "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
-        )
+        yield "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
     flipped = int((question.flipped & labelled).sum())
     untold = int((np.isnan(question.confidence) & labelled).sum()) - flipped
     left_out = [*question.notes]
@@ -201,14 +191,7 @@ def _notes(question: Stated) -> Iterator[Note]:
         left_out.append(f"{quantity(untold, 'labelled verdict')} without a confidence left out")
     if question.off_scale:
         left_out.append(f"{quantity(question.off_scale, 'label')} off the scale left out")
-    if (heat := question.fitted.temperature) is not None:
-        shown = f"{heat:.3g}"
-        way = "nearer to" if heat > 1 else "further from"
-        moved = f"{way} chance (1 in {len(question.labels)}) than those given"
-        left_out.append(
-            f"temperature {shown}: calibrated confidences are {'those given' if shown == '1' else moved}"
-        )
-    yield from (Note(f"{where}: {line}") for line in left_out)
+    yield from (f"{where}: {line}" for line in left_out)
 
 
 # ---- strictness ------------------------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""One case: the user, the lists side by side with their flags, every verdict and its reasoning; as text and as tables."""
+"""One case: the user, the lists side by side with their flags, every verdict and its reasoning."""
 
 from __future__ import annotations
 
-import io
-import shutil
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from recjudge_tui.domain.material import (
     ExplanationView,
@@ -19,21 +18,15 @@ from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import profile_text
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Note, Row, Screen, Table, columns
+from recjudge_tui.reports.common.page import Page, render_page
+from recjudge_tui.reports.common.table import Column, Note, Row, Screen, Table, columns, readable, seen_first
 from recjudge_tui.steps import Step
-from recjudge_tui.store.case_detail import CaseDetail, case_detail
+from recjudge_tui.store.case_detail import CaseDetail, case_detail, imported_case
 from recjudge_tui.store.cases import case_row
-from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.verdicts import case_verdicts
 
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
-
 _EVENTS = 12
-_LIST = 1000
 MOST_VERDICTS = 100
 _NOTHING = "There are no verdicts on this case yet."
 
@@ -78,23 +71,9 @@ def read_case(db: Database, case_id: int) -> Case:
     if shown is not None:
         user, slates, explanation = shown.user, shown.slates, shown.explanation
     else:
-        user, slates, explanation = _imported(db, row)
+        user, slates, explanation = imported_case(db, row)
     profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
     return Case(row, len(ids), details, user, slates, explanation, profile)
-
-
-def _imported(db: Database, row: StoredRow) -> tuple[UserView, tuple[tuple[str, SlateView], ...], None]:
-    project, user_id = row["project_id"], row["user_id"]
-    history = read_history(db, project, user_id)
-    events = history.within(
-        "", "", _EVENTS, before=row["served_at"], occasion=Occasion(row["context"], row["served_at"])
-    )
-    slates = tuple(
-        (row[system], SlateView(items=slate_top(db, project, row[slate], _LIST)))
-        for system, slate in (("system_a", "slate_a"), ("system_b", "slate_b"))
-        if row[slate] is not None
-    )
-    return UserView(user_id=user_id, attributes=history.attributes, history=tuple(events)), slates, None
 
 
 def written_profile(reply: str) -> str:
@@ -103,32 +82,6 @@ def written_profile(reply: str) -> str:
         return profile_text(reply)
     except ReplyFault:
         return reply
-
-
-# ---- the page --------------------------------------------------------------------------------------------------------
-
-
-def case_page(db: Database, case_id: int, width: int | None = None) -> str:
-    """The page as plain text, `width` cells wide (the terminal's by default). Raises NotFoundError."""
-    from rich.text import Text
-
-    from recjudge_tui.reports.common.writers.plain import plain_console
-
-    case, out = read_case(db, case_id), io.StringIO()
-    console = plain_console(out, Screen(width or max(60, shutil.get_terminal_size((100, 24)).columns)))
-    lines = [f"{case.heading}\n", *user_lines(case.user, case.row["served_at"])]
-    if case.profile:
-        lines.append(f"Profile (written by the model)\n{safe_text(case.profile)}\n")
-    console.print(Text("\n".join(lines)))
-    if case.slates:
-        console.print(_side_by_side(case))
-    if case.explanation is not None:
-        title = one_line(case.explanation.item.title)
-        console.print(Text(f"Explanation of {title}\n{safe_text(case.explanation.text)}\n"))
-    console.print(Text("\n".join(_verdict_lines(case.details)) or _NOTHING))
-    if rest := case.total - len(case.details):
-        console.print(Text(f"and {rest} more verdicts, which an export of verdicts has"))
-    return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
 
 
 def user_lines(user: UserView, served_at: str) -> Iterator[str]:
@@ -157,28 +110,10 @@ def _event(event: ShownEvent) -> str:
     return f"{event.timestamp[:10] or '–':10}  {one_line(event.type)}: {what}{value}"
 
 
-def _side_by_side(case: Case) -> Grid:
-    from rich import box
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    grid.add_column("", justify="right", no_wrap=True)
-    for place, (system, _) in enumerate(case.slates):
-        side = f"{'AB'[place]} = " if len(case.slates) > 1 else ""
-        grid.add_column(Text(f"{side}{one_line(system)}"), overflow="fold", ratio=1)
-    for rank in range(max(len(slate.items) for _, slate in case.slates)):
-        cells = [
-            _item(case, slate.items[rank]) if rank < len(slate.items) else "" for _, slate in case.slates
-        ]
-        grid.add_row(str(rank + 1), *map(Text, cells))
-    return grid
-
-
 def _item(case: Case, item: ItemView) -> str:
     about = ", ".join(one_line(part) for part in (item.brand, item.category) if part)
     title = one_line(item.title) + (f" ({about})" if about else "")
-    return "\n".join([title, *(f"▲ {one_line(mark)}" for mark in case.marks(item.item_id))])
+    return " ".join([title, *(f"▲ {one_line(mark)}" for mark in case.marks(item.item_id))])
 
 
 def label_of(detail: CaseDetail) -> str:
@@ -188,33 +123,6 @@ def label_of(detail: CaseDetail) -> str:
     return f"{detail.value:.4g}"
 
 
-def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
-    printed: set[tuple[int, str]] = set()
-    for detail in details:
-        yield ""
-        marks = ["failed"] if detail.failed else []
-        marks += ["▲ flips when swapped"] if detail.flipped else []
-        marks += [f"confidence {detail.confidence:.2f}"] if detail.confidence is not None else []
-        marks += [f"run {detail.run_id}, {detail.prompt}"] if detail.run_id is not None else []
-        label = "failed" if detail.failed else label_of(detail)
-        rest = f" ({', '.join(map(one_line, marks))})" if marks else ""
-        yield f"{one_line(detail.rater)} [{detail.rater_kind}] · {detail.protocol} {one_line(detail.aspect)}: {label}{rest}"
-        for answer in detail.answers:
-            order = f"Set 1 = {one_line(answer.set_one)}: " if answer.set_one else ""
-            if answer.failed:
-                yield f"  {order}failed, {answer.error_kind}: {one_line(answer.error, 300)}"
-            elif (answer.call, answer.reasoning) in printed:
-                yield f"  {order}{one_line(answer.label)}, for the reason above"
-            else:
-                printed.add((answer.call, answer.reasoning))
-                yield f"  {order}{one_line(answer.label)}. {one_line(answer.reasoning)}"
-        if detail.note and not detail.answers:
-            yield f"  {one_line(detail.note)}"
-
-
-# ---- the tables ------------------------------------------------------------------------------------------------------
-
-
 _ITEMS = columns(
     "system", "side|Side", "rank", "title|Title", "brand|Brand", "category|Category", "flags|Flagged"
 )
@@ -222,35 +130,54 @@ _VERDICTS = columns(
     "verdict_id|Verdict", "rater", "rater_kind|Kind", "protocol aspect label value", "confidence|Confidence|float|2",
     "flips|Flips when swapped", "failed|Failed", "run_id|Run", "prompt", "why|Reader", "note|Rater's note",
 )  # fmt: skip
-_SAID = columns("rater aspect", "set_one|Shown first", "label", "reasoning|Reasoning", "error|Failure")
+_SAID = columns(
+    "rater aspect", "set_one|Shown first", "label", "reasoning|Reasoning|prose", "error|Failure|prose"
+)
 
 
 _AS_STORED = ("rater", "rater_kind", "protocol", "aspect", "value", "confidence", "prompt", "note")
 
 
-def case_report(db: Database, case_id: int) -> Page:
-    """The content of `case_page` as tables. Raises NotFoundError."""
+def case_page(db: Database, case_id: int) -> Page:
+    """The user, the lists, the verdicts and their reasons. Raises NotFoundError."""
     case = read_case(db, case_id)
-    lead = [line.strip() for line in user_lines(case.user, case.row["served_at"]) if line.strip()]
+    lead = [line for line in user_lines(case.user, case.row["served_at"]) if line]
     if case.profile:
         lead.append(f"Profile (written by the model): {safe_text(case.profile)}")
     if case.explanation is not None:
         title = one_line(case.explanation.item.title)
         lead.append(f"Explanation of {title}: {safe_text(case.explanation.text)}")
-    several = len(case.slates) > 1
-    items: tuple[Row, ...] = tuple(
-        {
-            "system": system, "side": "AB"[place] if several else "", "rank": rank, "title": item.title,
-            "brand": item.brand, "category": item.category, "flags": "; ".join(case.marks(item.item_id)),
-        }
-        for place, (system, slate) in enumerate(case.slates)
-        for rank, item in enumerate(slate.items, 1)
-    )  # fmt: skip
     answers = tuple(_answer_rows(case.details))
-    tables = [Table("Lists" if several else "List", _ITEMS, items)] if case.slates else []
+    tables = [_lists(case)] if case.slates else []
     tables.append(_verdicts(case))
     tables += [Table("Answers", _SAID, answers)] if answers else []
     return Page(case.heading, tuple(lead), tuple(tables), {"case_id": case_id})
+
+
+def case_text(db: Database, case_id: int, width: int) -> str:
+    """The page as people read it. Raises NotFoundError."""
+    page = case_page(db, case_id)
+    tables = tuple(readable(table)[0] for table in page.tables)
+    return render_page(replace(page, tables=tables), "text", Screen(width)).text
+
+
+def _lists(case: Case) -> Table:
+    """An item a row; people read the lists side by side."""
+    several = len(case.slates) > 1
+    rows: list[Row] = []
+    beside: dict[int, Row] = {}
+    for side, (system, slate) in zip("AB", case.slates, strict=False):
+        for rank, item in enumerate(slate.items, 1):
+            flags = "; ".join(case.marks(item.item_id))
+            about = {"title": item.title, "brand": item.brand, "category": item.category, "flags": flags}
+            rows.append({"system": system, "side": side if several else "", "rank": rank, **about})
+            beside.setdefault(rank, {"rank": rank})[side] = _item(case, item)
+    heads = (
+        Column(side, f"{side} = {one_line(system)}" if several else one_line(system), "prose")
+        for side, (system, _) in zip("AB", case.slates, strict=False)
+    )
+    brief = Table("Lists", (Column("rank", "", "int"), *heads), tuple(beside.values()))
+    return Table("Lists" if several else "List", _ITEMS, tuple(rows), brief=brief)
 
 
 def _verdicts(case: Case) -> Table:
@@ -266,7 +193,7 @@ def _verdicts(case: Case) -> Table:
             "why": "; ".join(
                 " ".join(filter(None, (entry.reader, entry.action, entry.label, entry.text)))
                 for entry in detail.triage
-                if entry.active
+                if entry.standing
             ),
         }
         for detail in case.details
@@ -274,7 +201,8 @@ def _verdicts(case: Case) -> Table:
     notes = [] if rows else [Note(_NOTHING, step=Step("judge"))]
     if rest := case.total - len(rows):
         notes.append(Note(f"and {rest} more verdicts", step=Step("whole")))
-    return Table("Verdicts", _VERDICTS, rows, tuple(notes))
+    table = Table("Verdicts", _VERDICTS, rows, tuple(notes))
+    return seen_first(table, "rater rater_kind protocol aspect label confidence flips run_id prompt why note")
 
 
 def _answer_rows(details: Sequence[CaseDetail]) -> Iterator[Row]:

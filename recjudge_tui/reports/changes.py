@@ -9,20 +9,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, groupby
+from itertools import combinations, groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
-from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells
-from recjudge_tui.reports.common.scales import categories, label_names, rater_notes, scale_notes, value_bounds
+from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -35,8 +34,8 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.rater_pairs import OF_METRICS
-from recjudge_tui.reports.words import orientation_notes, p_text
+from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
+from recjudge_tui.reports.words import adjusted, orientation_notes, p_text
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -57,7 +56,7 @@ from recjudge_tui.shapes import (
     verdicts_of,
 )
 from recjudge_tui.stats.agreement import RatedPair, agreement_change
-from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import (
     NOTHING_CHANGED,
@@ -76,11 +75,10 @@ from recjudge_tui.store.answers import (
     Answered,
     Cell,
     ChangedCase,
-    RunConfiguration,
     changed_cases,
-    run_configurations,
+    judged_runs,
 )
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
 from recjudge_tui.store.runs import list_runs, newest_judges
@@ -98,17 +96,8 @@ _TESTS = (
 )
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
-_BANDS = 5
 _LONGEST = 60
 Sides = tuple[Source, Source]
-
-
-class Level(NamedTuple):
-    """A line of the grid: a label (both ends are its value), or a band of values including its ends."""
-
-    name: str
-    low: float
-    high: float
 
 
 class PromptChange(NamedTuple):
@@ -123,23 +112,20 @@ class PromptChange(NamedTuple):
 @dataclass(frozen=True)
 class Part:
     """The changes on one question, on one system or on all of them (empty). `pairs`: the cases that either was asked
-    about. `levels`: the lines of the grid, highest first. `labelled`: all values are labels; `ordered`: they are no
-    categories. `bounds`: the lowest and the highest value. If values cannot be compared, `levels` is empty and `note`
-    says why."""
+    about; `grid`: those on which both have a value; `ordered`: values are no categories. `bounds`: the lowest and the
+    highest value. If values cannot be compared, the grid has no levels and `note` says why."""
 
     meeting: Meeting
     system: str
     pairs: Pairs
-    levels: tuple[Level, ...]
-    labelled: bool
+    grid: Grid
     ordered: bool
     bounds: tuple[float, float] | None
     note: str = ""
 
-    @cached_property
+    @property
     def both(self) -> Pairs:
-        """The cases on which both have a value."""
-        return self.pairs.complete
+        return self.grid.both
 
     @property
     def differences(self) -> FloatArray:
@@ -154,35 +140,8 @@ class Part:
         """The mean of the second minus the mean of the first, with its interval over users."""
         if not self.both.n:
             return undefined("no case that both were asked about")
-        reach = (
-            None
-            if self.bounds is None
-            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
-        )
-        return mean_estimate(self.differences, self.both.user, reach)
-
-    @cached_property
-    def counts(self) -> IntArray:
-        """The cases in each cell of the grid (from, to); pairs without a common side count from both, so twice."""
-        counts = np.zeros((len(self.levels), len(self.levels)), dtype=np.int64)
-        if self.levels:
-            lows = np.array([level.low for level in self.levels])[::-1]
-            seen = self.both.seen.both_sides(self.both.matrix)
-            places = len(self.levels) - np.searchsorted(lows, seen, side="right")
-            np.add.at(counts, (places[0], places[1]), 1)
-        return counts
-
-    def cases(self, cell: Cell | None = None) -> IntArray:
-        """The ids of the cases with different values; with a cell, of all cases in it."""
-        x, y = self.both.matrix
-        if cell is None:
-            here = x != y
-        else:
-            low_a, high_a, low_b, high_b = cell
-            here = (low_a <= x) & (x <= high_a) & (low_b <= y) & (y <= high_b)
-            if self.both.seen.mirrored:
-                here |= (low_a <= -x) & (-x <= high_a) & (low_b <= -y) & (-y <= high_b)
-        return np.sort(self.both.cases.ids[self.both.row[here]])
+        width = None if self.bounds is None else self.bounds[1] - self.bounds[0]
+        return mean_estimate(self.differences, self.both.user, None if width is None else (-width, width))
 
     def test(self) -> Row:
         """The cells of the test that fits; without one, `note` says why."""
@@ -194,12 +153,13 @@ class Part:
             return {"note": join_notes(NOTHING_CHANGED, about_means)}
         if self.both.seen.mirrored:
             return {"note": NO_SIDE}
-        off = self.counts - np.diag(np.diag(self.counts))
+        counts = self.grid.counts
+        off = counts - np.diag(np.diag(counts))
         between_two = int(((off + off.T).sum(axis=0) > 0).sum()) == 2
         several = self.both.users < self.both.n
         if several and not (self.ordered or between_two):
             return {"note": UNORDERED}
-        if several or not self.labelled:
+        if several or not self.grid.labelled:
             p = sign_flip_test(user_means(self.differences, self.both.user))
             if p is None:
                 return {"note": join_notes(NO_USER_CHANGED, about_means)}
@@ -207,12 +167,12 @@ class Part:
         if between_two:
             up, down = (int((sign * self.differences > 0).sum()) for sign in (1, -1))
             return {"test": MCNEMAR, "p": sign_test(up, down), "note": about_means}
-        margins, few = stuart_maxwell(self.counts), ""
+        margins, few = stuart_maxwell(counts), ""
         if self.changed < _FEW:
             few = f"only {self.changed} cases changed, so chi-squared is only approximate"
         return {
             "test": STUART_MAXWELL, "statistic": margins.statistic, "df": margins.df, "p": margins.p,
-            "p_symmetry": bowker(self.counts).p, "note": join_notes(few, about_means),
+            "p_symmetry": bowker(counts).p, "note": join_notes(few, about_means),
         }  # fmt: skip
 
 
@@ -248,31 +208,13 @@ def compare(project: Project, choose: Options) -> Table:
     """One of the tables of two sides. Raises UsageError for sides that are not two and a table that does not fit the other
     options, NotFoundError for an unknown rater or run."""
     by_system = choose.by == "system"
-    if choose.by and choose.table in ("cases", "prompt"):
-        reason = f"the table “{choose.table}” is not made by groups"
-        raise UsageError(reason, "The summary and the transitions are.")
-    if choose.table == "prompt" and any((*choose.context, choose.from_, choose.to)):
-        raise UsageError("the prompts do not depend on cases", "Leave out contexts and times.")
+    if choose.by and choose.table == "cases":
+        raise UsageError("the table “cases” is not made by groups", "The summary and the transitions are.")
     sides = sides_named(project, choose.first, choose.second)
     changes = compare_sides(project, sides, choose.selection(), by_system=by_system)
-    if choose.table == "prompt":
-        return prompt_table(changes.prompt)
     if choose.table == "summary":
         return summary(changes, choose.truth)
     return transitions(changes) if choose.table == "transitions" else cases_table(changes)
-
-
-def written(table: Table, fmt: str, _whole: bool) -> str | None:
-    """The prompts as text are a diff that programs can read."""
-    headers = table.settings.get("diff")
-    if fmt != "text" or not isinstance(headers, list):
-        return None
-    return "\n".join(map(safe_text, [*headers, *(f"{row['sign']}{row['line']}" for row in table.rows)]))
-
-
-def ends(table: Table) -> tuple[int, str]:
-    """What is said beside a diff."""
-    return 0, table.notes[0] if "diff" in table.settings and table.notes else ""
 
 
 # ---- the two sides ---------------------------------------------------------------------------------------------------
@@ -312,7 +254,7 @@ def compare_sides(
     # the protocol under which each side answered the first question; a side without runs has its own
     protocols = [q.protocol for q in among[0][:2]] if among else [side.protocol for side in sides]
     a, b = (
-        run_configurations(project.db, side.rater_id, protocol, side.run_id) if protocol else []
+        judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, protocols, strict=True)
     )
     prompt = prompt_change(project, (first.name, second.name), a, b)
@@ -338,35 +280,13 @@ def _parts(
     values = np.concatenate([side.value[~np.isnan(side.value)] for side in (a, b)])
     of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
     comparable = compares_lists(meeting.protocol) or not of_metric
-    levels, labelled = _levels(project, meeting, values) if comparable else ((), False)
+    levels, labelled = levels_of(project, meeting, values) if comparable else ((), False)
     unordered = meeting[2:] in categories(project.db, project.id)
     bounds = value_bounds(project.db, project.id, meeting.a, values) if comparable else None
     for system, within in system_parts(ratings.cases, a, b) if by_system else [("", None)]:
         met = pairs(ratings.cases, (Side(a), Side(b)), within)
         note = "" if comparable else OF_METRICS
-        yield Part(meeting, system, met, levels, labelled, not unordered, bounds, note)
-
-
-def _levels(project: Project, meeting: Meeting, values: FloatArray) -> tuple[tuple[Level, ...], bool]:
-    """The lines of the grid, highest first, and whether all values are labels: the label set and any other values given, or
-    bands of equal width where there are too many values."""
-    if compares_lists(meeting.protocol):
-        values = np.concatenate([values, -values])
-    names = label_names(project.db, project.id, *meeting[2:], values)
-    given = np.unique(values)
-    labelled = names is not None and not np.setdiff1d(given, list(names)).size
-    every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))
-    if every.size <= MOST_LABELS:
-        levels = [Level((names or {}).get(float(v), f"{v:.3g}"), float(v), float(v)) for v in every]
-        return tuple(reversed(levels)), labelled
-    facts = protocol_facts(meeting.protocol)
-    inside = not facts.labels and every[0] >= facts.low and every[-1] <= facts.high
-    low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
-    edges = np.linspace(low, high, _BANDS + 1)
-    tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
-    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), tops, strict=True)
-    bands = [Level(f"{start:.3g}-{stop:.3g}", start, float(top)) for start, stop, top in ends]
-    return tuple(reversed(bands)), False
+        yield Part(meeting, system, met, Grid(met.complete, levels, labelled), not unordered, bounds, note)
 
 
 def usual_sides(project: Project) -> tuple[str, str] | None:
@@ -416,7 +336,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
         and (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)
     ]
     of_judges = all(raters[side].kind in RUN_RATERS for side in sides)
-    if not part.labelled or not beside or not (truth or of_judges):
+    if not part.grid.labelled or not beside or not (truth or of_judges):
         return None
     given = {}
     for question, verdicts in verdicts_of(project, beside, changes.selection).verdicts.items():
@@ -431,7 +351,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     x, y, t, user = met.x[kept], met.y[kept], given[chosen][kept], met.user[kept]
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
-    labels = met.seen.labels(sorted(level.low for level in part.levels))
+    labels = met.seen.labels(sorted(level.low for level in part.grid.levels))
     found = agreement_change(
         RatedPair(y, t, user), RatedPair(x, t, user), labels, stat, mirrored=met.seen.mirrored
     )
@@ -464,7 +384,7 @@ _TRANSITIONS_FIRST = "protocol aspect system from to direction count share".spli
 _CASES_FIRST = "case_id user systems from to direction".split()
 _UNTESTED: Row = dict.fromkeys(("test", "statistic", "df", "p", "p_symmetry"))
 # what is undefined where changes have no direction
-_DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference ci_low ci_high".split()
+_DIRECTED = "up down users_up users_down up_is down_is mean_a mean_b difference".split()
 
 
 def direction_words(protocol: str) -> tuple[str, str]:
@@ -476,9 +396,7 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
     Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
     rows = [_summary_row(changes, part) for part in changes.parts]
-    for name in ("p", "p_symmetry"):
-        adjusted = holm([p if isinstance(p := row[name], float) else None for row in rows])
-        rows = [row | {f"{name}_holm": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = adjusted(adjusted(rows, holm, "p_holm"), holm, "p_symmetry_holm", "p_symmetry")
     notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
     notes += [*changes.notes, definition(_TESTS)]
     notes.append(definition("difference: mean of the second minus the first; interval over users"))
@@ -526,20 +444,12 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     }  # fmt: skip
     # whether a rise and a fall of the value mean something
     if not part.ordered or both.seen.mirrored or part.note:
-        return row | dict.fromkeys(_DIRECTED)
+        return row | dict.fromkeys((*_DIRECTED, "ci_low", "ci_high"))
     counts = (int((sign * part.differences > 0).sum()) for sign in (1, -1))
+    users = users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
-    change, ways = part.change, direction_words(part.meeting.protocol)
-    cells = (
-        *counts,
-        *users_for_each(both.y, both.x, both.user),
-        *ways,
-        *means,
-        change.value,
-        change.ci_low,
-        change.ci_high,
-    )
-    return row | dict(zip(_DIRECTED, cells, strict=True))
+    cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
+    return row | dict(zip(_DIRECTED, cells, strict=True)) | interval_cells(part.change)
 
 
 def transitions(changes: Changes) -> Table:
@@ -548,9 +458,9 @@ def transitions(changes: Changes) -> Table:
     rows = []
     for part in changes.parts:
         up, down = direction_words(part.meeting.protocol)
-        total = int(part.counts.sum())
-        for (at_a, a), (at_b, b) in ((x, y) for x in enumerate(part.levels) for y in enumerate(part.levels)):
-            count = int(part.counts[at_a, at_b])
+        total, levels = int(part.grid.counts.sum()), part.grid.levels
+        for (at_a, a), (at_b, b) in product(enumerate(levels), repeat=2):
+            count = int(part.grid.counts[at_a, at_b])
             way = "" if at_a == at_b or not part.ordered else up if at_b < at_a else down
             rows.append(_who(changes, part.meeting, part.system) | {
                 "from": a.name, "to": b.name, "direction": way, "count": count, "share": count / total if total else None,
@@ -559,10 +469,9 @@ def transitions(changes: Changes) -> Table:
     notes = [f"{p.meeting.where}: {p.note}" for p in changes.parts if p.note]
     table = _table("Transitions", _TRANSITIONS, rows, changes, [*notes, *changes.notes])
     filled = [row for row in rows if row["count"]]
-    moved = [row for row in filled if row["from"] != row["to"]]
+    moved = sorted((row for row in filled if row["from"] != row["to"]), key=lambda row: -whole(row, "count"))
     answer = ""
-    if moved:
-        most = max(moved, key=lambda row: whole(row, "count"))
+    for most in moved[:1]:
         ways = f"from {most['from']} to {most['to']}: {most['count']} of {quantity(whole(most, 'n'), 'case')}"
         answer = f"Most changes of {changes.second.name} are {ways}."
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
@@ -572,8 +481,8 @@ def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
     """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
-        parts = [part for part in alike if part.levels]
-        ids = sorted({case for part in parts for case in part.cases(cell).tolist()})
+        parts = [part for part in alike if part.grid.levels]
+        ids = sorted({case for part in parts for case in part.grid.cases(cell).tolist()})
         who, ordered = _who(changes, meeting), parts[0].ordered if ids else False
         rows += [who | _case(meeting.protocol, case, ordered) for case in changes.listed(meeting, ids)]
     table = _table("Changed cases", _CASES, rows, replace(changes, by_system=False), changes.notes)
@@ -598,11 +507,8 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
     who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name}
-    return (
-        who
-        | {"protocol": meeting.protocol, "aspect": meeting.aspect}
-        | ({"system": system} if system else {})
-    )
+    who |= {"protocol": meeting.protocol, "aspect": meeting.aspect}
+    return who | ({"system": system} if system else {})
 
 
 def _table(
@@ -627,7 +533,7 @@ def prompt_diff(a: str, b: str, name_a: str = "", name_b: str = "") -> tuple[str
 
 
 def prompt_change(
-    project: Project, names: tuple[str, str], first: list[RunConfiguration], second: list[RunConfiguration]
+    project: Project, names: tuple[str, str], first: list[StoredRow], second: list[StoredRow]
 ) -> PromptChange:
     """The prompts of the newest run of each side; with several prompts a note says so."""
     prompts = tuple(runs[-1].prompt if runs else None for runs in (first, second))
@@ -646,19 +552,14 @@ def prompt_change(
     return PromptChange(a, b, lines, join_notes("" if lines else f"{a} and {b} have the same text", *several))
 
 
-def prompt_table(change: PromptChange) -> Table:
-    """The diff as rows: the sign (`+`, `-`, `@`, a blank) and the line; the two headers are in the settings."""
-    rows: tuple[Row, ...] = tuple({"sign": line[:1], "line": line[1:]} for line in change.lines[2:])
-    settings = {"prompt_a": change.first, "prompt_b": change.second, "diff": list(change.lines[:2])}
-    return Table("Prompt", columns("sign|±", "line|Line"), rows, (change.note,) * bool(change.note), settings)
-
-
-def _differences(first: list[RunConfiguration], second: list[RunConfiguration]) -> list[str]:
+def _differences(first: list[StoredRow], second: list[StoredRow]) -> list[str]:
     """`history: 20 -> 50`, one for each setting that differs between the newest runs of the two sides; the judge first."""
     if not first or not second:
         return []
     before, after = (
-        {"prompt": run.prompt} | dict(_flat(run.judge, "judge ")) | dict(_flat(run.settings))
+        {"prompt": run.prompt}
+        | dict(_flat(json.loads(run.judge), "judge "))
+        | dict(_flat(json.loads(run.settings)))
         for run in (first[-1], second[-1])
     )
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]

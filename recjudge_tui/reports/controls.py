@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import covariates
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import about_base, briefly, interval_text, no_pairs, sanity_warnings
@@ -31,12 +30,9 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
     "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
 }  # fmt: skip
 _NAMES = {
-    "items": "number of items",
-    "titles": "length of titles",
-    "popularity": "mean popularity",
-    POSITION: "shown first",
+    "items": "number of items", "titles": "length of titles", "popularity": "mean popularity", POSITION: "shown first",
     "homogeneity": "similarity",
-}
+}  # fmt: skip
 SYSTEM, CONTROL = "system", "control"
 _COLUMNS = columns(
     "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", *interval_columns(), "without|Without|float|1",
@@ -68,23 +64,18 @@ def controlled(project: Project, choose: Options) -> Table:
     named = [name for control in dict.fromkeys(choose.control) for name in CONTROLS[control]]
     measured = covariates(project.db, project.id, chosen.ratings, TOP_K) if chosen.questions else {}
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     worthless: dict[tuple[str, str], str] = {}
     for question in chosen.questions:
         worthless[question.rater, question.aspect] = sanity(chosen, question).reason
         if not worthless[question.rater, question.aspect]:
             more, note = _rows(chosen, question, named, measured)
             rows += more
-            notes += [Note(f"{question.rater}, {question.aspect}: {note}")] if note else []
-    every = [
-        *sanity_warnings(worthless),
-        *([] if rows else [no_pairs(chosen)]),
-        *notes,
-        *about_base(chosen),
-        *_ABOUT,
-    ]
+            notes += [f"{question.rater}, {question.aspect}: {note}"] if note else []
+    nothing = [] if rows else [no_pairs(chosen)]
+    every = (*sanity_warnings(worthless), *nothing, *notes, *about_base(chosen), *_ABOUT)
     title = f"Leaderboard: {choose.protocol}, controlled for {', '.join(choose.control)}"
-    table = Table(title, _COLUMNS, tuple(rows), tuple(every), {"method": "bt"}, answer=_answer(rows))
+    table = Table(title, _COLUMNS, tuple(rows), every, {"method": "bt"}, answer=_answer(rows))
     alone = len({(row["rater"], row["aspect"]) for row in rows}) == 1
     heads = [column for column in _BRIEF if not alone or column.name not in ("rater", "aspect")]
     return briefly(table, heads, rows, "points")
@@ -135,28 +126,23 @@ def _rows(
     met.sort(
         key=lambda at: (np.isnan(fitted.ratings[at]), -np.nan_to_num(fitted.ratings[at]), cases.systems[at])
     )
-    leads = [
-        None if np.isnan(fitted.ratings[[x, y]]).any() else fitted.difference_p(x, y)
-        for x, y in pairwise(met)
-    ]
+    leads = [fitted.difference_p(x, y) for x, y in pairwise(met)]
     rows: list[Row] = []
     for at, p, p_holm in zip(met, [*leads, None], [*holm(leads), None], strict=True):
-        cells = _cells(SYSTEM, cases.systems[at], fitted.ratings[at], fitted.intervals[at], fitted.notes[at])
+        cells = _cells(SYSTEM, cases.systems[at], fitted.ratings[at], fitted.intervals[at])
         without = none_if_nan(float(plain.ratings[at]))
         rows.append(shared | cells | {"without": without, "p": p, "p_holm": p_holm})
     for at, (name, p) in enumerate(zip(named, holm(fitted.p), strict=True)):
-        cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at], "")
+        cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at])
         rows.append(shared | cells | {"p": fitted.p[at], "p_holm": p})
     note = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
     return rows, note if unknown.any() else ""
 
 
-def _cells(kind: str, what: str, value: float, ends: Interval, note: str) -> Row:
-    known = none_if_nan(float(value))
-    interval = ends if known is not None else replace(ends, low=None, high=None)
+def _cells(kind: str, what: str, value: float, ends: Interval) -> Row:
     return {
-        "kind": kind, "what": what, "value": known, "ci_low": interval.low, "ci_high": interval.high,
-        "note": note or interval.note,
+        "kind": kind, "what": what, "value": none_if_nan(float(value)), "ci_low": ends.low, "ci_high": ends.high,
+        "note": ends.note,
     }  # fmt: skip
 
 

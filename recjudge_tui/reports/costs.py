@@ -16,7 +16,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import combined_notes
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, definitions, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.reports.words import orientation_notes
@@ -26,8 +26,8 @@ from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
-from recjudge_tui.store.calls import CaseCost, case_costs
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.calls import case_costs
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import project_raters
 
@@ -74,8 +74,8 @@ def _of_cases(project: Project, choose: Options) -> Table:
     ]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
-    notes = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
-    notes += [] if rows else [Note("no run has judged a case yet")]
+    notes: list[str] = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
+    notes += [] if rows else ["no run has judged a case yet"]
     table = Table("Cost", _CASES, rows, tuple(notes), answer=_cheapest(rows, choose.human_price))
     ratio = "human_ratio" if choose.human_price else ""
     return seen_first(table, f"rater protocol prompt cases calls_per_case cost_per_case note {ratio}")
@@ -98,7 +98,7 @@ def _cheapest(rows: Sequence[dict[str, Any]], human_price: float | None) -> str:
     return f"A case costs {price} with {low['rater']} ({low['protocol']}){ratio}{most}{lost}."
 
 
-def _spent(costs: Iterable[CaseCost]) -> tuple[list[CaseCost], int, str]:
+def _spent(costs: Iterable[StoredRow]) -> tuple[list[StoredRow], int, str]:
     """The cases that no earlier reply answered, how many of them were judged, and why their cost is unknown, if it is."""
     fresh = [each for each in costs if each.cached == 0]
     judged, impossible = sum(each.done > 0 for each in fresh), sum(each.impossible for each in fresh)
@@ -122,7 +122,7 @@ def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float |
     return spent
 
 
-def _row(costs: list[CaseCost], human_price: float | None) -> Row:
+def _row(costs: list[StoredRow], human_price: float | None) -> Row:
     fresh, judged, why = _spent(costs)
     calls = sum(each.calls for each in fresh)
     tokens = sum(each.tokens_in + each.tokens_out for each in fresh)
@@ -131,7 +131,7 @@ def _row(costs: list[CaseCost], human_price: float | None) -> Row:
     uncounted, done = (sum(getattr(each, name) for each in fresh if asks) for name in ("uncounted", "done"))
     known = judged and not uncounted and not any(each.impossible for each in fresh)
     row: Row = {
-        **dict(zip(CaseCost._fields[:6], costs[0], strict=False)), "cases": judged, "calls": calls,
+        **dict(zip(costs[0].keys()[:6], costs[0], strict=False)), "cases": judged, "calls": calls,
         "calls_per_case": calls / judged if judged else None, "tokens_per_case": tokens / judged if known else None,
     }  # fmt: skip
     cached, failed = len(costs) - len(fresh), len(fresh) - judged
@@ -185,7 +185,7 @@ def _sets(project: Project, choose: Options) -> Table:
     met = meet(project, choose.selection(raters=members or (truth,), readers=True), truth)
     labels, prices = label_sets(met), spent_a_case(project.db, project.id)
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     seen: dict[str, Orientation] = {}
     for alike in grouped(((m.protocol, m.b, m.aspect), m) for m in met.meetings).values():
         if len(alike) > MOST_JUDGES:
@@ -198,7 +198,7 @@ def _sets(project: Project, choose: Options) -> Table:
         if not ordered and rule == "mean":
             refused = "categories without an order have no mean: use majority or dawid-skene"
         if refused:
-            notes.append(Note(f"{where}: {refused}"))
+            notes.append(f"{where}: {refused}")
             continue
         costs = [
             prices.get(m.a[:2]) if known[m.a.rater].kind in RUN_RATERS else choose.human_price for m in alike
@@ -210,11 +210,11 @@ def _sets(project: Project, choose: Options) -> Table:
         rows += _ranked([row for row, _ in measured])
         views = {how.words() for _, how in measured}
         seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: how for row, how in measured}
-        notes += [Note(f"{where}: {note}") for note in together.left_out]
+        notes += [f"{where}: {note}" for note in together.left_out]
     if rows:
-        notes = [*map(Note, combined_notes([known[truth]])), *notes, *orientation_notes(seen), *_ABOUT]
+        notes = [*combined_notes([known[truth]]), *notes, *orientation_notes(seen), *_ABOUT]
     elif not notes:
-        notes = [Note("no judge answered a question that the truth answered")]
+        notes = ["no judge answered a question that the truth answered"]
     title = f"Ensembles by {rule}: cost against accuracy"
     table = Table(title, _SETS, tuple(rows), tuple(notes), {"rule": rule}, answer=_best(rows, truth))
     names = "protocol aspect jury value ci_low ci_high answered cost_per_case efficient"

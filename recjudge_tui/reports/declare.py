@@ -29,7 +29,7 @@ from recjudge_tui.domain.options import (
     WHERE,
     Option,
 )
-from recjudge_tui.domain.protocols import OVERALL, SAER
+from recjudge_tui.domain.protocols import OVERALL, SAER, offered
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
@@ -125,6 +125,8 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     from recjudge_tui.reports.common.segments import segmented
 
     declared = REPORTS[report] if isinstance(report, str) else report
+    if project is not None and not given.get("protocol"):
+        given |= _only_protocol(project, declared)
     values = checked(declared, given)
     build = function(declared.place)
     if project is None:
@@ -139,6 +141,20 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
         systems=systems, where=values.get("where") or "", of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(declared, made, values)
+
+
+def _only_protocol(project: Project, declared: Report) -> dict[str, str]:
+    """The protocol that a report needs, where verdicts of only one are there. Raises UsageError for several."""
+    needed = declared.option("protocol")
+    if needed is None or not needed.required:
+        return {}
+    from recjudge_tui.store.ratings import project_questions
+
+    judged = {question.protocol for question in project_questions(project.db, project.id)}
+    found = [name for name in offered() if name in judged]
+    if len(found) > 1:
+        raise UsageError(f"{declared.name} needs a protocol", f"There are verdicts of {', '.join(found)}.")
+    return {"protocol": found[0]} if found else {}
 
 
 def table_of(project: Project, report: str | Report, **given: Any) -> Table:
@@ -389,8 +405,8 @@ _DECLARED = (
             BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"),
             OVER,
             own("table", str, "summary: how many verdicts changed, in which direction, and a test; transitions: how"
-                " often each label became each other label; cases: each case that changed; prompt: how the prompts"
-                " differ.", "summary", choices=("summary", "transitions", "cases", "prompt")),
+                " often each label became each other label; cases: each case that changed.", "summary",
+                choices=("summary", "transitions", "cases")),
             *OCCASIONS,
         ),
         about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact"
@@ -399,10 +415,9 @@ _DECLARED = (
         examples=(
             "compare -p movies rules-v1 rules-v2",
             "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
-            "compare -p movies run:14 run:15 --table prompt",
             "compare -p shop rules anna --context home --from 2024-05-01",
         ),
-        own_by=("system",), written="changes:written", ends="changes:ends",
+        own_by=("system",),
         words="change changed transitions before after prompt diff versions two raters",
     ),
     Report(
@@ -482,7 +497,7 @@ _DECLARED = (
             "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
             "gate -p movies --rater run:15 --against run:14 --systems new,old",
         ),
-        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        formats=("junit",), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
     ),
     Report(

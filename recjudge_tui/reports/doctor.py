@@ -36,7 +36,7 @@ WITHIN_S = 2.0
 _LEAST_SQLITE = (3, 37, 0)  # STRICT tables
 _LEAST_SCREEN = (80, 24)
 _EXTRAS = {
-    "bedrock": ("boto3", "judges on Amazon Bedrock"),
+    "bedrock": ("botocore", "judges on Amazon Bedrock"),
     "chinese": ("jieba", "Chinese words of BLEU and ROUGE"),
     "images": ("pillow", "images of items"),
     "keyring": ("keyring", "keys from the system keyring"),

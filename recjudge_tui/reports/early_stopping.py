@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import groupby, takewhile
 
-from recjudge_tui.domain.run import Estimate, Progress, RunSettings
+from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.text import money
 from recjudge_tui.protocols.early_stopping import (
     StoppingStatus,
     deciding_aspect,
-    pair_text,
     status_text,
     stopping_criterion,
     stopping_status,
@@ -67,9 +66,18 @@ def stop_lines(db: Database, run_id: int) -> list[str]:
     status = run_stopping_status(db, run)
     if status is None:
         return []
-    saved = saved_line(run_progress(db, run_id), Estimate.model_validate_json(run["estimate"]))
-    holds = f"{_holds(status)}, by the betting confidence sequence of Waudby-Smith and Ramdas (2024)"
-    return [_shortened(status), holds, *([saved] if status.decided and saved else [])]
+    lines = [
+        _shortened(status),
+        f"{_holds(status)}, by the betting confidence sequence of Waudby-Smith and Ramdas (2024)",
+    ]
+    progress, planned = run_progress(db, run_id), Estimate.model_validate_json(run["estimate"])
+    if status.decided and (left := progress.outstanding):
+        share, low, high = left / progress.calls, planned.cost_usd_low, planned.cost_usd_high
+        price = "; their price is unknown"
+        if low is not None and high is not None:
+            price = f", by the estimate {money(low * share)} to {money(high * share)}" if high else ""
+        lines.append(f"saved {left:,} of {progress.calls:,} calls ({share:.0%}){price}")
+    return lines
 
 
 def _holds(status: StoppingStatus) -> str:
@@ -78,30 +86,11 @@ def _holds(status: StoppingStatus) -> str:
     return f"anytime-valid intervals, {status.level:.0%} for all {len(status.compared)} pairs together"
 
 
-def saved_line(progress: Progress, estimate: Estimate) -> str:
-    """How many planned calls were not made, and their share of the estimated cost; empty if all were made."""
-    left = progress.outstanding
-    if not left:
-        return ""
-    line = f"saved {left:,} of {progress.calls:,} calls ({left / progress.calls:.0%})"
-    low, high = estimate.cost_usd_low, estimate.cost_usd_high
-    if low is None or high is None:
-        return f"{line}; their price is unknown"
-    if not high:
-        return line
-    share = left / progress.calls
-    return f"{line}, by the estimate {money(low * share)} to {money(high * share)}"
-
-
 def _shortened(status: StoppingStatus) -> str:
-    """The status as a sentence; with many pairs, only those closest to even."""
-    if len(status.compared) <= MOST_PAIRS:
-        return status_text(status)
-    start = status_text(status).partition(": ")[0]
-    nearest = sorted(status.compared, key=lambda pair: max(pair.low - pair.even, pair.even - pair.high))[
-        :MOST_PAIRS
-    ]
-    rest = len(status.compared) - MOST_PAIRS
+    """The status as a sentence; of many pairs, how many."""
+    start, _, pairs = status_text(status).partition(": ")
     return (
-        f"{start}: {'; '.join(pair_text(status, pair) for pair in nearest)}; {rest} more pairs, further apart"
+        f"{start}: {pairs}"
+        if len(status.compared) <= MOST_PAIRS
+        else f"{start}, of {len(status.compared)} pairs"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,9 +65,9 @@ def estimate(project: Project, choose: Options) -> Table:
     without = [m.aspect for m in meetings if (m.protocol, m.aspect) in met.nominal]
     labels = label_sets(met)[meetings[0]]
     measure = _measure(choose.protocol, choose.measure, labels, unordered=len(without) == len(meetings))
-    notes = [Note(text) for text in combined_notes([met.ratings.raters[choose.truth]])]
+    notes = combined_notes([met.ratings.raters[choose.truth]])
     if measure == "mean" and without:
-        notes.append(Note(f"{', '.join(without)}: categories without an order have no mean, only shares"))
+        notes.append(f"{', '.join(without)}: categories without an order have no mean, only shares")
         meetings = [m for m in meetings if m.aspect not in without]
     rows: list[Row] = []
     looked_at: list[_Balance] = []
@@ -79,7 +78,7 @@ def estimate(project: Project, choose: Options) -> Table:
     notes = [*_balance_notes(looked_at), *dict.fromkeys(notes), *_ABOUT]
     if choose.labelled_users is not None:
         drawn = f"labels of {choose.labelled_users} users drawn with seed {choose.seed}; the rest are hidden"
-        notes.insert(0, Note(drawn))
+        notes.insert(0, drawn)
     title = f"Human estimates: {choose.protocol}, {choose.truth} with {choose.rater}"
     of_mean = measure == "mean"
     shown = columns(
@@ -110,7 +109,7 @@ def _measure(protocol: str, asked: str | None, labels: list[float] | None, *, un
 
 
 def _question_rows(
-    met: Met, meeting: Meeting, measure: str, choose: Options, notes: list[Note], looked_at: list[_Balance]
+    met: Met, meeting: Meeting, measure: str, choose: Options, notes: list[str], looked_at: list[_Balance]
 ) -> Iterator[Row]:
     """The rows of one question; what is to be said of them is added to `notes` and `looked_at`."""
     sides = met.pairs(meeting)
@@ -118,16 +117,49 @@ def _question_rows(
     alike = by_labels(meeting, met)
     values = np.concatenate([human, judge] if alike else [human])
     names = label_names(met.project.db, met.project.id, meeting.protocol, meeting.aspect, values)
-    notes += [Note(f"{meeting.aspect}: {text}") for text in sides.left_out]
+    notes += [f"{meeting.aspect}: {text}" for text in sides.left_out]
+    same = measure != "mean" or (alike and not met.ratings.raters[meeting.a.rater].of_metrics)
     for part in _parts(sides, human, judge, choose):
         where = " vs ".join(filter(None, (part.system, part.opponent)))
-        for label, powered, known in _estimates(part, names, measure, met, meeting, alike):
+        scale = SHARE if measure != "mean" else _scale(part, names, meeting.protocol, judge_too=same)
+        for label, measured in _measures(measure, meeting.protocol, names).items():
+            said = measured(part.judge)
+            powered = prediction_powered_mean(measured(part.human), said, part.user, scale=scale, clip=same)
+            known = None
+            if not np.array_equal(part.human, part.hidden, equal_nan=True):
+                every = measured(part.hidden)
+                known = prediction_powered_mean(every, said, part.user, scale=scale, clip=same).human
             for row in _rows(part, powered, known):
                 yield {"aspect": meeting.aspect, "label": label, "measure": measure} | row
             looked_at.append((", ".join(filter(None, (where, meeting.aspect, label))), powered.balance_p))
         if lost := int((~np.isnan(part.human) & np.isnan(part.judge)).sum()):
             text = f"{quantity(lost, 'label')} of cases without a verdict of {choose.rater} left out"
-            notes.append(Note(f"{where}, {meeting.aspect}: {text}"))
+            notes.append(f"{where}, {meeting.aspect}: {text}")
+
+
+def _measures(
+    measure: str, protocol: str, names: dict[float, str] | None
+) -> dict[str | None, Callable[[FloatArray], FloatArray]]:
+    """What is averaged, NaN without a value; of shares for each label."""
+    if measure == "mean":
+        return {None: lambda values: values}
+    if measure == "win_rate":
+        # a tie is one half
+        return {None: lambda values: (np.sign(values) + 1) / 2}
+    outcomes = _OUTCOMES if compares_lists(protocol) else names or {}
+    return {
+        name: lambda values, label=label: np.where(np.isnan(values), np.nan, values == label)  # type: ignore[misc]
+        for label, name in outcomes.items()
+    }
+
+
+def _scale(part: _Part, names: dict[float, str] | None, protocol: str, *, judge_too: bool) -> Bounds | None:
+    """The ends of the scale; None if it has none, or a score lies outside."""
+    facts = protocol_facts(protocol)
+    scale = (min(names), max(names)) if names else None if facts.labels else facts.ends
+    known = np.concatenate([part.hidden, part.judge] if judge_too else [part.hidden])
+    known = known[~np.isnan(known)]
+    return None if scale and known.size and (known.min() < scale[0] or known.max() > scale[1]) else scale
 
 
 def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) -> Iterator[_Part]:
@@ -161,46 +193,6 @@ def _parts(sides: Pairs, human: FloatArray, judge: FloatArray, choose: Options) 
             yield _Part(names[code], against, used, labels, said, sides.user[kept])
 
 
-def _estimates(
-    part: _Part, names: dict[float, str] | None, measure: str, met: Met, meeting: Meeting, alike: bool
-) -> Iterator[tuple[str | None, PredictionPoweredMean, Estimate | None]]:
-    """(label, figures, the figure from all labels if some are hidden)."""
-    if measure == "share":
-        outcomes = _OUTCOMES if compares_lists(meeting.protocol) else names or {}
-        for value, name in outcomes.items():
-            yield name, *_powered(part, partial(_hit, label=value), SHARE, True)
-    elif measure == "win_rate":
-        # a tie is one half
-        yield None, *_powered(part, lambda values: (np.sign(values) + 1) / 2, SHARE, True)
-    else:
-        facts = protocol_facts(meeting.protocol)
-        scale: Bounds | None = (min(names), max(names)) if names else None if facts.labels else facts.ends
-        same = alike and not met.ratings.raters[meeting.a.rater].of_metrics
-        known = np.concatenate([part.hidden, part.judge] if same else [part.hidden])
-        known = known[~np.isnan(known)]
-        # a score outside the scale has none
-        if scale and known.size and (known.min() < scale[0] or known.max() > scale[1]):
-            scale = None
-        yield None, *_powered(part, lambda values: values, scale, same)
-
-
-def _hit(values: FloatArray, label: float) -> FloatArray:
-    """1 if a value is the label, 0 if it is another, NaN without a value."""
-    hit: FloatArray = np.where(np.isnan(values), np.nan, values == label)
-    return hit
-
-
-def _powered(
-    part: _Part, measured: Callable[[FloatArray], FloatArray], scale: Bounds | None, clip: bool
-) -> tuple[PredictionPoweredMean, Estimate | None]:
-    judge = measured(part.judge)
-    powered = prediction_powered_mean(measured(part.human), judge, part.user, scale=scale, clip=clip)
-    if np.array_equal(part.human, part.hidden, equal_nan=True):
-        return powered, None
-    whole = prediction_powered_mean(measured(part.hidden), judge, part.user, scale=scale, clip=clip)
-    return powered, whole.human
-
-
 def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -> Iterator[Row]:
     sources = {"people": powered.human, "judge": powered.judge, "both": powered.powered}
     if known is not None:
@@ -218,7 +210,7 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
         }  # fmt: skip
 
 
-def _balance_notes(balances: Sequence[_Balance]) -> Iterator[Note]:
+def _balance_notes(balances: Sequence[_Balance]) -> Iterator[str]:
     """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
     adjusted = holm([p for _, p in balances])
     tested = sum(p is not None for p in adjusted)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -26,11 +26,9 @@ from recjudge_tui.reports.common.stream import (
     PARQUET,
     ExportCounts,
     ExportFormat,
-    format_of,
     text_file,
     write_rows,
 )
-from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text
 from recjudge_tui.reports.common.writers.data import harmless
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
 from recjudge_tui.stats.retrieval import truth_key, truths_of
@@ -57,12 +55,6 @@ _TABLES: dict[str, tuple[Sequence[str], Callable[..., Iterable[Sequence[Any]]]]]
     LISTS: (stored.LIST_COLUMNS, stored.list_rows),
     "images": (stored.IMAGE_COLUMNS, stored.image_rows),
 }
-# endings of tables for people, which are built in memory
-_FOR_PEOPLE = {".md": "md", ".tex": "latex", ".html": "html", ".txt": "plain"}
-SAVED_AS = (".csv", ".jsonl", ".json", *_FOR_PEOPLE, ".parquet")
-MOST_ROWS = 10_000
-# columns that a page of a paper keeps if there is no room for all
-_ALWAYS = ("case_id", "user_id", "system_a", "system_b", "rater", "aspect", "label", "reasoning")
 
 
 def export(
@@ -158,35 +150,6 @@ def _matching(project: Project, text: str, occasions: OccasionFilter = EVERY_OCC
 def _about(project: Project, names: Iterable[str]) -> tuple[str, ...]:
     raters = project_raters(project.db, project.id)
     return tuple(combined_notes(raters[name] for name in names))
-
-
-def save_verdicts(
-    project: Project, filter_text: str, path: Path, *, ids: Sequence[int] | None = None
-) -> ExportCounts:
-    """`write_verdicts` in the format of the file's ending, one of SAVED_AS; with `ids`, these verdicts in their order.
-
-    Tables for people (.md .tex .html .txt) have the same columns and at most MOST_ROWS verdicts; their last note
-    counts the rest. Raises UsageError for another ending, and whatever `write_verdicts` raises.
-    """
-    if path.suffix.lower() not in SAVED_AS:
-        follows = "The format follows the ending of the file name."
-        raise UsageError(f"no export format for “{path.name}”", follows, f"Use {' '.join(SAVED_AS)}.")
-    fmt = _FOR_PEOPLE.get(path.suffix.lower())
-    if fmt is None:
-        return write_verdicts(project, filter_text, format_of(path), path, ids=ids)
-    if ids is None:
-        ids = _matching(project, filter_text)
-    rows = tuple(
-        dict(zip(EXPORTED, row, strict=True)) for row in islice(exported_rows(project.db, ids), MOST_ROWS)
-    )
-    rest = len(ids) - len(rows)
-    about = _about(project, {str(row["rater"]) for row in rows})
-    more = (f"{rest:,} more are left out; .csv and .jsonl hold all of them",) if rest else ()
-    columns = tuple(
-        Column(name, name.replace("_", " ").capitalize(), minor=name not in _ALWAYS) for name in EXPORTED
-    )
-    save_text(render(Table("Verdicts", columns, rows, about + more), fmt, Screen(width=100)).text, path)
-    return ExportCounts(len(rows), 0, about)
 
 
 # ---- files of retrieval tools ----------------------------------------------------------------------------------------

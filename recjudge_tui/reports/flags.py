@@ -83,16 +83,16 @@ def flags(project: Project, choose: Options) -> Table:
     return _agreement(found, choose) if choose.agreement else _shares(found, choose)
 
 
-def _about(found: Items, rows: Sequence[Row], nothing: str = "") -> list[Note]:
+def _about(found: Items, rows: Sequence[Row], nothing: str = "") -> list[str]:
     """What stands below both tables: why there are no rows, who was left out, and who the raters are."""
-    notes = []
+    notes: list[str] = []
     if not rows:
         these = "" if found.ratings.cases.selected is None else " of these"
         nothing = (found.questions and nothing) or f"no rater has flagged an item{these} or was asked to"
         notes.append(Note(nothing, step=Step("judge")))
     if found.silent:
         names = ", ".join(found.silent)
-        notes.append(Note(f"left out, because neither their labels nor their prompts have flags: {names}"))
+        notes.append(f"left out, because neither their labels nor their prompts have flags: {names}")
     return [*notes, *about_base(found.current)]
 
 
@@ -194,7 +194,7 @@ def _share_rows(
         }  # fmt: skip
 
 
-def _lacking(found: Items, question: Question, unit: str) -> Iterator[Note]:
+def _lacking(found: Items, question: Question, unit: str) -> Iterator[str]:
     """Refuted flags, failed verdicts, lists with unknown items, and flags on items that are not in the list."""
     value, cases = found.current.ratings.verdicts[question].value, _judged(found, question)
     given = found.lists.of[question]
@@ -207,7 +207,7 @@ def _lacking(found: Items, question: Question, unit: str) -> Iterator[Note]:
          f"of {cases.size:,} lists are not here, so their items are not counted"),
         (0 if lists else int(((given.item < 0) & here).sum()), "flags on items that are not in the list are not counted"),
     )  # fmt: skip
-    yield from (Note(f"{question.rater}: {n:,} {what}") for n, what in counts if n)
+    yield from (f"{question.rater}: {n:,} {what}" for n, what in counts if n)
 
 
 def _answer(rows: Sequence[Row], unit: str) -> str:
@@ -273,11 +273,11 @@ def _agreement(found: Items, choose: Options) -> Table:
     """On the items of the lists that both judged; ANY_ISSUE compares which items are flagged at all, SAME_ISSUE whether for
     the same reason."""
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     chosen = found.issue(choose.issue) if choose.issue else None
     for a, b in _pairs(found, choose.truth):
         met = pairs(found.ratings.cases, [Side(found.ratings.verdicts[question]) for question in (a, b)])
-        notes += [Note(f"{a.rater} and {b.rater}: {text}") for text in met.lacking((a.rater, b.rater))]
+        notes += [f"{a.rater} and {b.rater}: {text}" for text in met.lacking((a.rater, b.rater))]
         here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, met.complete.row))
         for issue in (chosen,) if choose.issue else (None, *range(len(found.lists.issues))):
             by_a, by_b = (found.flagged(question, issue)[here] for question in (a, b))

@@ -1,5 +1,5 @@
 """A gate: bounds on figures of reports (agreement, a pair of the leaderboard, the share of failures), and whether a figure
-got worse since an earlier run. Also its texts for machines that run tests.
+got worse since an earlier run. Also its text for machines that run tests.
 """
 
 from __future__ import annotations
@@ -397,11 +397,9 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def written(table: Table, fmt: str, _whole: bool) -> str | None:
-    return {"junit": junit_text, "github": github_text}[fmt](table) if fmt in ("junit", "github") else None
-
-
-def junit_text(table: Table) -> str:
-    """One test suite, one test case per check: a failure if it is not met, an error if it could not be determined."""
+    """For JUnit: one suite, one test case per check: a failure if it is not met, an error if it could not be determined."""
+    if fmt != "junit":
+        return None
     failures, errors, count = map(str, _states(table.rows))
     counts = {"tests": count, "failures": failures, "errors": errors}
     root = ElementTree.Element("testsuites", {"name": "recjudge gate", **counts})
@@ -424,19 +422,6 @@ def _plain(text: str) -> str:
     return _NOT_XML.sub("\ufffd", one_line(text))
 
 
-def github_text(table: Table) -> str:
-    """One annotation per check that is not met (an error) or could not be determined (a warning), and one notice."""
-    lines = []
-    for row in table.rows:
-        if row["state"] != MET:
-            level = "error" if row["state"] == NOT_MET else "warning"
-            title = _property(f"{table.title}: {_name(row)}")
-            lines.append(f"::{level} title={title}::{_message(_figure_text(row))}")
-    failed, unknown, count = _states(table.rows)
-    met = f"::notice title={_property(table.title)}::{count - failed - unknown} of {count} checks met"
-    return "\n".join([*lines, met])
-
-
 def _name(row: Row) -> str:
     """The check in words: `qwk against people, at least 0.6`, `win_rate of new over old, at least 0.5`."""
     between = "of" if row["figure"] == _WINS else "against"
@@ -453,11 +438,3 @@ def _figure_text(row: Row) -> str:
         parts.append(f"interval {low:.4g} to {high:.4g}")
     parts += [f"n {row['n']}", *(str(row[key]) for key in ("paired", "note") if row.get(key))]
     return one_line(f"{row['state']}: {', '.join(parts)}")
-
-
-def _message(text: str) -> str:
-    return one_line(text).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")

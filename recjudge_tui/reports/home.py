@@ -14,9 +14,9 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import label_of
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
-from recjudge_tui.store.runs import NewestRun, newest_runs
+from recjudge_tui.store.runs import newest_runs
 
 # what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Home:
     """The parts in the order in which they are read; None: not read yet."""
 
     totals: Totals | None = None
-    runs: tuple[NewestRun, ...] | None = None
+    runs: tuple[StoredRow, ...] | None = None
     data: DataCounts | None = None
     queue: QueueSizes | None = None
     flips: tuple[FlipCount, ...] | None = None

@@ -10,19 +10,14 @@ from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, F
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.steps import Step
-from recjudge_tui.store.data import (
-    DataText,
-    Owner,
-    case_ids_with,
-    cases_with,
-    data_texts,
-)
+from recjudge_tui.store.data import DataText, Owner, cases_with, data_texts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies, repeats_note
 from recjudge_tui.store.prompts import prompt_contents
 
 # long texts written by people; every other text is a line in a list
 _LONG_FIELDS = ("text", "reference")
+_FIRST_CASES = 5
 _OWNERS: tuple[Owner, ...] = ("item", "user", "explanation")
 _COLUMNS = columns(
     "where|Where", "id|Id", "field|Field", "kind|Kind", "text|Text", "cases|Cases|int", "case_ids|(Case ids)"
@@ -73,36 +68,36 @@ def suspect_cases(db: Database, project_id: int) -> list[int]:
         longest = LONG_TEXT if _is_long(text) else LONG_LINE
         if any(finding.kind == "order" for finding in search(text.text, FRAMES, longest)):
             owners.setdefault(text.owner, {})[text.id] = None
-    case_ids = {case for owner, ids in owners.items() for case in case_ids_with(db, project_id, owner, ids)}
-    return sorted(case_ids)
-
-
-# the number of cases that show a text, and the first of them
-Places = tuple[int, list[int]]
+    shown = (cases_with(db, project_id, owner, ids).values() for owner, ids in owners.items())
+    return sorted({case for of_owner in shown for cases in of_owner for case in cases})
 
 
 def _is_long(text: DataText) -> bool:
     return text.field in _LONG_FIELDS or text.field.startswith("attribute ")
 
 
-def _places(db: Database, project_id: int, texts: Iterable[DataText]) -> Mapping[Owner, Mapping[str, Places]]:
+# owner -> its id -> the cases that show it
+Places = Mapping[Owner, Mapping[str, list[int]]]
+
+
+def _places(db: Database, project_id: int, texts: Iterable[DataText]) -> Places:
     ids: dict[Owner, dict[str, None]] = {}
     for text in texts:
         ids.setdefault(text.owner, {})[text.id] = None
     return {owner: cases_with(db, project_id, owner, wanted) for owner, wanted in ids.items()}
 
 
-def _row(text: DataText, finding: Finding, places: Mapping[Owner, Mapping[str, Places]]) -> Row:
-    total, first = places[text.owner].get(text.id, (0, []))
-    more = ", …" if total > len(first) else ""
+def _row(text: DataText, finding: Finding, places: Places) -> Row:
+    cases = places[text.owner].get(text.id, [])
+    more = ", …" if len(cases) > _FIRST_CASES else ""
     return {
         "where": text.owner,
         "id": text.id,
         "field": text.field,
         "kind": KINDS[finding.kind],
         "text": finding.excerpt,
-        "cases": total,
-        "case_ids": ", ".join(map(str, first)) + more,
+        "cases": len(cases),
+        "case_ids": ", ".join(map(str, cases[:_FIRST_CASES])) + more,
     }
 
 

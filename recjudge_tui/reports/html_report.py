@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -18,12 +18,11 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Row, Table, TableText, columns, note_kind, readable
 from recjudge_tui.reports.declare import REPORTS, table_of
-from recjudge_tui.reports.home import Home
-from recjudge_tui.reports.words import figure_text
 from recjudge_tui.store.database import SQLITE_VERSION
+from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.version import VERSION
 
-_PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual")
 _NOT_MADE = "Could not be created: "
 NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
 
@@ -84,7 +83,7 @@ def _shares(protocol: str) -> dict[str, Any] | None:
 def first_page(page: Page) -> Part:
     """One page to hand on: the conclusion, the board, how far to trust it, why, where, what to read, what it cost, and what
     is missing before one may act on it."""
-    from recjudge_tui.reports.cases import case_page
+    from recjudge_tui.reports.cases import case_text
     from recjudge_tui.reports.home import conclusion, whole_home
     from recjudge_tui.reports.read_first import read_first
 
@@ -97,7 +96,10 @@ def first_page(page: Page) -> Part:
         asked = {"protocol": subject.topic.protocol, "aspect": subject.topic.aspect, "rater": subject.rater}
         board = page.report("leaderboard", **asked)
         tables.append(_top(board, "The board", _BOARD_ROWS, keep_answer=False))
-        tables.append(_trust(page, home))
+        trust = _found(page, "passport", rater=subject.rater)
+        tables += (
+            [] if trust is None else [_top(trust, "How far to trust it", len(trust.rows), keep_answer=False)]
+        )
         leading = [str(row["system"]) for row in (home.board.lines if home.board is not None else ())[:2]]
         for name, title, most, more in (
             ("why", "Why", _THEMES, {}), ("leaderboard", "Where it differs", _SLICES, {"slices": True}),
@@ -112,7 +114,7 @@ def first_page(page: Page) -> Part:
         rows: tuple[Row, ...] = tuple(
             {
                 "case": str(one.row.case_id), "user": one.row.user_id, "systems": " and ".join(one.row.systems),
-                "label": one.row.label or "failed", "why": one.reason,
+                "label": _said(one.row), "why": one.reason,
             }
             for one in first
         )  # fmt: skip
@@ -125,8 +127,15 @@ def first_page(page: Page) -> Part:
         gaps.append("nobody has checked the judge: no person judged its cases")
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
-    texts = [(title, case_page(project.db, case, 100)) for title, case in cases.items()]
+    texts = [(title, case_text(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
+
+
+def _said(verdict: VerdictRow) -> str:
+    """The verdict in a word: of two lists the system that won, by its name."""
+    if len(verdict.systems) == 2 and verdict.value:
+        return verdict.systems[verdict.value < 0]
+    return verdict.label or "failed"
 
 
 def _top(table: Table, title: str, most: int, *, keep_answer: bool = True) -> Table:
@@ -146,41 +155,12 @@ def _found(page: Page, name: str, **options: Any) -> Table | None:
     return shown if table.facts.get("findings", 1) else replace(shown, rows=())
 
 
-def _trust(page: Page, home: Home) -> Table:
-    """Agreement with people, people's own, flips on swap, and planted faults found."""
-    assert home.subject is not None
-    found: list[tuple[str, str, int | None]] = []
-    of = home.agreement
-    if of is not None and of.value is not None:
-        for what, value, (low, high), n in (
-            (f"{of.stat} of {of.judge} and {of.people}", of.value, of.interval, of.n),
-            ("people with each other", of.ceiling, of.ceiling_interval, of.ceiling_n),
-        ):
-            if value is not None:
-                text = figure_text({"value": value, "ci_low": low, "ci_high": high}, "value")
-                found.append((what, text, n))
-    for flips in home.flips or ():
-        if flips.rater == home.subject.rater:
-            what = f"{flips.protocol} verdicts that flip with the order"
-            found.append((what, f"{flips.flips:,} ({flips.share:.0%})", flips.n))
-    planted = _found(page, "robustness injected", rater=home.subject.rater)
-    if planted is not None and planted.rows and planted.answer:
-        found.append(("planted faults", planted.answer, None))
-    heads = columns("what|What", "found|Found", "n")
-    rows: tuple[Row, ...] = tuple({"what": what, "found": text, "n": n} for what, text, n in found)
-    return Table("How far to trust it", heads, rows, () if rows else ("nothing checks the judge yet",))
-
-
 def about(page: Page) -> Part:
     """Versions and the date: everything needed to make the same report again."""
     from recjudge_tui.reports import listings
 
     facts = {"recjudge": VERSION, "Python": platform.python_version(), "SQLite": SQLITE_VERSION}
-    for name in _PACKAGES:
-        try:
-            facts[name] = version(name)
-        except PackageNotFoundError:
-            facts[name] = "not installed"
+    facts |= {name: version(name) for name in _PACKAGES}
     facts["written, UTC"] = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     facts |= {name: ", ".join(getattr(page, name)) or "all" for name in ("systems", "raters")}
     rows: tuple[Row, ...] = tuple({"what": what, "found": found} for what, found in facts.items())

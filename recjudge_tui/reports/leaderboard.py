@@ -4,7 +4,7 @@ beside offline metrics and absolute scores. Lists and texts judged alone are ran
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, takewhile
 from math import comb
@@ -38,6 +38,7 @@ from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.slices import slices
 from recjudge_tui.reports.words import (
     about_base,
+    adjusted,
     briefly,
     interval_text,
     no_pairs,
@@ -67,9 +68,7 @@ from recjudge_tui.stats.ranking import (
     win_rate_of,
 )
 from recjudge_tui.store.ratings import (
-    CaseColumns,
     Question,
-    Verdicts,
     in_generation,
     newest_judged,
     of_selection,
@@ -266,9 +265,9 @@ def ranking(project: Project, choose: Options) -> Table:
             })  # fmt: skip
         if choose.method != "bt" and len(contests.systems) > 2:
             rows += pair_rows(contests, choose.method, board.order, choose.count_ties)
-    lines = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
+    lines: list[str] = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
     lines += [
-        Note(f"{b.contests.question.rater}, {b.contests.question.aspect}: {b.scores.about}")
+        f"{b.contests.question.rater}, {b.contests.question.aspect}: {b.scores.about}"
         for b in ranked
         if b.scores.about
     ]
@@ -366,7 +365,8 @@ def place_text(row: Row) -> str:
 
 
 def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
-    """What the first board says, in one sentence; nDCG, where it puts another system last or first."""
+    """What the first board says, in one sentence, of several with its rater; nDCG, where it puts another system last or
+    first."""
     if not ranked:
         return ""
     board = ranked[0]
@@ -376,7 +376,9 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
         return ""
     names, users = board.contests.systems, quantity(board.contests.counts.count, "user")
     first = board.tested[0]
-    leader = names[first.upper]
+    raters = {board.contests.question.rater for board in ranked}
+    by = f"By {board.contests.question.rater}, " if len(raters) > 1 else ""
+    leader = f"{by}{names[first.upper]}"
     if first.separable:
         text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({p_text(first.p_holm)})."
     else:
@@ -480,26 +482,41 @@ Pearson's r of Q and the metric over the systems that have both; p: two-sided pe
 
 
 def q_metrics(project: Project, choose: Options) -> Table:
-    """One row per rater, aspect and metric of METRICS. Raters that are metrics appear only if named."""
+    """One row per rater, aspect and metric of METRICS; the metrics themselves are facts. Raters that are metrics appear only
+    if named."""
     chosen = base(project, choose.selection())
     questions = [q for q in chosen.questions if chosen.selection.raters or not chosen.rater(q).of_metrics]
     judged, k = JudgedLists(project, chosen.ratings.cases), choose.k or TOP_K
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
+    values: list[Row] = []
     for question in questions:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
-        q = {system: of.value for system, of in _counted_q(chosen, question).items()}
+        values += [
+            {
+                "rater": question.rater,
+                "aspect": question.aspect,
+                "metric": metric,
+                "system": system,
+                "value": value,
+            }
+            for metric, of_systems in measured.items()
+            for system, value in of_systems.items()
+            if value is not None
+        ]
+        q = {system: value for system, (value, _) in _counted_q(chosen, question).items()}
         rows += correlation_rows(question, q, measured, k, chosen.selection.groups)
         if not any(measured.values()):
             nothing = "no list behind its verdicts is stored, so there is nothing to measure"
-            notes.append(Note(f"{question.rater}, {question.aspect}: {nothing}"))
+            notes.append(f"{question.rater}, {question.aspect}: {nothing}")
         if left_out := judged.not_judged(at):
             lists = f"{left_out:,} current lists that it has not judged are not measured"
-            notes.append(Note(f"{question.rater}: {lists}"))
+            notes.append(f"{question.rater}: {lists}")
     notes = [*dict.fromkeys(notes)] if rows else [no_pairs(chosen)]
     notes += [*about_base(chosen, origins=True), *_ABOUT_CORRELATIONS]
-    return Table(f"Q against metrics: {choose.protocol}", _CORRELATIONS, tuple(rows), tuple(notes), {"k": k})
+    title = f"Q against metrics: {choose.protocol}"
+    return Table(title, _CORRELATIONS, tuple(rows), tuple(notes), {"k": k}, {"measured": values})
 
 
 def correlation_rows(
@@ -509,7 +526,6 @@ def correlation_rows(
     systems = sorted(q)
     figures = [q[system] for system in systems]
     rows: list[Row] = []
-    found: list[float | None] = []
     for metric in METRICS:
         values = [measured.get(metric, {}).get(system) for system in systems]
         correlation = association(figures, values)
@@ -518,14 +534,13 @@ def correlation_rows(
         lacks = (
             "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
         )
-        found.append(correlation.p)
         rows.append({
             "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
             "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
             "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
             "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "", lacks),
         })  # fmt: skip
-    return [row | {"p_holm": p} for row, p in zip(rows, holm(found, groups), strict=True)]
+    return adjusted(rows, lambda p: holm(p, groups), "p_holm")
 
 
 # ---- beside absolute scores and AUC ----------------------------------------------------------------------------------
@@ -543,91 +558,72 @@ absolute: mean score of the system's lists, each judged alone by the same rater 
  normalisation is our choice""")
 
 
-class _Figure(NamedTuple):
-    value: float | None
-    n: int
-
-
-_Figures = Mapping[str, _Figure]
+# system -> figure and n
+_Figures = Mapping[str, tuple[float | None, int]]
 
 
 def side_by_side(project: Project, choose: Options) -> Table:
     """One row per rater, aspect and system that the rater judged alone or in pairs."""
     chosen = base(project, choose.selection())
     alone = base(project, Selection("absolute", OVERALL, readers=True, cases=choose.cases), newest=False)
-    cases = alone.ratings.cases
+    cases, named = alone.ratings.cases, chosen.selection.raters
     absolute = {q.rater: of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
     pairs: dict[tuple[str, str], Question] = {}
     for question in chosen.questions:
         # people may have answered under both protocols of pairs: the requested one takes precedence
         if (question.rater, question.aspect) not in pairs or question.protocol == choose.protocol:
             pairs[question.rater, question.aspect] = question
-    scored_by = _same_judge(
-        newest_judges(project.db, project.id), {rater for rater, _ in pairs}, list(absolute)
-    )
-    named = chosen.selection.raters
+    # the scores of a rater of pairs: its own, else those of the newest rater whose runs used the same judge
+    judges = newest_judges(project.db, project.id)
+    by_judge = {judges[name]: name for name in judges if name in absolute}
+    scored_by = {
+        rater: rater if rater in absolute else by_judge.get(judges.get(rater, "")) for rater, _ in pairs
+    }
     alone_too = [
         rater for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
     ]
     judged = JudgedLists(project, cases)
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: dict[str, None] = {}
     for rater, aspect in [*pairs, *((rater, OVERALL) for rater in alone_too)]:
         if not named and chosen.ratings.raters[rater].of_metrics:
             continue
-        scorer, asked = scored_by.get(rater, rater), pairs.get((rater, aspect))
+        scorer, asked = scored_by.get(rater) or rater, pairs.get((rater, aspect))
         in_pairs = None if asked is None else chosen.ratings.verdicts[asked]
-        scored, left_out = _of_one_generation(cases, absolute.get(scorer), in_pairs)
-        notes += [Note(f"{scorer}, alone: {note}") for note in generation_notes(*left_out)]
+        scored = absolute.get(scorer)
+        if scored is not None and cases.lifetimes is not None:
+            newest = newest_judged(cases.lifetimes, (in_pairs or scored).row)
+            here, later = (
+                in_generation(cases.lifetimes, scored.row, newest),
+                cases.lifetimes.since[scored.row] > newest,
+            )
+            left_out = generation_notes(int((~here & ~later).sum()), int(later.sum()))
+            notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
+            scored = scored.among(here)
         met = np.concatenate([side.row for side in (scored, in_pairs) if side is not None])
         auc = {
-            of.system: _Figure(of.mean("auc"), int((~np.isnan(of.values["auc"])).sum()))
-            for of in judged.lists(met, ("auc",))
+            own.system: (own.mean("auc"), int((~np.isnan(own.values["auc"])).sum()))
+            for own in judged.lists(met, ("auc",))
         }
-        q: _Figures = {} if asked is None else _counted_q(chosen, asked)
-        found = _sides(rater, aspect, {} if scored is None else _means(cases, scored), q, auc)
+        means: dict[str, tuple[float | None, int]] = {}
+        if scored is not None:
+            known = scored.among(~np.isnan(scored.value))
+            of = cases.system_a[known.row]
+            for place in np.unique(of).tolist():
+                means[cases.systems[place]] = float(known.value[of == place].mean()), int((of == place).sum())
+        found = _sides(rater, aspect, means, {} if asked is None else _counted_q(chosen, asked), auc)
         rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in found]
-    notes = [*dict.fromkeys(notes)] if rows else [Note(f"{no_verdicts(chosen)}, in pairs or alone")]
-    notes += [*about_base(chosen, origins=True), *_ABOUT_SIDES]
-    return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(notes))
-
-
-def _of_one_generation(
-    cases: CaseColumns, alone: Verdicts | None, pairs: Verdicts | None
-) -> tuple[Verdicts | None, tuple[int, int]]:
-    """The verdicts on lists alone that are about the generation of the pairs, and how many are about earlier and about later
-    lists."""
-    if alone is None or cases.lifetimes is None:
-        return alone, (0, 0)
-    generation = newest_judged(cases.lifetimes, (alone if pairs is None else pairs).row)
-    here = in_generation(cases.lifetimes, alone.row, generation)
-    later = int((cases.lifetimes.since[alone.row] > generation).sum())
-    return alone.among(here), (int((~here).sum()) - later, later)
-
-
-def _means(cases: CaseColumns, verdicts: Verdicts) -> _Figures:
-    """System -> mean over the verdicts that did not fail."""
-    kept = ~np.isnan(verdicts.value)
-    place, value = cases.system_a[verdicts.row[kept]], verdicts.value[kept]
-    by_system = {system: value[place == system] for system in np.unique(place).tolist()}
-    return {cases.systems[at]: _Figure(float(mine.mean()), mine.size) for at, mine in by_system.items()}
-
-
-def _same_judge(
-    judges: Mapping[str, str], pairing: Collection[str], scoring: Sequence[str]
-) -> dict[str, str]:
-    """Rater of pairs -> rater of single lists: the one of the same name, else the newest whose runs used the same judge."""
-    by_judge = {judges[name]: name for name in judges if name in scoring}
-    scorers = {name: name if name in scoring else by_judge.get(judges.get(name, ""), "") for name in pairing}
-    return {name: other for name, other in scorers.items() if other}
+    lines = [*notes] if rows else [f"{no_verdicts(chosen)}, in pairs or alone"]
+    lines += [*about_base(chosen, origins=True), *_ABOUT_SIDES]
+    return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(lines))
 
 
 def _counted_q(chosen: Base, question: Question) -> _Figures:
-    """System -> Q over all opponents, with its n."""
+    """Q over all opponents."""
     contests = battles(chosen.ratings, question)
     tallies = contests.counts.total.tallies()
     return {
-        name: _Figure(none_if_nan(float(q)), int(counts.sum()))
+        name: (none_if_nan(float(q)), int(counts.sum()))
         for name, q, counts in zip(contests.systems, q_of(tallies), tallies, strict=True)
     }
 
@@ -635,26 +631,21 @@ def _counted_q(chosen: Base, question: Question) -> _Figures:
 def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figures) -> Iterator[Row]:
     systems = sorted({*absolute, *q})
     sides = dict(zip(_SIDES, (absolute, q, auc), strict=True))
-    scaled = {
-        name: min_max([side[system].value if system in side else None for system in systems])
-        for name, side in sides.items()
-    }
+    nothing = None, 0
+    scaled = {name: min_max([side.get(at, nothing)[0] for at in systems]) for name, side in sides.items()}
     for at, system in enumerate(systems):
         row: Row = {"system": system, "rater": rater, "aspect": aspect}
         for name, side in sides.items():
-            figure = side.get(system, _Figure(None, 0))
-            row |= {name: figure.value, f"n_{name}": figure.n, f"{name}_scaled": scaled[name][at]}
+            row[name], row[f"n_{name}"] = side.get(system, nothing)
+            row[f"{name}_scaled"] = scaled[name][at]
         unscaled = any(row[name] is not None and row[f"{name}_scaled"] is None for name in _SIDES)
-        why = join_notes(
-            "no absolute scores by this rater" if row["absolute"] is None else "",
-            ""
-            if row["q"] is not None
-            else "Q is not finite"
-            if row["n_q"]
-            else "no pairs judged by this rater",
-            "no AUC" if row["auc"] is None else "",
-            f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
-            if unscaled
-            else "",
-        )
-        yield row | {"note": why}
+        no_q = "Q is not finite" if row["n_q"] else "no pairs judged by this rater"
+        few = f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
+        yield row | {
+            "note": join_notes(
+                "no absolute scores by this rater" if row["absolute"] is None else "",
+                no_q if row["q"] is None else "",
+                "no AUC" if row["auc"] is None else "",
+                few if unscaled else "",
+            )
+        }

@@ -226,9 +226,9 @@ _USUAL = json.loads(json.dumps({name: option.default for name, option in RUN_OPT
 _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 
 
-def runs(db: Database, of: Project | None = None) -> Table:
-    """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
-    found = list_runs(db, None if of is None else of.id)
+def runs(db: Database, of: Project | None = None, only: Collection[int] = ()) -> Table:
+    """One row per run, newest first; tokens and cost of new calls only, not of cached answers. `only`: of these runs."""
+    found = [run for run in list_runs(db, None if of is None else of.id) if not only or run["id"] in only]
     odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
     said = (*odd, *(text for run in found for text in run_notes(run)))
     return _listed(
@@ -387,13 +387,13 @@ def triage_log(of: Project, _: Options) -> Table:
     """One row per action of a reader on a verdict, oldest first; `standing` is no for undone actions and the undo itself."""
     entries = project_entries(of.db, of.id)
     rows: list[Row] = [
-        {c.name: getattr(entry, c.name) for c in _LOG if c.name != "standing"} | {
-            "case_id": str(entry.case_id), "undoes": "" if entry.undoes is None else str(entry.undoes),
-            "standing": "yes" if entry.active else "no",
+        {**entry} | {
+            "id": entry.log_id, "case_id": str(entry.case_id), "undoes": "" if entry.undoes is None else str(entry.undoes),
+            "standing": "yes" if entry.standing else "no",
         }
         for entry in entries
     ]  # fmt: skip
-    counts = Counter(entry.action for entry in entries if entry.active)
+    counts = Counter(entry.action for entry in entries if entry.standing)
     said = ", ".join(f"{n:,} {action}" for action, n in counts.most_common())
     answer = f"{quantity(len(entries), 'action')}; in effect: {said or 'none'}."
     table = _listed(

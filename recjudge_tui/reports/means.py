@@ -15,7 +15,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, label_names, scale_notes, value_bounds
+from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -35,7 +35,7 @@ from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests
-from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
@@ -50,18 +50,17 @@ def board(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     table = _by_mean(chosen) if choose.method == "mean" else _by_share(chosen)
     warnings = [Note(line, "warning") for q in chosen.questions for line in sanity(chosen, q).lines]
-    empty = [] if table.rows or table.notes else [Note(no_verdicts(chosen))]
+    empty = [] if table.rows or table.notes else [no_verdicts(chosen)]
     scales = scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
-    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *map(Note, scales), *about_base(chosen))
+    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *scales, *about_base(chosen))
     return replace(table, notes=notes, settings={"method": choose.method})
 
 
-def _ordered(chosen: Base) -> tuple[list[Question], list[Note]]:
+def _ordered(chosen: Base) -> tuple[list[Question], list[str]]:
     """The questions whose answers have an order, and a note on the others."""
-    unordered = categories(chosen.project.db, chosen.project.id)
-    ordered = [q for q in chosen.questions if q[1:] not in unordered]
+    ordered = [q for q in chosen.questions if q[1:] not in chosen.nominal]
     others = ", ".join(dict.fromkeys(q.aspect for q in chosen.questions if q not in ordered))
-    return ordered, [Note(f"{others}: categories without an order have no mean")] if others else []
+    return ordered, [f"{others}: categories without an order have no mean"] if others else []
 
 
 # ---- means -----------------------------------------------------------------------------------------------------------
@@ -103,18 +102,17 @@ def _said(tested: Sequence[MeasuredPairs]) -> str:
 
 def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPairs]:
     """For each question the tests of its pairs of systems."""
-    measured = []
+    tested = []
     for question in questions:
         every = scores(chosen.ratings, question)
         owners = np.unique(every.user)
         parts = [every.of(at) for at in range(len(every.systems))]
-        rows = [(np.searchsorted(owners, mine.user), mine.value) for mine in parts]
+        values = occasions([(np.searchsorted(owners, mine.user), mine.value) for mine in parts], owners)
         averages = [None if np.isnan(mine.value).all() else float(np.nanmean(mine.value)) for mine in parts]
         bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
-        title = f"{question.rater}, {question.aspect}"
-        values = occasions(rows, owners)
-        measured.append(SystemMeans(title, list(every.systems), values, owners, averages, bounds))
-    return compared(measured, chosen.selection.groups)
+        tests = mean_tests(values, owners, bounds, chosen.selection.groups)
+        tested.append(measured_pairs(f"{question.rater}, {question.aspect}", every.systems, averages, tests))
+    return tested
 
 
 # ---- each two systems by a mean --------------------------------------------------------------------------------------
@@ -131,18 +129,6 @@ _TEST = (
     "above: the mean over the users who have both is higher, by sign flips of the users' means, each user counted once,"
     f" p < {ALPHA:g} after Holm's correction over the pairs of systems of one figure"
 )
-
-
-class SystemMeans(NamedTuple):
-    """One figure of several systems on the same occasions. `values` (occasions, systems), NaN where a system has
-    none; `users` (occasions,); `means`: the figures that rank the systems, None where there is none."""
-
-    name: str
-    systems: Sequence[str]
-    values: FloatArray
-    users: IntArray
-    means: Sequence[float | None]
-    bounds: Bounds | None
 
 
 class MeasuredPairs(NamedTuple):
@@ -166,14 +152,12 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
     return out
 
 
-def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
-    """The tests of all pairs of systems, Holm-adjusted within each figure; `groups`: how many such tables are examined."""
-    found = []
-    for m in measured:
-        ranked = [(-mean, m.systems[at], at) for at, mean in enumerate(m.means) if mean is not None]
-        tests = mean_tests(m.values, m.users, m.bounds, groups)
-        found.append(MeasuredPairs(m.name, m.systems, [at for *_, at in sorted(ranked)], tests))
-    return found
+def measured_pairs(
+    name: str, systems: Sequence[str], means: Sequence[float | None], tests: dict[Pair, MeanTest]
+) -> MeasuredPairs:
+    """The systems by their means (None: not ranked), and the tests of their pairs."""
+    ranked = [(-mean, systems[at], at) for at, mean in enumerate(means) if mean is not None]
+    return MeasuredPairs(name, systems, [at for *_, at in sorted(ranked)], tests)
 
 
 def pairs(project: Project, choose: Options) -> Table:
@@ -182,12 +166,14 @@ def pairs(project: Project, choose: Options) -> Table:
         raise UsageError("table “pairs” is not available for a crowd", "Use the ranking.")
     chosen = base(project, choose.selection())
     ordered, others = _ordered(chosen)
-    rows: list[Row] = []
     tested = tested_means(chosen, ordered)
-    for question, found in zip(ordered, tested, strict=True):
-        rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(found)]
+    rows = [
+        {"rater": question.rater, "aspect": question.aspect} | row
+        for question, found in zip(ordered, tested, strict=True)
+        for row in pair_rows(found)
+    ]
     notes = (
-        *(pair_notes(tested) if rows else [Note("no rater has judged two systems")]),
+        *(pair_notes(tested) if rows else ["no rater has judged two systems"]),
         *others,
         *about_base(chosen),
     )
@@ -210,9 +196,9 @@ def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
+def pair_notes(measured: Sequence[MeasuredPairs]) -> list[str]:
     """A sentence about the neighbours in the ranking by each figure, and the definition of the test."""
-    lines = [Note(sentence) for pairs in measured if (sentence := pair_sentence(pairs))]
+    lines = [sentence for pairs in measured if (sentence := pair_sentence(pairs))]
     return [*lines, definition(_TEST)] if lines else []
 
 
@@ -245,7 +231,7 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
 def _by_share(chosen: Base) -> Table:
     """One row per system, rater, aspect and label, best label first; read as one row a system, a column for each label."""
     rows: list[Row] = []
-    notes: list[Note] = []
+    notes: list[str] = []
     labels: dict[str, None] = {}
     project, fine = chosen.project, chosen.selection.fine
     for aspect in dict.fromkeys(q.aspect for q in chosen.questions):
@@ -254,7 +240,7 @@ def _by_share(chosen: Base) -> Table:
         protocol = chosen.selection.protocol or alike[0].protocol
         names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
         if names is None:
-            notes.append(Note(f"{aspect}: {protocol} scores have no labels to count"))
+            notes.append(f"{aspect}: {protocol} scores have no labels to count")
             continue
         for question in alike:
             given = chosen.ratings.verdicts[question].value
@@ -262,13 +248,13 @@ def _by_share(chosen: Base) -> Table:
             strange = np.setdiff1d(given[~np.isnan(given)], list(names)).size > MOST_LABELS
             if strange or chosen.rater(question).of_metrics:
                 why = "scores lie between the labels, so there is nothing to count"
-                notes.append(Note(f"{question.rater}, {aspect}: {why}"))
+                notes.append(f"{question.rater}, {aspect}: {why}")
                 continue
             labels |= dict.fromkeys(names.values())
             rows += _share_rows(chosen, question, names)
     rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
-    notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
+    notes += [f"{a}, {b}, {c}: {count} failed and are not in n" for (a, b, c), count in failed.items()]
     about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
     notes += [definition(f"{about} where rare)")] if rows else []
     # one row a system, rater and aspect: the share of each label with its interval
@@ -305,17 +291,18 @@ def _share_text(row: Row) -> str:
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     """Which system has the largest share of the best label, by the first rater and aspect."""
-    if not rows or not labels:
-        return ""
-    first = {"rater": rows[0]["rater"], "aspect": rows[0]["aspect"], "label": labels[0]}
-    best = [row for row in rows if first.items() <= row.items() and row["share"] is not None]
+    first = (
+        {"rater": rows[0]["rater"], "aspect": rows[0]["aspect"], "label": labels[0]}
+        if rows and labels
+        else {}
+    )
+    best = [row for row in rows if first and first.items() <= row.items() and row["share"] is not None]
     if len(best) < 2:
         return ""
     best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
-    (top, most, of_top), (last, least, of_last) = (
-        (row["system"], f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]")
+    (most, of_top), (least, of_last) = (
+        (f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]")
         for row in (best[0], best[-1])
     )
-    return (
-        f"{first['rater']} calls {most} of {top}'s lists {labels[0]} {of_top}, {least} of {last}'s {of_last}."
-    )
+    what = f"{most} of {best[0]['system']}'s lists {first['label']} {of_top}"
+    return f"{first['rater']} calls {what}, {least} of {best[-1]['system']}'s {of_last}."

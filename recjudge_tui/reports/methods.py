@@ -133,7 +133,7 @@ def methods(
     conditions = _conditions(db, project_id, raters)
     origins = provenance(db, project_id)
     described = [
-        {**row, **origins[str(row["name"])]._asdict()}
+        {**row, **origins[str(row["name"])]}
         for row in list_raters(db, project_id)
         if row["verdicts"] and (not raters or row["name"] in raters)
     ]

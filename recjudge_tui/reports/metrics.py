@@ -30,8 +30,7 @@ from recjudge_tui.reports.means import (
     BRIEF_PAIRS,
     PAIR_COLUMNS,
     MeasuredPairs,
-    SystemMeans,
-    compared,
+    measured_pairs,
     occasions,
     pair_notes,
     pair_rows,
@@ -41,6 +40,7 @@ from recjudge_tui.shapes import Base, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import mean_tests
 from recjudge_tui.stats.intervals import mean_estimates
 from recjudge_tui.stats.retrieval import (
     LIST_METRICS,
@@ -132,13 +132,13 @@ class Measured:
     def pairs(self, metrics: Sequence[str], groups: int) -> list[MeasuredPairs]:
         """For each metric of lists the test of every pair of systems, Holm-adjusted within the metric; two systems are
         compared on the occasions for which both have a list."""
-        figures = []
+        found, names = [], [of.system for of in self.systems]
         for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
-            means, names = [of.mean(metric) for of in self.systems], [of.system for of in self.systems]
             values, bounds = occasions(rows, self.owners), LIST_METRICS[metric].bounds
-            figures.append(SystemMeans(metric, names, values, self.owners, means, bounds))
-        return compared(figures, groups)
+            tests = mean_tests(values, self.owners, bounds, groups)
+            found.append(measured_pairs(metric, names, [of.mean(metric) for of in self.systems], tests))
+        return found
 
 
 def measure(
@@ -169,7 +169,7 @@ def measure(
         # the groups of one report use the same lists, which are read and measured once
         of_all = CaseSelection(cases.occasions, cases.segment if cases.imported else None)
         key = (measure, project.id, system, of_all, k, names, rule)
-        return db.kept(key, lambda: values(system, list(lists_of(db, project.id, system, of_all))))
+        return db.kept(key, lambda: values(system, lists_of(db, project.id, system, of_all)))
 
     known = systems(db, project.id) if lists is None else list(lists)
     check_judgeable(db, project.id, cases.systems, known)
@@ -200,7 +200,7 @@ def metrics(project: Project, choose: Options) -> Table:
             for pairs in tested
             for row in pair_rows(pairs)
         ]
-        notes = pair_notes(tested) if rows else [Note("fewer than two systems have lists")]
+        notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
         title = f"Pairs of systems by offline metrics at {k}"
         return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
     rows = list(_rows(measured, k, names))
@@ -223,14 +223,9 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
             found = means.get((at, name)) or _coverage(system, measured, k)
             if name != COVERAGE and found.n < lists:
                 reason = LIST_METRICS[name].reason
-                found = (
-                    replace(
-                        found,
-                        note=join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}"),
-                    )
-                    if found.n
-                    else undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
-                )
+                left_out = join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}")
+                none = undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
+                found = replace(found, note=left_out) if found.n else none
             found = found if lists else undefined("no list")
             cutoff = None if name in NO_CUTOFF else k
             row = {"system": system.system, "metric": name, "k": cutoff, **estimate_cells(found)}
@@ -247,7 +242,7 @@ def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
 
 def _notes(
     project: Project, measured: Measured, tested: Sequence[MeasuredPairs], choose: Options
-) -> Iterator[Note]:
+) -> Iterator[str]:
     if not measured.systems:
         yield Note("no lists yet", step=Step("import lists"))
         return
@@ -255,13 +250,11 @@ def _notes(
         yield Note(
             "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
         )
-    yield from map(Note, held_out_copies(project.db, project.id).sentences)
+    yield from held_out_copies(project.db, project.id).sentences
     if replace(choose.cases, systems=()) == EVERY_CASE:
-        yield from map(
-            Note, filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
-        )
+        yield from filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
-        yield Note(untimed_note(untimed, "lists"))
+        yield untimed_note(untimed, "lists")
     yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     least = choose.relevant_from
     value = _USUALLY_RELEVANT if least is None else f"with a value of at least {least:g}"

@@ -14,7 +14,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, first_few, p_text
 from recjudge_tui.shapes import Base, base, battles, scores
@@ -115,7 +115,7 @@ def outcomes(project: Project, choose: Options) -> Table:
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, choose.alpha) | counts)
-    notes = [*log.notes, *_METHODS] if rows else [Note("no experiment is recorded yet")]
+    notes = [*log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note")
@@ -143,7 +143,7 @@ def prediction_log(project: Project, choose: Options) -> Table:
             empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
             rows += [head | row for row in told or [empty]]
     judging = {row["rater"] for row in rows if row["rater"] is not None}
-    notes: list[Note] = []
+    notes: list[str] = []
     if judging and chosen:
         asked = replace(chosen, questions=tuple(q for q in chosen.questions if q.rater in judging))
         notes = [*about_base(asked), *_PREDICTIONS]

@@ -22,7 +22,7 @@ from recjudge_tui.domain.protocols import (
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.biases import FORMULA, RATING, biases_table
+from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.page import Page, render_page
@@ -49,7 +49,9 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
+from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.hypotheses import holm
@@ -92,99 +94,40 @@ def _missing(name: str, why: str, step: Step | None = None, **where: object) -> 
     return _row(name, note=f"{NOT_MEASURED}: {why}", **{_STEP: step}, **where)
 
 
-def sections(table: Table) -> tuple[Table, ...]:
-    """The parts of a passport as tables for people: figures with their units and intervals, those of one question side
-    by side, empty columns left out."""
-    tables = []
-    for part in dict.fromkeys(str(row["part"]) for row in table.rows):
-        lines: dict[tuple[str, ...], Row] = {}
-        headings: dict[str, None] = {}
-        for row in table.rows:
-            if row["part"] != part:
-                continue
-            *key, heading = _placed(row)
-            headings[heading] = None
-            line = lines.setdefault(tuple(key), dict(zip(("what", "of", "against"), key, strict=True)))
-            line[heading] = _amount(row)
-            for name in ("people", "n"):
-                line[name] = row.get(name) if line.get(name) is None else line[name]
-            note = str(row["note"]).removeprefix(f"{NOT_MEASURED}: ")
-            line["note"] = join_notes(str(line.get("note", "")), note)
-        heads = columns(
-            "what|Figure", "of|Of", "against|Against", *(Column(heading, heading) for heading in headings),
-            "people|People|float", "n note",
-        )  # fmt: skip
-        filled = tuple(c for c in heads if any(line.get(c.name) not in (None, "") for line in lines.values()))
-        tables.append(Table(part, filled, cells_of(filled, lines.values())))
-    return tuple(tables)
+# ---- as people read it -----------------------------------------------------------------------------------------------
+
+_READ = columns("figure|Figure", "of|Of", "against|Against", "value|Value", "people|People|float", "n note")
+# what is read first of the parts but agreement
+_FIRST = (
+    "position consistency", "correct", "planted faults detected", "equal answers", "calibration error", "failed calls",
+    "price of 1,000 cases", "latency, median",
+)  # fmt: skip
 
 
-def _placed(row: Row) -> tuple[str, str, str, str]:
-    """The line of a figure in its part (name, question, reference) and its column."""
-    name, against = str(row["figure"]), str(row.get("against") or "")
-    of, aspect = str(row.get("protocol") or ""), str(row.get("aspect") or "")
+def _read(row: Row) -> Row:
+    """A figure by its name with its question, its reference, and its interval in its own unit."""
+    name, of, aspect = (str(row.get(key) or "") for key in ("figure", "protocol", "aspect"))
     if aspect not in ("", OVERALL):
         of = aspect if of in with_unit("explanation") else f"{of} · {aspect}"
-    if name in STATISTICS:
-        return "", of, against, STATISTICS[name].label
-    if str(row["part"]) == PREFERENCES:
-        return name.removesuffix(BEYOND), of, "", "Beyond people" if name.endswith(BEYOND) else "Judge"
-    return name, of, against, "Value"
+    return {
+        "figure": label_of(name) if name in STATISTICS else name, "of": of, "against": row.get("against") or "",
+        "value": _amount(row), "people": row.get("people"), "n": row.get("n"),
+        "note": str(row["note"]).removeprefix(f"{NOT_MEASURED}: "),
+    }  # fmt: skip
 
 
 def _amount(row: Row) -> str:
     """`0.57 (0.49 to 0.63)` in the figure's unit, a name, or that it was not measured."""
     if row.get("text"):
         return str(row["text"])
-    value, low, high = (row.get(name) for name in ("value", "ci_low", "ci_high"))
+    unit = str(row.get("unit") or "")
+    value, low, high = (
+        None if row.get(name) is None else _in_unit(row[name], unit)
+        for name in ("value", "ci_low", "ci_high")
+    )
     if value is None:
         return NOT_MEASURED if str(row["note"]).startswith(NOT_MEASURED) else UNDEFINED
-    unit = str(row.get("unit") or "")
-    if low is None or high is None:
-        return _in_unit(value, unit)
-    ends = [_in_unit(end, unit).removesuffix(" %") for end in (low, high)]
-    return f"{_in_unit(value, unit)} ({ends[0]} to {ends[1]})"
-
-
-# what is read first of the parts but agreement
-_FIRST = (
-    "position consistency", "correct", "equal answers", "calibration error", "failed calls", "price of 1,000 cases",
-    "latency, median",
-)  # fmt: skip
-_FIRST_COLUMNS = columns(
-    "figure|Figure", "of|Of", "against|Against", "value|Value", "people|People|float", "n"
-)
-
-
-def _agreements(of: PassportSource, found: Sequence[Row]) -> list[Row]:
-    """Of each question the first statistic beside the users, else a consensus, else a person."""
-    kinds = ("ground_truth", "consensus")
-    known = [row for row in found if row["part"] == AGREEMENT and isinstance(row["value"], float)]
-    place = {name: kinds.index(rater.kind) if rater.kind in kinds else 2 for name, rater in of.raters.items()}
-    ranked, question = (
-        sorted(known, key=lambda row: place[str(row["against"])]),
-        itemgetter("protocol", "aspect"),
-    )
-    best = {question(row): row for row in reversed(ranked)}
-    return [best[key] for key in dict.fromkeys(map(question, known))]
-
-
-def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
-    """A line for each question that people answered too, and for each other part; what was not measured shares one."""
-    lines: dict[tuple[str, ...], Row] = {}
-    for row in (*_agreements(of, found), *(row for row in found if row["figure"] in _FIRST)):
-        _, question, against, _ = _placed(row)
-        label, amount = str(row["figure"]), _amount(row)
-        label = label_of(label) if label in STATISTICS else label
-        key = (label, amount) if amount == NOT_MEASURED else (label, question)
-        if key in lines:
-            lines[key]["of"] = ", ".join(filter(None, (str(lines[key]["of"]), question)))
-            continue
-        lines[key] = {
-            "figure": label, "of": question, "against": against, "value": amount, "people": row.get("people"),
-            "n": row.get("n"),
-        }  # fmt: skip
-    return Table(f"Passport of {of.rater.name}", _FIRST_COLUMNS, tuple(lines.values()))
+    return value if low is None else f"{value} ({low.removesuffix(' %')} to {str(high).removesuffix(' %')})"
 
 
 def _in_unit(value: object, unit: str) -> str:
@@ -193,10 +136,34 @@ def _in_unit(value: object, unit: str) -> str:
     return shown(value, Column("value", "", _KINDS.get(unit, "float"), decimals=2))
 
 
+def _agreements(of: PassportSource, found: Sequence[Row]) -> list[Row]:
+    """Of each question the first statistic beside the users, else a consensus, else a person."""
+    kinds = ("ground_truth", "consensus")
+    known = [row for row in found if row["part"] == AGREEMENT and isinstance(row["value"], float)]
+    place = {name: kinds.index(rater.kind) if rater.kind in kinds else 2 for name, rater in of.raters.items()}
+    question = itemgetter("protocol", "aspect")
+    best: dict[object, Row] = {}
+    for row in sorted(known, key=lambda row: place[str(row["against"])]):
+        best.setdefault(question(row), row)
+    return [best[key] for key in dict.fromkeys(map(question, known))]
+
+
+def _brief(of: PassportSource, found: Sequence[Row]) -> Table:
+    """A line for each question that people answered too, and for each other part; what was not measured shares one."""
+    lines: dict[tuple[object, ...], Row] = {}
+    for row in (*_agreements(of, found), *(row for row in found if row["figure"] in _FIRST)):
+        line = _read(row)
+        key = (line["figure"], line["value"] if line["value"] == NOT_MEASURED else line["of"])
+        if key in lines:
+            lines[key]["of"] = ", ".join(filter(None, (str(lines[key]["of"]), str(line["of"]))))
+        lines.setdefault(key, line)
+    return Table(f"Passport of {of.rater.name}", _READ[:-1], cells_of(_READ[:-1], lines.values()))
+
+
 # ---- passport parts ----------------------------------------------------------------------------------------------
 
 
-AGREEMENT, PREFERENCES = "Agreement with people", "Preferences"
+AGREEMENT = "Agreement with people"
 _PREFERENCES = {
     "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
     "homogeneity": "prefers uniform lists",
@@ -217,15 +184,17 @@ class PassportSource:
     protocols: tuple[str, ...]
     raters: Mapping[str, Rater]
 
+    def mine(self, report: str, **options: object) -> list[Row]:
+        """The rows of a report that are about the rater."""
+        rows = table_of(self.project, report, **options).rows
+        return [row for row in rows if row.get("rater", row.get("rater_a")) == self.rater.name]
+
     def again(self, protocol: str, as_: str = "", **options: str) -> Step:
         """Judge once more with these options, as another rater where one rater gives only one verdict on a case."""
         words = [(option, word) for option, given in self.judge.words.items() for word in given]
         name = ("name", f"{self.rater.name} {as_}".rstrip())
-        return Step(
-            "judge",
-            {"protocol": protocol, "judge": self.judge.spec},
-            (*words, name, *options.items()),
-        )
+        about = {"protocol": protocol, "judge": self.judge.spec}
+        return Step("judge", about, (*words, name, *options.items()))
 
     def repeated(self, protocol: str) -> Step:
         return self.again(protocol, "repeated", sample="50", repeats="3")
@@ -273,8 +242,8 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield _missing("agreement", why, of.again(SAER[0]))
     if people and of.protocols:
-        for row in table_of(of.project, "agreement", raters=(of.rater.name, *people)).rows:
-            if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
+        for row in of.mine("agreement", raters=(of.rater.name, *people)):
+            if str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 unit = "share" if STATISTICS[str(row["stat"])].bounds == SHARE else ""
                 beside = {"against": row["rater_b"], "people": row["ceiling"], "note": row["note"] or ""}
@@ -303,16 +272,13 @@ def _scales(protocols: tuple[str, ...]) -> set[str]:
 
 def position_rows(of: PassportSource) -> Iterator[Row]:
     """All pairs of systems together: position consistency, true ties, and Set 1 minus Set 2, by protocol and aspect."""
-    of_pairs = [protocol for protocol in of.protocols if compares_lists(protocol)]
-    if not of_pairs:
-        why = "it judged no pair of lists"
-        yield _missing("position consistency", why, of.again(SAER[1]))
     answered: list[Row] = []
-    for protocol in of_pairs:
-        asked = {"protocol": protocol, "rater": of.rater.name, "gap": False}
-        rows = table_of(of.project, "robustness position", **asked).rows
+    for protocol in filter(compares_lists, of.protocols):
+        rows = of.mine("robustness position", protocol=protocol, rater=of.rater.name, gap=False)
         # the row about all systems is the first of its aspect
         answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
+    if not answered:
+        yield _missing("position consistency", "it judged no pair of lists", of.again(SAER[1]))
     adjusted = holm([p if isinstance(p := row["p"], float) else None for row in answered])
     for row, p in zip(answered, adjusted, strict=True):
         where = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"]}
@@ -335,20 +301,27 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     """Own list against a foreign one: correct, wrong and tie, as published and without hints."""
-    rows = [
-        row
-        for row in table_of(of.project, "robustness adversarial", rater=of.rater.name).rows
-        if row["rater"] == of.rater.name and row["system"] is None
-    ]
+    rows = [row for row in of.mine("robustness adversarial", rater=of.rater.name) if row["system"] is None]
     if not rows:
-        why = "it judged no list of another user"
-        yield _missing("correct", why, Step("robustness", {"judge": of.judge.spec}))
+        step = Step("robustness", {"judge": of.judge.spec})
+        yield _missing("correct", "it judged no list of another user", step)
+    unseen = "without items the user already has, both lists of equal length"
     for row in rows:
-        unseen = "without items the user already has, both lists of equal length"
         lists = "" if row["lists"] == "published" else unseen
         note = join_notes(lists, f"{row['failed']} failed" if row["failed"] else "", str(row["note"]))
         about = {"value": row["share"], "protocol": row["lists"], "note": note}
         yield _row(row["outcome"], "share", row, **about)
+
+
+def planted_rows(of: PassportSource) -> Iterator[Row]:
+    """Faults planted into real lists: flagged for their issue or another one, missed, and false alarms."""
+    rows = of.mine("robustness injected", rater=of.rater.name)
+    if not rows:
+        step = Step("planted", {"judge": of.judge.spec})
+        yield _missing("planted faults detected", "it judged no list with a planted fault", step)
+    # those of all faults together come first
+    for row in rows[: len(OUTCOMES)]:
+        yield _row(f"planted faults {row['outcome']}", "share", row, value=row["share"])
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
@@ -424,7 +397,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         yield _missing("prefers popular items", why, of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
-    rows = biases_table(of.project.db, of.project.id, (of.rater.name,), people).rows
+    rows = table_of(of.project, "biases", rater=of.rater.name, truth=people).rows
     key = itemgetter("protocol", "aspect", "covariate")
     beyond = {key(row): row for row in rows if row["figure"] != RATING}
     for row in (row for row in rows if row["figure"] == RATING):
@@ -442,9 +415,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
 def price_rows(of: PassportSource) -> Iterator[Row]:
     """Dollars for 1,000 judged cases by protocol and prompt; seconds per call, median and 95th percentile."""
     name = "price of 1,000 cases"
-    for row in table_of(of.project, "cost").rows:
-        if row["rater"] != of.rater.name:
-            continue
+    for row in of.mine("cost"):
         cells = (row[cell] for cell in ("cost_per_case", "ci_low", "ci_high"))
         value, low, high = (cell * 1000 if isinstance(cell, float) else None for cell in cells)
         protocol, note = str(row["protocol"]), str(row["note"] or "")
@@ -469,8 +440,9 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
 
 _PARTS = {
     "Judge": identity_rows, AGREEMENT: agreement_rows, "Strictness": strictness_rows, "Position": position_rows,
-    "Adversarial pairs": adversarial_rows, "Self-consistency": consistency_rows, "Confidence": confidence_rows,
-    "Failures": failure_rows, PREFERENCES: preference_rows, "Price and latency": price_rows,
+    "Adversarial pairs": adversarial_rows, "Planted faults": planted_rows, "Self-consistency": consistency_rows,
+    "Confidence": confidence_rows, "Failures": failure_rows, "Preferences": preference_rows,
+    "Price and latency": price_rows,
 }  # fmt: skip
 
 
@@ -535,8 +507,11 @@ def page(table: Table, fmt: str, whole: bool) -> str | None:
     first is wanted."""
     if fmt not in ("text", "md", "html") or (fmt == "text" and not whole):
         return None
-    shown, _ = readable(table, whole=True, notes="all")
-    lead = (*((table.answer,) if table.answer else ()), *shown.notes)
-    return render_page(
-        Page(table.title, lead, sections(table), table.settings), fmt, Screen(width=100)
-    ).text.rstrip("\n")
+    notes = readable(table, whole=True, notes="all")[0].notes
+    parts = []
+    for part, found in grouped((str(row["part"]), _read(row)) for row in table.rows).items():
+        filled = tuple(c for c in _READ if any(line[c.name] not in (None, "") for line in found))
+        parts.append(Table(part, filled, cells_of(filled, found)))
+    lead = tuple(filter(None, (table.answer, *notes)))
+    made = Page(table.title, lead, tuple(parts), table.settings)
+    return render_page(made, fmt, Screen(width=100)).text.rstrip("\n")

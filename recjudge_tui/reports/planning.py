@@ -19,7 +19,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -114,7 +114,7 @@ def plan(project: Project | None, choose: Options) -> Table:
     UsageError for assumptions that cannot hold, NotFoundError for an unknown rater or system."""
     choose = choose.but(difference=_check(choose))
     of_pairs = compares_lists(choose.protocol)
-    about = [_METHOD, _OF_PAIRS if of_pairs else _OF_SHARES]
+    about: list[str] = [_METHOD, _OF_PAIRS if of_pairs else _OF_SHARES]
     rows: list[Row] = []
     if project is None:
         if choose.systems or choose.rater:
@@ -136,7 +136,7 @@ def plan(project: Project | None, choose: Options) -> Table:
             for system, opponent, measured in _situations(chosen, question, choose)
             for row in _rows(_stated(measured, choose), choose)
         ]
-        notes = [] if rows else [Note("there are no verdicts to measure from yet")]
+        notes = [] if rows else ["there are no verdicts to measure from yet"]
         notes += [*about_base(chosen), *([*about, _HINDSIGHT] if rows else [])]
         heads = (*_WHO, *_ASSUMED[of_pairs], *_NEEDED, *_AT_HAND)
     heads, title = columns(*heads, "note"), f"Plan: {choose.protocol}"

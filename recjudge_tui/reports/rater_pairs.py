@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import FIRST_HAND, MACHINES, REFERENCES
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -24,6 +25,7 @@ from recjudge_tui.stats.combining import Rule, joint
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question, Rater, Ratings
 
@@ -152,6 +154,76 @@ def pair_estimates(
     return estimates(
         pairs.x, pairs.y, pairs.user, labels, stats, pairs.seen, pairs.groups(level), confidence=confidence
     )
+
+
+# ---- label by label --------------------------------------------------------------------------------------------------
+
+_BANDS = 5
+
+
+class Level(NamedTuple):
+    """A line of a grid: a label (both ends are its value), or a band of values including its ends."""
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How often two raters gave each two levels, on the cases that `both` judged. `levels`: highest first; `labelled`: all
+    values are labels. Pairs without a common side count from both, so twice."""
+
+    both: Pairs
+    levels: tuple[Level, ...]
+    labelled: bool
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """The cases in each cell (first rater, second)."""
+        counts = np.zeros((len(self.levels), len(self.levels)), dtype=np.int64)
+        if self.levels:
+            lows = np.array([level.low for level in self.levels])[::-1]
+            seen = self.both.seen.both_sides(self.both.matrix)
+            places = len(self.levels) - np.searchsorted(lows, seen, side="right")
+            np.add.at(counts, (places[0], places[1]), 1)
+        return counts
+
+    def cases(self, cell: Cell | None = None) -> IntArray:
+        """The ids of the cases with different values; with a cell, of all cases in it."""
+        x, y = self.both.matrix
+        if cell is None:
+            here = x != y
+        else:
+            low_a, high_a, low_b, high_b = cell
+            here = (low_a <= x) & (x <= high_a) & (low_b <= y) & (y <= high_b)
+            if self.both.seen.mirrored:
+                here |= (low_a <= -x) & (-x <= high_a) & (low_b <= -y) & (-y <= high_b)
+        return np.sort(self.both.cases.ids[self.both.row[here]])
+
+
+def levels_of(
+    project: Project, meeting: Meeting, values: FloatArray, *, fine: bool = False
+) -> tuple[tuple[Level, ...], bool]:
+    """The lines of a grid of these values, and whether all are labels: the label set and any other values given, or bands
+    of equal width where there are too many values."""
+    if compares_lists(meeting.protocol):
+        values = np.concatenate([values, -values])
+    names = label_names(project.db, project.id, *meeting[2:], values, fine=fine)
+    given = np.unique(values)
+    labelled = names is not None and not np.setdiff1d(given, list(names)).size
+    every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))
+    if every.size <= MOST_LABELS:
+        levels = [Level((names or {}).get(float(v), f"{v:.3g}"), float(v), float(v)) for v in every]
+        return tuple(reversed(levels)), labelled
+    facts = protocol_facts(meeting.protocol)
+    inside = not facts.labels and every[0] >= facts.low and every[-1] <= facts.high
+    low, high = facts.ends if inside else (float(every[0]), float(every[-1]))
+    edges = np.linspace(low, high, _BANDS + 1)
+    tops = [*np.nextafter(edges[1:-1], -np.inf).tolist(), high]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), tops, strict=True)
+    bands = [Level(f"{start:.3g}-{stop:.3g}", start, float(top)) for start, stop, top in ends]
+    return tuple(reversed(bands)), False
 
 
 # ---- the ceiling -----------------------------------------------------------------------------------------------------

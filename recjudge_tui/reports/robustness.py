@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from recjudge_tui.domain.made_lists import (
     CORRECT,
     FAULT_KINDS,
     PLANTED,
+    PREFIXES,
     FaultKind,
     Variant,
-    adversarial_pair,
     planted_list,
 )
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
@@ -32,8 +32,10 @@ from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, column
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
 from recjudge_tui.reports.words import (
+    adjusted,
     briefly,
     count_text,
+    earlier_notes,
     first_few,
     interval_text,
     origin_notes,
@@ -48,10 +50,12 @@ from recjudge_tui.shapes import (
     BothOrders,
     Items,
     LeftOut,
+    Pairs,
+    Side,
     answers,
     base,
     battles,
-    generation_notes,
+    pairs,
     rank_of,
 )
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
@@ -71,8 +75,8 @@ from recjudge_tui.store.cases import (
 )
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import (
-    Lifetimes,
     Question,
+    Verdicts,
     adversarial_lifetimes,
     folded,
     in_generation,
@@ -82,6 +86,7 @@ from recjudge_tui.store.ratings import (
     load_questions,
     load_ratings,
     newest_judged,
+    newest_lists,
 )
 from recjudge_tui.store.runs import stored_runs
 
@@ -146,7 +151,7 @@ def position(project: Project, choose: Options) -> Table:
         return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
     earlier = [
-        Note(f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out")
+        f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out"
         for part in asked
         if part.earlier
     ]
@@ -175,9 +180,9 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
                     who | {"gap": size} | _order_row(orders.among(gap == size), part.cases.user)
                     for size in np.unique(gap[~np.isnan(gap)]).tolist()
                 ]
-    for row, p in zip(rows, holm([_number(row["p"]) for row in rows]), strict=True):
-        side = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2"
-        row |= {"p_holm": p, "favoured": side if p is not None and p < ALPHA else ""}
+    for row in (rows := adjusted(rows, holm, "p_holm")):
+        side, p = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2", _number(row["p_holm"])
+        row["favoured"] = side if p is not None and p < ALPHA else ""
     notes = sanity_warnings(reasons)
     if choose.gap and all(row["gap"] is None for row in rows):
         unrated = "no rows by gap: there are no pointwise ratings of both lists of a pair"
@@ -302,79 +307,56 @@ in the paper (100 pairs, as published): annotators 78 / 21 / 1 and 73 / 18 / 9 %
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Verdicts on adversarial pairs, one row each: 1 correct, 0 tie, -1 wrong, NaN if it failed. `of`: the rater, a
-    place in `base.questions`; `row`: the case; `system`: the foreign list's name; `own_first`: 1 if the own list was
-    shown first, 0 if not, NaN if unknown (people). `lifetimes`: of all cases, if lists were replaced."""
+    """Verdicts on adversarial pairs: above 0 if correct, 0 for a tie, below 0 if wrong. `own_first` of each question, by
+    case: 1 if the own list was shown first, 0 if not, NaN if unknown (people)."""
 
     base: Base
-    lifetimes: Lifetimes | None
-    of: IntArray
-    unseen: BoolArray
-    row: IntArray
-    system: IntArray
-    value: FloatArray
-    own_first: FloatArray
+    own_first: Mapping[Question, FloatArray]
 
-    def among(self, kept: BoolArray) -> _Pairs:
-        columns = ("of", "unseen", "row", "system", "value", "own_first")
-        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
+    def among(self, kept: Callable[[Question, Verdicts], BoolArray]) -> _Pairs:
+        """The marked verdicts only, and the raters who have any."""
+        every = self.base.ratings.verdicts
+        verdicts = {q: every[q].among(kept(q, every[q])) for q in self.base.questions}
+        asked = tuple(question for question in verdicts if verdicts[question].row.size)
+        ratings = replace(self.base.ratings, verdicts=verdicts)
+        return replace(self, base=replace(self.base, ratings=ratings, questions=asked))
 
-    @property
-    def user(self) -> IntArray:
-        return self.base.ratings.cases.user[self.row]
+    def newest(self) -> _Pairs:
+        """Each rater's verdicts on the newest lists that it judged."""
+        return replace(self, base=replace(self.base, ratings=newest_lists(self.base.ratings)))
 
-    @property
-    def right(self) -> FloatArray:
-        return np.where(np.isnan(self.value), np.nan, self.value > 0)
-
-    def systems(self) -> dict[int, str]:
-        """The system behind each place in `cases.systems`, by place."""
-        names = self.base.ratings.cases.systems
-        return {at: names[at].partition(":")[2] for at in np.unique(self.system).tolist()}
-
-    def newest(self, rows: IntArray) -> BoolArray:
-        """The verdicts on lists that were current when the newest of these cases were."""
-        if self.lifetimes is None:
-            return np.ones(self.row.size, dtype=np.bool_)
-        return in_generation(self.lifetimes, self.row, newest_judged(self.lifetimes, rows))
-
-    def current(self) -> tuple[_Pairs, list[Note]]:
-        """Each rater's verdicts on the newest lists that it judged, and how many others are left out."""
-        kept = np.zeros(self.row.size, dtype=np.bool_)
-        notes = []
-        for at, question in enumerate(self.base.questions):
-            own = self.of == at
-            kept |= own & self.newest(self.row[own])
-            left_out = generation_notes(int((own & ~kept).sum()), 0)
-            notes += [Note(f"{question.rater}: {note}") for note in left_out]
-        return self.among(kept), notes
-
-    def parts(self) -> list[tuple[Variant, str, _Pairs]]:
-        """The verdicts by kind of lists and rater, judges first."""
-        return [
-            (variant, question.rater, self.among(here))
-            for variant in VARIANTS
-            for at, question in enumerate(self.base.questions)
-            if (here := (self.of == at) & (self.unseen == (variant == "unseen"))).any()
+    def of_lists(self, variant: Variant, system: str | None = None) -> _Pairs:
+        """The verdicts on one kind of lists, or on those of one system."""
+        cases, foreign = self.base.ratings.cases, PREFIXES[variant][0]
+        wanted = [
+            name.startswith(foreign) and system in (None, name.removeprefix(foreign))
+            for name in cases.systems
         ]
+        return self.among(lambda _, own: np.array(wanted, dtype=np.bool_)[cases.system_a[own.row]])
+
+    def systems(self) -> list[str]:
+        """The systems whose lists were judged."""
+        cases = self.base.ratings.cases
+        judged = [cases.system_a[own.row] for own in self.base.ratings.verdicts.values()]
+        return sorted({cases.systems[at].partition(":")[2] for at in np.concatenate(judged).tolist()})
 
     def reasons(self) -> dict[str, str]:
         """Why the verdicts of a rater say nothing, by rater."""
         said = {}
-        for at in np.unique(self.of).tolist():
-            mine, question = self.among(self.of == at), self.base.questions[at]
-            decided = ~np.isnan(mine.own_first) & (np.abs(mine.value) == 1)
-            first = int(((mine.value == 1) == (mine.own_first == 1))[decided].sum())
+        for question in self.base.questions:
+            own = self.base.ratings.verdicts[question]
+            own_first = self.own_first[question][own.row]
+            decided = ~np.isnan(own_first) & (np.abs(own.value) == 1)
+            first = int(((own.value == 1) == (own_first == 1))[decided].sum())
             found = sanity(self.base, question, reasons=False).reason
             if why := found or position_decides(first, int(decided.sum())):
                 said[question.rater] = why
         return said
 
-    def notes(self) -> list[Note]:
+    def notes(self) -> list[str]:
         """What is wrong with the raters' verdicts, and what the raters are."""
-        asked = tuple(self.base.questions[at] for at in np.unique(self.of).tolist())
         wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
-        return [*wrong, *rater_notes(replace(self.base, questions=asked))]
+        return [*wrong, *rater_notes(self.base)]
 
 
 def verdicts_on_made(project: Project, protocol: str) -> Base:
@@ -390,92 +372,94 @@ def _pairs(project: Project) -> _Pairs:
     """All verdicts on adversarial pairs, on the lists of every import."""
     chosen = verdicts_on_made(project, ADVERSARIAL)
     cases = chosen.ratings.cases
-    verdicts = [chosen.ratings.verdicts[question] for question in chosen.questions]
-    none = np.zeros(0, dtype=np.int64)
-    row = np.concatenate([none, *(part.row for part in verdicts)])
-    of = np.repeat(np.arange(len(verdicts)), [part.row.size for part in verdicts])
-    # labels may have degrees, but only the chosen list counts
-    value = np.sign(np.concatenate([none.astype(float), *(part.value for part in verdicts)])) * CORRECT
-    own_first = np.full((len(verdicts), cases.ids.size), np.nan)
+    cases = replace(cases, lifetimes=adversarial_lifetimes(project.db, project.id, cases.ids))
+    own_first = {question: np.full(cases.ids.size, np.nan) for question in chosen.questions}
     for part in answers(project, ADVERSARIAL, newest=False):
-        if part.question in chosen.questions:
-            own_first[chosen.questions.index(part.question), part.row] = part.swapped
-    codes = list(zip(cases.system_a[row].tolist(), cases.system_b[row].tolist(), strict=True))
-    named = {(a, b): adversarial_pair(cases.systems[a], cases.systems[b]) for a, b in set(codes)}
-    known = np.array([named[code] is not None for code in codes], dtype=np.bool_)
-    unseen = np.array(
-        [(pair := named[code]) is not None and pair.variant == "unseen" for code in codes], dtype=np.bool_
-    )
-    lifetimes = adversarial_lifetimes(project.db, project.id, cases.ids) if row.size else None
-    every = _Pairs(chosen, lifetimes, of, unseen, row, cases.system_a[row], value, own_first[of, row])
-    return every.among(known)
+        if part.question in own_first:
+            own_first[part.question][part.row] = part.swapped
+    # labels may have degrees, but only the chosen list counts
+    every = chosen.ratings.verdicts.items()
+    verdicts = {question: replace(own, value=np.sign(own.value) * CORRECT) for question, own in every}
+    return _Pairs(replace(chosen, ratings=replace(chosen.ratings, cases=cases, verdicts=verdicts)), own_first)
 
 
 def adversarial(project: Project, choose: Options) -> Table:
     """Correct, wrong and tie by kind of pair and rater, one row each, and the same shares for the own list shown first, and
     second. `rater`: that rater, and the others on its pairs; else everybody on the pairs they judged."""
+    every = _pairs(project)
+    pairs = newest = every.newest()
+    about = [q for q in every.base.questions if choose.rater in (None, q.rater)]
     if choose.rater is not None:
         rater_row(project.db, project.id, choose.rater)
-    every = _pairs(project)
-    pairs, left_out = every.current()
-    if choose.rater is not None:
-        asked = [at for at, question in enumerate(every.base.questions) if question.rater == choose.rater]
-        pairs = every.among(np.isin(every.row, pairs.row[np.isin(pairs.of, asked)]))
-        left_out = [note for note in left_out if note.startswith(f"{choose.rater}: ")]
+        judged = [row for question in about for row in newest.base.ratings.verdicts[question].row.tolist()]
+        pairs = every.among(lambda _, own: np.isin(own.row, judged))
     title = "Adversarial: a user's own list against another user's"
-    if not pairs.row.size:
+    if not pairs.base.questions:
         return Table(title, _ADVERSARIAL, (), (_NO_PAIRS,))
-    reasons, parts, names = pairs.reasons(), pairs.parts(), pairs.systems()
+    reasons, systems = pairs.reasons(), pairs.systems()
     rows: list[Row] = []
     brief: list[Row] = []
     said: dict[str, str] = {}
-    for variant, rater, part in parts:
-        systems = sorted({*part.systems().values()})
-        for system in (None, *(systems if choose.by_system and len(systems) > 1 else ())):
-            here = [at for at, name in names.items() if system in (None, name)]
-            made = _outcome_rows(part.among(np.isin(part.system, here)))
-            rows += [{"rater": rater, "lists": variant, "system": system} | row for row in made]
-            correct = rows[-3]
-            others = {"wrong": made[1]["share"], "tie": made[2]["share"], "failed": correct["failed"] or None}
-            brief.append(correct | others)
-            if system is None and variant == parts[0][0]:
-                told = f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
-                said[rater] = f"{rater}: {reasons[rater]}" if rater in reasons else f"{rater} {told}"
+    for variant in VARIANTS:
+        of_kind = pairs.of_lists(variant)
+        for question in of_kind.base.questions:
+            for system in (None, *(systems if choose.by_system and len(systems) > 1 else ())):
+                made = _outcome_rows(of_kind.of_lists(variant, system), question)
+                rows += [{"rater": question.rater, "lists": variant, "system": system} | row for row in made]
+                correct = rows[-3]
+                others = {
+                    "wrong": made[1]["share"],
+                    "tie": made[2]["share"],
+                    "failed": correct["failed"] or None,
+                }
+                brief.append(correct | others)
+                if system is None and variant == rows[0]["lists"]:
+                    told = (
+                        f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
+                    )
+                    reason = reasons.get(question.rater)
+                    said[question.rater] = (
+                        f"{question.rater}: {reason}" if reason else f"{question.rater} {told}"
+                    )
     said = {name: said[name] for name in sorted(said, key=lambda name: name != choose.rater)}
     notes = [*pairs.notes(), *_gives_itself_away(pairs)]
-    if len({part.row.tobytes() for variant, _, part in parts if variant == "published"}) > 1:
+    published = pairs.of_lists("published").base
+    if len({published.ratings.verdicts[question].row.tobytes() for question in published.questions}) > 1:
         notes.append(Note("the raters saw different pairs", "data", Step("choose", {"option": "rater"})))
-    if len({*names.values()}) == 1:
-        notes.append(Note("all lists are from one system, because there was no second one for half of them"))
-    notes += [*left_out, *_ABOUT_PAIRS]
+    if len(systems) == 1:
+        notes.append("all lists are from one system, because there was no second one for half of them")
+    notes += [*earlier_notes(newest.base.ratings, about), *_ABOUT_PAIRS]
     table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=first_few([*said.values()]))
     return briefly(table, _ADVERSARIAL_BRIEF, brief)
 
 
-def _outcome_rows(part: _Pairs) -> list[Row]:
-    answered, unknown = ~np.isnan(part.value), np.isnan(part.own_first).all()
+def _outcome_rows(pairs: _Pairs, question: Question) -> list[Row]:
+    own = pairs.base.ratings.verdicts[question]
+    own_first, users = pairs.own_first[question][own.row], pairs.base.ratings.cases.user[own.row]
+    answered, unknown = ~np.isnan(own.value), np.isnan(own_first).all()
     rows: list[Row] = []
     for outcome, meant in (("correct", 1.0), ("wrong", -1.0), ("tie", 0.0)):
-        hits = np.where(answered, part.value == meant, np.nan)
-        first, second = (hits[answered & (part.own_first == place)] for place in (1, 0))
+        hits = np.where(answered, own.value == meant, np.nan)
+        first, second = (hits[answered & (own_first == place)] for place in (1, 0))
         rows.append(
-            {"outcome": outcome, **share_cells(hits, part.user), "failed": int((~answered).sum())}
+            {"outcome": outcome, **share_cells(hits, users), "failed": int((~answered).sum())}
             | {"own_first": float(first.mean()) if first.size else None}
             | {"own_second": float(second.mean()) if second.size else None}
-            | {"own_first_n": None if unknown else int((part.own_first == 1).sum())}
+            | {"own_first_n": None if unknown else int((own_first == 1).sum())}
         )
     return rows
 
 
-def _gives_itself_away(pairs: _Pairs) -> Iterator[Note]:
+def _gives_itself_away(pairs: _Pairs) -> Iterator[str]:
     """How often a foreign list, as published, shows what the user already has."""
-    project, published = pairs.base.project, np.unique(pairs.row[~pairs.unseen])
-    shown = foreign_lists(project.db, pairs.base.ratings.cases.ids[published].tolist())
+    project, ratings = pairs.base.project, pairs.of_lists("published").base.ratings
+    published = {row for own in ratings.verdicts.values() for row in own.row.tolist()}
+    shown = foreign_lists(project.db, ratings.cases.ids[sorted(published)].tolist())
     if shown:
         users = {user for user, _ in shown.values()}
         has = {user: items_had(project.db, project.id, user) for user in users}
         held = [len(has[user] & set(items)) for user, items in shown.values()]
-        yield Note(
+        yield (
             f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
             f" already has, {sum(held) / len(held):.1f} items a list"
         )
@@ -508,89 +492,85 @@ def ablation(project: Project, choose: Options) -> Table:
     if len(names) < 2:
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
-    every = _pairs(project)
-    asked = np.array([question.rater in ids for question in every.base.questions], dtype=np.bool_)
-    every = every.among(asked[every.of])
-    pairs, left_out = every.current()
-    newest: dict[str, set[int]] = {}
-    for _, rater, part in pairs.parts():
-        newest.setdefault(rater, set()).update(part.row.tolist())
+    every = _pairs(project).among(lambda question, own: np.full(own.row.size, question.rater in ids))
+    newest = every.newest()
     spent = {
-        rater: part.among(np.isin(part.row, list(newest[rater])))
+        part.question.rater: part.among(np.isin(part.row, newest.base.ratings.verdicts[part.question].row))
         for part in answers(project, ADVERSARIAL, newest=False)
-        if (rater := part.question.rater) in newest
+        if part.question in newest.base.questions
     }
     rows: list[Row] = []
     for variant in VARIANTS:
-        own = {rater: part for kind, rater, part in pairs.parts() if kind == variant}
+        ratings = newest.of_lists(variant).base.ratings
+        own = {
+            question.rater: verdicts for question, verdicts in ratings.verdicts.items() if verdicts.row.size
+        }
         for name in (name for name in names if name in own):
+            value = own[name].value
             runs = [
                 run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL
             ]
-            prompt = runs[-1]["prompt"] if runs else None
-            row: Row = {"rater": name, "lists": variant, "against": None, "prompt": prompt}
-            value = own[name].value
-            row |= {"wrong": int((value == -1).sum()), "ties": int((value == 0).sum())}
-            counted = share_cells(own[name].right, own[name].user)
-            row |= {"failed": int(np.isnan(value).sum()), "correct": counted.pop("count"), **counted}
+            counted = share_cells(
+                np.where(np.isnan(value), np.nan, value > 0), ratings.cases.user[own[name].row]
+            )
+            row: Row = {
+                "rater": name, "lists": variant, "against": None, "prompt": runs[-1]["prompt"] if runs else None,
+                "wrong": int((value == -1).sum()), "ties": int((value == 0).sum()),
+                "failed": int(np.isnan(value).sum()), "correct": counted.pop("count"), **counted,
+            }  # fmt: skip
             rows.append(row | (_spent(spent[name]) if name in spent and variant == VARIANTS[0] else {}))
-        both = {rater: part for kind, rater, part in every.parts() if kind == variant}
-        compared = combinations([name for name in names if name in both], 2)
+        both = every.of_lists(variant).base
+        of = {question.rater: both.ratings.verdicts[question] for question in both.questions}
         tested = [
-            {"rater": a, "lists": variant, "against": b} | _compared(both[a], both[b]) for a, b in compared
+            {"rater": a, "lists": variant, "against": b}
+            | _compared(pairs(ratings.cases, (Side(of[a]), Side(of[b]))))
+            for a, b in combinations([name for name in names if name in of], 2)
         ]
-        adjusted = holm([_number(row["p"]) for row in tested])
-        rows += [row | {"p_holm": p} for row, p in zip(tested, adjusted, strict=True)]
+        rows += adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
     if not rows:
         return Table(title, _ABLATION, (), (_NO_PAIRS,))
-    reasons = pairs.reasons()
-    notes = [*pairs.notes(), *left_out]
-    judged = {rater for _, rater, _ in pairs.parts()}
+    notes = [*newest.notes(), *earlier_notes(newest.base.ratings, newest.base.questions)]
+    judged = {question.rater for question in newest.base.questions}
     if any(every.base.ratings.raters[name].kind == "rules" for name in judged):
-        notes.append(Note("rules reads the lists, not the prompt: its answers are the same for every prompt"))
+        notes.append("rules reads the lists, not the prompt: its answers are the same for every prompt")
     if missing := [name for name in names if name not in judged]:
-        notes.append(Note(f"nothing judged by {', '.join(missing)}"))
+        notes.append(f"nothing judged by {', '.join(missing)}")
     own_rows = [
         row | {"better": ", ".join(_beaten(rows, row)), "failed": row["failed"] or None}
         for row in rows
         if row["against"] is None
     ]
-    table = Table(
-        title, _ABLATION, tuple(rows), (*notes, *_ABOUT_ABLATION),
-        answer=_best_prompt(own_rows, reasons),
-    )  # fmt: skip
+    answer = _best_prompt(own_rows, newest.reasons())
+    table = Table(title, _ABLATION, tuple(rows), (*notes, *_ABOUT_ABLATION), answer=answer)
     return briefly(table, _ABLATION_BRIEF, own_rows)
 
 
 def _spent(part: Answers) -> Row:
     """What the calls took; calls from the cache count in means, because a cached reply does not make a prompt cheaper."""
     took, sent = part.took, ~part.took.cached
-
-    def mean(values: FloatArray) -> float | None:
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if known.size else None
-
-    a_call, paid = mean(took.cost_usd), took.cost_usd[sent & ~np.isnan(took.cost_usd)]
+    known = {
+        name: values[~np.isnan(values)]
+        for name, values in (("in", took.tokens_in), ("out", took.tokens_out), ("cost", took.cost_usd))
+    }
+    means = {name: float(values.mean()) if values.size else None for name, values in known.items()}
+    paid, a_call = took.cost_usd[sent & ~np.isnan(took.cost_usd)], means["cost"]
     return {
-        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": mean(took.tokens_in),
-        "tokens_out": mean(took.tokens_out), "cost_usd": float(paid.sum()) if paid.size else None,
+        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": means["in"],
+        "tokens_out": means["out"], "cost_usd": float(paid.sum()) if paid.size else None,
         "cost_per_1000": None if a_call is None else 1000 * a_call, "seconds": float(np.nansum(took.seconds[sent])),
     }  # fmt: skip
 
 
-def _compared(a: _Pairs, b: _Pairs) -> Row:
+def _compared(met: Pairs) -> Row:
     """Two raters on the newest pairs that both judged."""
-    common = np.intersect1d(a.row, b.row)
-    a, b = a.among(a.newest(common)), b.among(b.newest(common))
-    _, left, right = np.intersect1d(a.row, b.row, return_indices=True)
-    first, second, user = a.right[left], b.right[right], a.user[left]
-    difference = share_difference(first, second, user)
+    both = met.complete
+    first, second = (both.stored > 0).astype(np.float64)
+    difference = share_difference(first, second, both.user)
     only_first, only_second = int((first > second).sum()), int((first < second).sum())
-    known = ~np.isnan(first - second)
-    p = sign_flip_test(user_means((first - second)[known], user[known]))
+    p = sign_flip_test(user_means(first - second, both.user))
     same = "as often for every user" if only_first else "on the same pairs"
-    untested = f"they are right {same}, so there is nothing to test" if p is None and known.any() else ""
+    untested = f"they are right {same}, so there is nothing to test" if p is None and both.n else ""
     return {
         "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": only_first,
         "only_second": only_second, "p": p, "note": join_notes(difference.note, untested),
@@ -674,7 +654,7 @@ def injected(project: Project, choose: Options) -> Table:
     notes += rater_notes(chosen)
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
-        notes.append(Note(f"{same}: its figures show what these alone can detect"))
+        notes.append(f"{same}: its figures show what these alone can detect")
     kinds = [
         f"{kind} ({ISSUE_OF[kind]}): {ABOUT[kind]}" for at, kind in enumerate(FAULT_KINDS) if at in lists.kind
     ]
@@ -696,7 +676,7 @@ def injected(project: Project, choose: Options) -> Table:
     return briefly(table, _INJECTED_BRIEF, brief)
 
 
-def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[Note]]:
+def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     project, ratings = chosen.project, chosen.ratings
     faults = judged_faults(project.db, project.id)
@@ -712,7 +692,7 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase],
     here = in_generation(lifetimes, every, newest_judged(lifetimes, every))
     left_out = int((~here).sum())
     kept = [case for case, stood in zip(faults, here.tolist(), strict=True) if stood]
-    return kept, [Note(f"{quantity(left_out, 'list')} made from earlier lists left out")] if left_out else []
+    return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
 def _made_lists(items: Items, faults: Sequence[PlantedCase]) -> _Lists:

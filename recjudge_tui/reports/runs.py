@@ -14,19 +14,15 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import (
-    CallTroubles,
-    FinishedCall,
-    MarkedCounts,
-    OtherStage,
-    VerdictCount,
-    call_troubles,
     marked_counts,
     newest_calls,
     newest_times,
     other_stage,
     prompt_label,
+    retried_calls,
+    run_failures,
     run_progress,
     run_row,
     stored_runs,
@@ -158,8 +154,9 @@ class RunWatch:
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
     the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
-    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `worthless`: why nothing follows
-    from what the judge of a run that is done said.
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `retried` calls
+    succeeded after more than one attempt; `failures`: kind -> failed calls, the most frequent first. `worthless`:
+    why nothing follows from what the judge of a run that is done said.
     """
 
     run_id: int
@@ -179,17 +176,18 @@ class RunWatch:
     concurrency: int | None
     wanted_concurrency: int | None
     progress: Progress
-    trouble: CallTroubles
-    marked: MarkedCounts
+    retried: int
+    failures: dict[str, int]
+    marked: StoredRow
     tallies: tuple[SystemTally, ...]
     pace: Pace
-    done: tuple[FinishedCall, ...]
-    failed: tuple[FinishedCall, ...]
+    done: tuple[StoredRow, ...]
+    failed: tuple[StoredRow, ...]
     finished_at: str
     waiting_until: str
     retry_why: str
     retry_at: str
-    other: OtherStage | None
+    other: StoredRow | None
     worthless: tuple[str, ...] = ()
 
 
@@ -222,7 +220,8 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         concurrency=row["concurrency"] or settings.concurrency,
         progress=progress,
-        trouble=call_troubles(db, run_id),
+        retried=retried_calls(db, run_id),
+        failures={row.error_kind: row.calls for row in run_failures(db, run_id)},
         marked=marked_counts(db, run_id),
         tallies=_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=_pace(times, moment if row["state"] == "running" else None),
@@ -233,7 +232,7 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     )
 
 
-def _tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
+def _tallies(counts: Sequence[StoredRow]) -> tuple[SystemTally, ...]:
     """Wins, ties and losses of each system from the counts of its pairs (value 1: the first system won)."""
     by_system: dict[str, list[int]] = {}
     for count in counts:

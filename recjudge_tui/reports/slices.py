@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, briefly, sanity_warnings, two_systems
+from recjudge_tui.reports.words import about_base, adjusted, briefly, sanity_warnings, two_systems
 from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA, TOP_K
@@ -69,23 +69,15 @@ def slices(project: Project, choose: Options) -> Table:
         worthless[question.rater, question.aspect] = sanity(chosen, question).reason
         if not worthless[question.rater, question.aspect]:
             rows += _rows(chosen, question, pair, tried)
-    adjusted = benjamini_hochberg([row["p"] if isinstance(row["p"], float) else None for row in rows])
-    rows = [row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = adjusted(rows, benjamini_hochberg, "p_fdr")
     rows.sort(key=lambda row: (row["p"] is None, row["p"] or 0.0, str(row["slice"]), str(row["of"])))
     notes = [*sanity_warnings(worthless), *about_base(chosen), *_ABOUT]
     title = f"Slices: {pair[0]} against {pair[1]}" if pair[0] else "Slices"
     tested = [row for row in rows if row["p_fdr"] is not None]
     found = [row for row in tested if real(row, "p_fdr") < ALPHA]
     facts = {"tried": len(tested), "findings": len(found)}
-    table = Table(
-        title,
-        _COLUMNS,
-        tuple(rows),
-        tuple(notes),
-        {"systems": list(pair)},
-        facts,
-        _answer(pair, tested, found),
-    )
+    said, settings = _answer(pair, tested, found), {"systems": list(pair)}
+    table = Table(title, _COLUMNS, tuple(rows), tuple(notes), settings, facts, said)
     return briefly(table, _BRIEF, (found or tested or rows)[:_SHOWN], "float")
 
 
@@ -122,7 +114,7 @@ def _of_texts(name: str, values: Sequence[str], judged: IntArray, size: int) -> 
         return
     array = np.array(values)
     for value in sorted(counts, key=lambda value: (-counts[value], value))[:_MOST_VALUES]:
-        yield Slice(name, one_line(value, 40), _mask(judged[array == value], size))
+        yield Slice(name, one_line(value, 40), np.isin(np.arange(size), judged[array == value]))
 
 
 def _thirds(name: str, values: FloatArray, judged: IntArray, size: int) -> Iterator[Slice]:
@@ -134,13 +126,7 @@ def _thirds(name: str, values: FloatArray, judged: IntArray, size: int) -> Itera
     for third, part in zip(_THIRDS, parts, strict=True):
         if part.any():
             span = f"{values[part].min():.3g} to {values[part].max():.3g}"
-            yield Slice(name, f"{third} ({span})", _mask(judged[part], size))
-
-
-def _mask(rows: IntArray, size: int) -> BoolArray:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[rows] = True
-    return mask
+            yield Slice(name, f"{third} ({span})", np.isin(np.arange(size), judged[part]))
 
 
 def _rows(chosen: Base, question: Question, pair: tuple[str, str], tried: Sequence[Slice]) -> Iterator[Row]:
@@ -176,19 +162,17 @@ def _users_values(value: FloatArray, sign: FloatArray, user: IntArray) -> FloatA
     if value.size and (sign > 0).all():
         return user_means(value, user)
     both = np.intersect1d(user[sign > 0], user[sign < 0])
-    of = [
-        user_means(value[on], user[on])
-        for side in (1.0, -1.0)
-        if (on := (sign == side) & np.isin(user, both)).any()
-    ]
-    return of[0] - of[1] if len(of) == 2 else np.zeros(0)
+    kept = np.isin(user, both)
+    of = [user_means(value[on], user[on]) for on in (kept & (sign > 0), kept & (sign < 0))]
+    return of[0] - of[1]
 
 
 def _answer(pair: tuple[str, str], tested: Sequence[Row], found: Sequence[Row]) -> str:
     if not tested:
         return "" if not pair[0] else f"No slice has {FEWEST_USERS} users here and elsewhere."
     if not found:
-        return f"{pair[0]} does as well against {pair[1]} everywhere, as far as {quantity(len(tested), 'slice')} can tell."
+        slices = quantity(len(tested), "slice")
+        return f"None of {slices} of {pair[0]} against {pair[1]} differs from the rest beyond chance."
     parts = [
         f"where {row['slice']} is {row['of']} ({real(row, 'here'):.2f} against {real(row, 'elsewhere'):.2f})"
         for row in found[:_NAMED]

@@ -35,7 +35,7 @@ from recjudge_tui.store.cases import case_periods, slate_periods
 from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
 from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
 from recjudge_tui.store.projects import list_outcomes, outcome_days
-from recjudge_tui.store.ratings import CaseColumns, Question, flags_and_runs
+from recjudge_tui.store.ratings import CaseColumns, Question, verdict_cells
 from recjudge_tui.store.runs import served_models
 
 WIN_RATE, RATING, MEAN, SHARE, FLAGS = "win_rate", "rating", "mean", "share", "flags"
@@ -148,9 +148,8 @@ def _dated(chosen: Base, question: Question, period_by_case: Mapping[int, str]) 
     period = np.fromiter((places[name] for name in names), dtype=np.int64, count=len(names))
     here = period >= 0
     row = verdicts.row[here]
-    given, flagged, of_run = flags_and_runs(db, chosen.rater(question).id, question, cases)
-    flags, run = np.zeros(cases.ids.size, dtype=np.int64), np.zeros(cases.ids.size, dtype=np.int64)
-    flags[given], run[given] = flagged, of_run
+    cells = verdict_cells(db, chosen.rater(question).id, question, cases, "flag_count", "run_id")
+    flags, run = np.nan_to_num(cells).astype(np.int64)
     dated = Dated(question, cases, known, row, period[here], verdicts.value[here], flags[row], run[row])
     return dated, int((~here).sum())
 
@@ -215,7 +214,7 @@ def _levels(chosen: Base, dated: Dated) -> list[tuple[str, FloatArray, Bounds | 
     """What is averaged: for labels the share of the best one, for categories the share of each, for scores the mean."""
     question, db, project_id, value = dated.question, chosen.project.db, chosen.project.id, dated.value
     different = np.unique(value[~np.isnan(value)])
-    unordered, names = chosen.is_nominal(question), None
+    unordered, names = question[1:] in chosen.nominal, None
     if unordered or not protocol_facts(question.protocol).scores:
         names = label_names(db, project_id, question.protocol, question.aspect, different)
     if not names or not {*different.tolist()} <= names.keys():

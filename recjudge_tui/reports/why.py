@@ -21,8 +21,8 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import Sanity, sanity
-from recjudge_tui.reports.words import about_base, briefly, two_systems
-from recjudge_tui.shapes import Base, base, items
+from recjudge_tui.reports.words import about_base, adjusted, briefly, two_systems
+from recjudge_tui.shapes import Base, base, check_aspect, items
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import benjamini_hochberg, sign_test
@@ -83,8 +83,7 @@ def why(project: Project, choose: Options) -> Table:
         row["example"] = str(chosen.ratings.cases.ids[whole(row, "example")])
     if not choose.against:
         rows += [*_flag_rows(project, choose, question, pair), *_aspect_rows(chosen, question, pair)]
-    adjusted = benjamini_hochberg([real(row, "p") for row in rows])
-    rows = [question._asdict() | row | {"p_fdr": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = [question._asdict() | row for row in adjusted(rows, benjamini_hochberg, "p_fdr")]
     rows.sort(
         key=lambda row: (row["goes_with"] != sides[0], real(row, "p"), -abs(cast(float, row.get("z") or 0)))
     )
@@ -96,15 +95,9 @@ def why(project: Project, choose: Options) -> Table:
 
 def _question(chosen: Base, choose: Options) -> tuple[Question, list[Reason]]:
     """The question that is explained, and its reasons: that of the one rater who gave any, pairs of lists first."""
-    aspects = sorted({question.aspect for question in chosen.questions})
-    if choose.aspect and aspects and choose.aspect not in aspects:
-        raise UsageError(
-            f"there are no verdicts on an aspect “{choose.aspect}”", f"Available: {', '.join(aspects)}."
-        )
-    found = {}
-    for question in chosen.questions:
-        if choose.aspect in (None, question.aspect) and (given := _given(chosen, question)):
-            found[question] = given
+    check_aspect(chosen.questions, choose.aspect)
+    asked = [question for question in chosen.questions if choose.aspect in (None, question.aspect)]
+    found = {question: given for question in asked if (given := _given(chosen, question))}
     if not found:
         who, of = choose.rater or "nobody", "" if chosen.ratings.cases.selected is None else " on these cases"
         raise UsageError(
@@ -264,9 +257,13 @@ def phrase_rows(
         p = np.array([sign_test(int(a), int(b)) or 1.0 for a, b in users.T])
     else:
         p = fisher_exact(users[0], sizes[0], users[1], sizes[1])
+    if not alone and not all(sizes):
+        return  # one side has nothing to be compared with
     delta, z = log_odds(with_phrase[0], with_phrase[2], with_phrase.sum(axis=0))
     for at in np.flatnonzero(users.sum(axis=0) >= FEWEST_USERS).tolist():
         there = 0 if z[at] >= 0 else 2
+        if not with_phrase[there, at]:  # the prior may lean to a side with few reasons that never says it
+            there = 2 - there
         of_lists = [f"{name} {n}" for name, n in zip(pair, about[[0, 2], at].tolist(), strict=True) if n]
         yield {
             "what": kept[at], "kind": PHRASE, "goes_with": sides[there // 2], "users": int(users[there // 2, at]),
@@ -347,27 +344,18 @@ def _table(
     for side in sides:
         mine = [row for row in found or rows if row["goes_with"] == side]
         shown += mine[: _SHOWN if found else _NAMED]
-    notes = [Note(line, "warning") for line in sane.lines]
+    notes: list[str] = [Note(line, "warning") for line in sane.lines]
     if ties := sum(not argument.side for argument in arguments):
         notes.append(
-            Note(
-                f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
-            )
+            f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
         )
     if len(shown) < len(found):
-        notes.append(Note(f"{len(shown)} of {len(found)} findings are shown"))
+        notes.append(f"{len(shown)} of {len(found)} findings are shown")
     notes += [*about_base(chosen), *_ABOUT]
     settings = {"rater": question.rater, "protocol": question.protocol, "aspect": question.aspect}
     title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(arguments)}
-    table = Table(
-        title,
-        _COLUMNS,
-        tuple(rows),
-        tuple(notes),
-        settings,
-        facts,
-        _answer(question, sides, arguments, found, sane),
-    )
+    said = _answer(question, sides, arguments, found, sane)
+    table = Table(title, _COLUMNS, tuple(rows), tuple(notes), settings, facts, said)
     return briefly(table, _BRIEF, shown)
 
 

@@ -33,7 +33,7 @@ from recjudge_tui.store.ratings import Question, Ratings
 _NAMED = 8
 
 
-def about_base(chosen: Base, *, origins: bool = False) -> list[Note]:
+def about_base(chosen: Base, *, origins: bool = False) -> list[str]:
     """What a selection left out: earlier lists, cases without a time, readers and people with few labels; crowds; and what
     must stand beside figures of raters made from others and of the built-in rules. `origins`: see `origin_notes`."""
     notes = left_out_notes(chosen.left_out)
@@ -43,14 +43,14 @@ def about_base(chosen: Base, *, origins: bool = False) -> list[Note]:
     for question, crowd in chosen.ratings.crowds.items():
         names = sorted({single.rater for single in crowd.questions})
         who = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        notes.append(Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {who}"))
+        notes.append(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {who}")
     if chosen.ratings.crowds:
         about = "a crowd: every verdict counts once; users and raters are both clusters of an interval"
         notes.append(definition(about))
     return [*notes, *(origin_notes(chosen) if origins else ()), *rater_notes(chosen)]
 
 
-def left_out_notes(left_out: LeftOut) -> list[Note]:
+def left_out_notes(left_out: LeftOut) -> list[str]:
     """Who does not count unless asked for."""
     readers, few = (", ".join(names) for names in left_out)
     texts = [f"without the overrides of {readers}"] if readers else []
@@ -58,7 +58,7 @@ def left_out_notes(left_out: LeftOut) -> list[Note]:
     return [Note(text, "data", Step("include readers")) for text in texts]
 
 
-def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
+def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
     by_protocols = grouped(
         ((question.protocol, protocol), question.rater)
@@ -66,9 +66,7 @@ def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
         if protocol != question.protocol and question_of(protocol) == question_of(question.protocol)
     )
     return [
-        Note(
-            f"verdicts of {', '.join(dict.fromkeys(raters))} are of {own} cases: {protocol} asks the same question"
-        )
+        f"verdicts of {', '.join(dict.fromkeys(raters))} are of {own} cases: {protocol} asks the same question"
         for (own, protocol), raters in by_protocols.items()
     ]
 
@@ -78,11 +76,11 @@ def few_cases(n: int) -> str:
     return f"only {quantity(n, 'case')}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
 
 
-def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]:
+def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
     """Notes on cases without a time and on raters who judged earlier lists; the same sentence about several questions of a
     rater is one note."""
     with_earlier = [q for q in dict.fromkeys(questions) if q in ratings.earlier]
-    notes = [Note(untimed_note(ratings.untimed, "cases"))] if ratings.untimed else []
+    notes = [untimed_note(ratings.untimed, "cases")] if ratings.untimed else []
     for rater, own in grouped((q.rater, q) for q in with_earlier).items():
         by_counts = grouped((ratings.earlier[q], f"{q.protocol}, {q.aspect}") for q in own)
         for earlier, alike in by_counts.items():
@@ -93,18 +91,18 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]
                 sentences.append(
                     f"{earlier.replaced:,} of {earlier.n:,} cases are about lists that were imported again since"
                 )
-            notes += [Note(f"{who}: {sentence}") for sentence in sentences]
+            notes += [f"{who}: {sentence}" for sentence in sentences]
     return notes
 
 
-def rater_notes(chosen: Base) -> list[Note]:
+def rater_notes(chosen: Base) -> list[str]:
     """What must stand beside every figure of raters made from others and of the built-in rules."""
-    return [Note(text, "data") for text in _raters(chosen.ratings.raters[q.rater] for q in _singles(chosen))]
+    return _raters(chosen.ratings.raters[q.rater] for q in _singles(chosen))
 
 
-def origin_notes(chosen: Base) -> list[Note]:
+def origin_notes(chosen: Base) -> list[str]:
     """Where verdicts come from, if it limits them: pairs judged in one order, battles known only as counts."""
-    return [Note(text, "data") for text in _origins(chosen.project.db, chosen.project.id, _singles(chosen))]
+    return _origins(chosen.project.db, chosen.project.id, _singles(chosen))
 
 
 def _singles(chosen: Base) -> Iterable[Question]:
@@ -113,12 +111,10 @@ def _singles(chosen: Base) -> Iterable[Question]:
         yield from (question,) if crowd is None else crowd.questions
 
 
-def no_pairs(chosen: Base) -> Note:
+def no_pairs(chosen: Base) -> str:
     """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
     every = chosen.ratings.cases.selected is None
-    return Note(
-        f"{'no pair of lists has' if every else 'none of these pairs of lists has'} been judged{' yet' * every}"
-    )
+    return f"{'no pair of lists has' if every else 'none of these pairs of lists has'} been judged{' yet' * every}"
 
 
 def no_verdicts(chosen: Base) -> str:
@@ -149,7 +145,7 @@ def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False
     return texts[0] if isinstance(cells[0], float) else "–"
 
 
-def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
+def orientation_notes(by_where: Mapping[str, Orientation]) -> list[str]:
     """One note for each side from which figures see pairs; `by_where` names the figures that do."""
     wheres = grouped((how.words(), where) for where, how in by_where.items() if how.words())
     if len(wheres) == 1:
@@ -157,7 +153,7 @@ def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
     return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
 
 
-def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
+def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
     """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
     Sentences are joined only for exactly the same raters, so that no note claims more than was counted."""
     met = grouped(
@@ -174,7 +170,7 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
         if len(pairs_) > 1 and len(shared) == 1:
             (common,) = shared
             who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
-        notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
+        notes.append(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}")
     return notes
 
 
@@ -219,10 +215,21 @@ def share_cells(hits: FloatArray, user: IntArray) -> Row:
     return cells | {"note": share.note}
 
 
-def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[Note]:
+def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[str]:
     """Why verdicts say nothing, by rater and aspect; one line where it is the same for several aspects."""
     alike = grouped(((rater, reason), aspect) for (rater, aspect), reason in reasons.items() if reason)
     return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
+
+
+def adjusted(
+    rows: Sequence[Row],
+    correct: Callable[[Sequence[float | None]], list[float | None]],
+    into: str,
+    of: str = "p",
+) -> list[Row]:
+    """The rows with their p values corrected for the number of rows; None where there is none."""
+    values = correct([p if isinstance(p := row[of], float) else None for row in rows])
+    return [row | {into: p} for row, p in zip(rows, values, strict=True)]
 
 
 def wide(

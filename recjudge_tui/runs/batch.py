@@ -46,23 +46,20 @@ from recjudge_tui.store.batches import (
     batch_row,
     batches_of,
     calls_in_batch,
-    detach_batch,
     earlier_answers,
     end_batch,
     find_calls,
     forget_batch,
     known_remote_ids,
     mark_answered,
-    mark_requested,
     name_calls,
     plan_batch,
     refused_parameters,
-    set_batch_progress,
     set_submitted,
     waiting_calls,
 )
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.runs import (
     judge_capabilities,
     release_lease,
@@ -190,8 +187,8 @@ def outgoing(
     cover a single call."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := waiting_calls(run.db, run.id, last, WINDOW)):
-        last = calls[-1].key.id
-        earlier = earlier_answers(run.db, [call.key.id for call in calls])
+        last = calls[-1][1].id
+        earlier = earlier_answers(run.db, [key.id for _, key in calls])
         outcomes = []
         for custom_id, key in calls:
             prepared = prepare_call(run, key)
@@ -426,16 +423,16 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
     calls = find_calls(run.db, run.id, [result.custom_id for _, result in lines])
     answers: dict[int, tuple[CallKey, ResultLine]] = {}
     for place, result in lines:
-        call = calls.get(result.custom_id)
-        if call is None:
+        waits, key = calls.get(result.custom_id, (False, None))
+        if key is None:
             tally.unknown += 1
             tally.note(f"{place}: {result.custom_id[:80]} is not a call of run {run.id}")
-        elif not call.open or call.key.id in answers:
+        elif not waits or key.id in answers:
             tally.already += 1
         elif result.again:
             tally.again += 1
         else:
-            answers[call.key.id] = call.key, result
+            answers[key.id] = key, result
     outcomes = asyncio.run(_outcomes(run, answers))
     with run.db.transaction():
         stored = store_outcomes(run.db, run, outcomes)
@@ -546,7 +543,8 @@ def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> ImportTal
 def _asked(db: Database, server: BatchServer, row: StoredRow) -> RemoteBatch:
     """The batch as the provider describes it now, which is stored."""
     remote = server.fetch(row["remote_id"])
-    set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
+    counts = {"done": remote.done, "failed": remote.failed}
+    db.change("batches", row["id"], said=remote.status, looked_at=now(), **counts)
     return remote
 
 
@@ -608,7 +606,8 @@ class _Provider:
         except (CallError, JudgeError):
             forget_batch(db, batch_id)
             raise
-        mark_requested(db, batch_id, file_id)
+        # from now on the server may have it, even without an answer
+        db.change("batches", batch_id, asked_at=now(), file_id=file_id)
         try:
             remote_id = self.server.create(path, file_id, batch_row(db, batch_id)["mark"])
         except (CallError, JudgeError) as error:
@@ -684,7 +683,7 @@ class _Provider:
         """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
         run, files = self.run, self.server.download(remote, self.folder)
         if not remote.ours and not self._is_ours(batch_id, files):
-            detach_batch(run.db, batch_id)
+            run.db.change("batches", batch_id, state="planned", remote_id=None, submitted_at=None)
             search = f"“recjudge batch submit {run.id}” continues the search"
             self.tell(f"batch {remote.id} does not belong to run {run.id}; {search}")
             return False

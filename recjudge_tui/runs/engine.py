@@ -38,7 +38,7 @@ from recjudge_tui.store.calls import (
     outstanding_by_user,
     profiles_outstanding,
 )
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.runs import (
     Pulse,
     judge_capabilities,
@@ -47,8 +47,6 @@ from recjudge_tui.store.runs import (
     run_progress,
     run_row,
     set_identity,
-    set_retry,
-    set_waiting,
     wanted,
 )
 from recjudge_tui.store.schema import connect
@@ -555,7 +553,7 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     run, retries = job.run, list(job.limits.retries.values())
     if not retries:
         if noted is not None and job.limits.trouble_since is None:
-            set_retry(run.db, run.id, None)
+            run.db.change("runs", run.id, retry_why=None, retry_at=None)
             return None
         return noted
     first = min(retries, key=lambda retry: retry.due)
@@ -563,7 +561,8 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
     # not every retry of many calls is worth a write
     if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
         why = outage.title[:1].lower() + outage.title[1:]
-        set_retry(run.db, run.id, why, max(outage.due - time.monotonic(), 0.0))
+        again = now(max(outage.due - time.monotonic(), 0.0))
+        run.db.change("runs", run.id, retry_why=why, retry_at=again)
         return outage
     return noted
 
@@ -581,13 +580,13 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         control = run_control(run.db, run.id)
         if control is None or control.wanted != "run":
             job.stopping.set()
-        concurrency = (control and control.concurrency) or planned
+        concurrency = (control and control.wanted_concurrency) or planned
         if concurrency != job.concurrency:
             job.work_with(concurrency)
         left = job.limits.pause_left()
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until
-            set_waiting(run.db, run.id, left)
+            run.db.change("runs", run.id, waiting_until=now(left))
         outage = _note_outage(job, outage)
         if on_progress:
             on_progress(job.seen)

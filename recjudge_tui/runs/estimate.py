@@ -17,8 +17,8 @@ from recjudge_tui.domain.run import Estimate
 from recjudge_tui.errors import RunError
 from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import PastCall, judge_past
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs import judge_past
 
 SAMPLED_CASES = 40
 TOKENS_A_PROFILE = 200
@@ -158,10 +158,10 @@ def estimate(
     )
 
 
-def seconds_of(past: Sequence[PastCall], fresh: float) -> float:
+def seconds_of(past: Sequence[StoredRow], fresh: float) -> float:
     """The seconds of a call that reads `fresh` tokens and writes as many as the past ones did: reading and writing speed
     by least squares over the past calls."""
-    rows = [(call.tokens_in - (call.tokens_cached or 0), call.tokens_out, call.seconds) for call in past]
+    rows = [(call.tokens_in - (call.tokens_cached or 0), call.tokens_out, call.latency_s) for call in past]
     xx, yy, xy = (fsum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (1, 1), (0, 1)))
     xt, yt = (fsum(r[i] * r[2] for r in rows) for i in (0, 1))
     fits = [(0.0, yt / yy), *([(xt / xx, 0.0)] if xx else [])]

@@ -154,8 +154,9 @@ def paper_experiment(
     db: Database, project_id: int, runs: Sequence[Mapping[str, Any]], judge: JudgeSpec, *, baseline: str = "",
     sample: int | None = None, budget: float | None = None,
 ) -> tuple[Experiment, list[str]]:  # fmt: skip
-    """The runs of a paper (`protocol`, `prompts` of an ablation, `options`, where a list is tried value by value), and why
-    some are left out: the project cannot feed them. Raises the reason where it can feed none."""
+    """The runs of a paper (`protocol`, `prompts` of an ablation, `options`, where a list is tried value by value; `times`
+    that one is repeated, by a rater of its own each time and without stored replies), and why some are left out: the
+    project cannot feed them. Raises the reason where it can feed none."""
     load_shipped(db)
     requests: list[RunRequest] = []
     left_out: list[str] = []
@@ -180,6 +181,12 @@ def paper_experiment(
                     for arm in arms
                 ]
                 asked = [replace(one, prompt=one.prompt or _usual(db, project_id, settings)) for one in asked]
+                fresh = settings.model_copy(update={"use_cache": False})
+                asked += [
+                    replace(one, settings=fresh, rater=f"{judge.rater} run {number}")
+                    for number in range(2, run.get("times", 1) + 1)
+                    for one in asked
+                ]
                 for one in asked:
                     if _existing(db, one) is None:
                         with suppress(AlreadyJudgedError):

@@ -13,7 +13,7 @@ from recjudge_tui.domain.run import RunState, Wanted
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, set_wanted, take_lease
+from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, take_lease
 
 # only for a process on another machine, whose life cannot be checked from here
 SILENT_FOR_S = 120.0
@@ -123,7 +123,7 @@ def stop_and_wait(db: Database, run_id: int, how: Wanted, wait_s: float = 180.0)
     if owner is None or not is_alive(owner, heartbeat):
         mark_ended(db, run_id, owner, ended)
         return f"run {run_id} was not running"
-    set_wanted(db, run_id, how)
+    db.change("runs", run_id, wanted=how)
     deadline = time.monotonic() + wait_s
     while is_active(db, run_id):
         if time.monotonic() > deadline:

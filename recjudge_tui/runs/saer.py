@@ -42,17 +42,13 @@ from recjudge_tui.store.runs import (
     changed_since,
     create_group,
     group_by_id,
-    join_group,
-    label_counts,
     lease_owner,
     mark_ended,
     prompt_label,
     run_progress,
     run_row,
     run_systems,
-    set_request,
-    set_settings,
-    set_wanted_concurrency,
+    verdict_counts,
 )
 
 # ---- plan --------------------------------------------------------------------------------------------------------
@@ -195,9 +191,9 @@ def plan_saer(
         if group_id is None or any(known.get(stage, run_id) != run_id for stage, run_id in runs.items()):
             group_id = create_group(db, "saer", request.model_dump_json(), runs)
         else:
-            set_request(db, group_id, request.model_dump_json())
+            db.change("run_groups", group_id, request=request.model_dump_json())
             for stage, run_id in runs.items():
-                join_group(db, group_id, stage, run_id)
+                db.change("runs", run_id, group_id=group_id, stage=stage)
     return SaerPlan(group_id, stages[FIRST], stages[SECOND])
 
 
@@ -226,9 +222,9 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
     stored = RunSettings.model_validate_json(run_row(db, run_id)["settings"])
     now = stored.model_copy(update={name: getattr(settings, name) for name in OPERATION})
     if now != stored:
-        set_settings(db, run_id, now)
+        db.change("runs", run_id, settings=now.model_dump_json())
     if now.concurrency != stored.concurrency:
-        set_wanted_concurrency(db, run_id, None)
+        db.change("runs", run_id, wanted_concurrency=None)
 
 
 # ---- match -------------------------------------------------------------------------------------------------------
@@ -328,9 +324,9 @@ def exclusion(db: Database, request: SaerRequest, first_run: int) -> Exclusion:
     aspect, settings = prompt.aspects[0].name, request.settings[SECOND]
     lowest = min(label.value for label in prompt.labels_of(aspect))
     judged, poor = Counter[str](), Counter[str]()
-    for system, value, n in label_counts(db, first_run, aspect):
-        judged[system] += n
-        poor[system] += n * (value == lowest)
+    for count in verdict_counts(db, first_run, aspect):
+        judged[count.system_a] += count.verdicts
+        poor[count.system_a] += count.verdicts * (count.value == lowest)
     known = run_systems(db, first_run)
     shares = {system: poor[system] / judged[system] for system in known if judged[system]}
     left_out = {system: share for system, share in shares.items() if over is not None and share > over}
@@ -368,7 +364,7 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
         with db.transaction():
             stage = store_draft(db, draft)
             assert stage.run_id is not None
-            join_group(db, group_id, SECOND, stage.run_id)
+            db.change("runs", stage.run_id, group_id=group_id, stage=SECOND)
     assert stage.run_id is not None
     if is_finished(db, stage.run_id):
         _close(db, stage.run_id)

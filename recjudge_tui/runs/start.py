@@ -24,7 +24,7 @@ from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, sto
 from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_progress, run_row, set_settings, set_wanted_concurrency
+from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 
 # ---- detach ------------------------------------------------------------------------------------------------------
 
@@ -164,7 +164,8 @@ def change_settings(db: Database, run_id: int, **changes: Any) -> None:
     with db.transaction():
         if "history" in given:
             shorten_histories(db, run_id, given["history"])
-        set_settings(db, run_id, RunSettings.model_validate({**settings.model_dump(), **given}))
+        changed = RunSettings.model_validate({**settings.model_dump(), **given})
+        db.change("runs", run_id, settings=changed.model_dump_json())
 
 
 def leave_rest_of_budget(db: Database, budget: float | None, beside: Iterable[int], run_id: int) -> None:
@@ -224,7 +225,7 @@ def change_concurrency(db: Database, run_id: int, calls: int) -> None:
         raise UsageError(
             f"a run cannot make {calls} calls at once", f"The number can be from 1 to {MOST_AT_ONCE:,}."
         )
-    set_wanted_concurrency(db, run_id, calls)
+    db.change("runs", run_id, wanted_concurrency=calls)
 
 
 def step_concurrency(db: Database, run_id: int, up: bool) -> int:

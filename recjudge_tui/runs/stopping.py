@@ -20,15 +20,15 @@ from recjudge_tui.protocols.early_stopping import (
     user_outcomes,
 )
 from recjudge_tui.stats.planning import initial_state, is_decided, update_state
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import CaseStatus, case_statuses, case_values
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs import case_statuses, case_values
 
 
 class RunDecision:
     """Whether a run is decided. `call_ended` is called for every call that is on disk."""
 
     def __init__(
-        self, db: Database, run_id: int, aspect: str, criterion: StoppingCriterion, cases: list[CaseStatus]
+        self, db: Database, run_id: int, aspect: str, criterion: StoppingCriterion, cases: list[StoredRow]
     ) -> None:
         self._db, self._run_id, self._aspect, self._criterion = db, run_id, aspect, criterion
         # of each user, in the order of the plan: case id -> its two systems

@@ -40,7 +40,6 @@ from recjudge_tui.stats.intervals import (
     Bounds,
     Scale,
     jackknife,
-    jackknife_sums,
     mean_estimate,
     share_estimate,
     share_interval,
@@ -59,8 +58,9 @@ FEW_DISAGREEING = f"no interval: fewer than {FEWEST_DISAGREEING} users show a di
 FEW_PER_LABEL = f"no interval: fewer than {FEWEST_VARIED} users have a label that one of the raters gave"
 NO_ITEM = "no item rated by two raters"
 _MEANS = ("percent", "bias", "concurrence")
-# above this many cells Kendall's tau is computed by sorting, up to so many rows for an interval
-_KENDALL_CELLS, _KENDALL_ROWS, _KENDALL_GROUPS = 3000, 30_000, 200
+# above this many cells Kendall's tau is computed by sorting, without an interval
+_KENDALL_CELLS = 3000
+MANY_CELLS = f"no interval: over {_KENDALL_CELLS:,} distinct pairs of values"
 _FEWEST_GROUPS, _WORK, _CHUNK = 200, 30_000_000, 4_000_000
 _PAIRWISE_UP_TO = 200
 
@@ -275,10 +275,15 @@ def _table(
     return _Table(Cells(a[first], b[first], labels), table)
 
 
-def _apart(tables: Sequence[_Table]) -> FloatArray:
-    """Numbers (units, tables) that tell units apart by their cells, whatever the units' names and the order of rows."""
-    rng = np.random.default_rng(0)
-    return np.stack([table.weights @ rng.random(table.cells.a.size) for table in tables], axis=1)
+def _jackknifed(
+    tables: Sequence[_Table], figure: Callable[[list[FloatArray]], FloatArray], scale: Scale, level: float
+) -> Interval:
+    """The interval of a figure of several tables of the same users, from the weights of the cells of each (m, cells)."""
+    from scipy.sparse import hstack
+
+    ends = np.cumsum([table.cells.a.size for table in tables])[:-1]
+    beside = hstack([table.weights for table in tables]).tocsr()
+    return jackknife(beside, lambda w: figure(np.split(w, ends, axis=1)), scale, level)
 
 
 def label_array(labels: npt.ArrayLike) -> FloatArray:
@@ -314,16 +319,6 @@ def _check_labels(values: FloatArray, labels: FloatArray) -> None:
     strange = np.setdiff1d(values, labels)
     if strange.size:
         raise ValueError(f"{strange[0]:g} is not in the label set")
-
-
-def confusion(a: npt.ArrayLike, b: npt.ArrayLike, labels: Sequence[float]) -> IntArray:
-    """Counts (q, q): rows by a's label, columns by b's, in the order of the label set. Raises ValueError for a value
-    outside the label set."""
-    left, right, _ = complete(a, b)
-    known = label_array(labels)
-    _check_labels(np.concatenate([left, right]), known)
-    code = np.searchsorted(known, left) * known.size + np.searchsorted(known, right)
-    return np.bincount(code, minlength=known.size**2).reshape(known.size, known.size)
 
 
 # ---- correlations inside groups ---------------------------------------------------------------------------------------
@@ -523,7 +518,13 @@ def _blocked(stat: str, rows: _Rows) -> str:
 def _overall(rows: _Rows, table: _Table, stat: str) -> Estimate:
     n = rows.a.size
     if stat == "kendall" and table.cells.a.size > _KENDALL_CELLS:
-        return _sorted_kendall(rows)
+        turns = (1, -1) if rows.mirrored else (1,)
+        tau = figure(stat, *(np.concatenate([turn * side for turn in turns]) for side in (rows.a, rows.b)))
+        return (
+            undefined(STATISTICS[stat].undefined, n)
+            if tau is None
+            else Estimate(tau, None, None, n, note=MANY_CELLS)
+        )
     value = float(table.figures(stat, table.total)[0])
     if np.isnan(value):
         return undefined(STATISTICS[stat].undefined, n)
@@ -533,7 +534,7 @@ def _overall(rows: _Rows, table: _Table, stat: str) -> Estimate:
     if not reason:
         # with very many cells users are left out in fewer groups
         most = min(MOST_GROUPS, max(_FEWEST_GROUPS, _WORK // table.cells.a.size))
-        ends = jackknife_sums(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level, most)
+        ends = jackknife(table.weights, lambda w: table.figures(stat, w), FISHER, rows.level, most)
     return Estimate(value, ends.low, ends.high, n, note=ends.note)
 
 
@@ -547,27 +548,6 @@ def _withheld(stat: str, values: FloatArray, users: IntArray, disagreeing: IntAr
             return FEW_VARIED
     few = (chance or stat.startswith("ac")) and np.unique(disagreeing).size < FEWEST_DISAGREEING
     return FEW_DISAGREEING if few else ""
-
-
-def _sorted_kendall(rows: _Rows) -> Estimate:
-    """Kendall's tau-b by sorting, where there are too many cells to compare each with every other."""
-    a, b, users = rows.a, rows.b, rows.users
-    if rows.mirrored:
-        a, b, users = np.concatenate([a, -a]), np.concatenate([b, -b]), np.tile(users, 2)
-
-    def tau(w: FloatArray) -> FloatArray:
-        kept = [row[users] > 0 for row in w]
-        return np.array([_large_kendall(a[here], b[here]) for here in kept])
-
-    value = none_if_nan(_large_kendall(a, b))
-    if value is None:
-        return undefined(STATISTICS["kendall"].undefined, rows.a.size)
-    if rows.a.size > _KENDALL_ROWS:
-        note = f"no interval: over {_KENDALL_ROWS:,} rows of mostly distinct values"
-        return Estimate(value, None, None, rows.a.size, note=note)
-    apart = sums_by_user(np.stack([rows.a, rows.b]), rows.users, rows.user_count)
-    found = jackknife(tau, rows.user_count, FISHER, rows.level, apart=apart, most=_KENDALL_GROUPS)
-    return Estimate(value, found.low, found.high, rows.a.size, note=found.note)
 
 
 def _of_rows(rows: _Rows, stat: str) -> Estimate:
@@ -607,7 +587,7 @@ def _grouped(rows: _Rows, stat: str, codes: IntArray, count: int) -> Estimate:
     else:
         of_user, users = encode(owner[some])
         sums = sums_by_user(np.stack([values[some], np.ones(int(some.sum()))]), of_user, users)
-        ends = jackknife_sums(sums, lambda s: ratio(s[:, 0], s[:, 1]), FISHER, rows.level)
+        ends = jackknife(sums, lambda s: ratio(s[:, 0], s[:, 1]), FISHER, rows.level)
     return Estimate(float(values[some].mean()), ends.low, ends.high, n, count, left_out, ends.note)
 
 
@@ -641,20 +621,16 @@ def pairs_interval(
         for pair, owner in zip(pairs, owners, strict=True)
     ]
     if stat == "kendall" and max(table.cells.a.size for table in tables) > _KENDALL_CELLS:
-        return Interval(None, None, f"no interval: over {_KENDALL_CELLS:,} distinct pairs of values")
+        return Interval(None, None, MANY_CELLS)
 
-    def mean(w: FloatArray) -> FloatArray:
-        total, size = np.zeros(len(w)), np.zeros(len(w))
-        for table in tables:
-            cells = (table.weights.T @ w.T).T
-            n = cells.sum(axis=1)
-            total += n * table.figures(stat, cells)
-            size += n
-        return ratio(total, size)
+    def mean(sides: list[FloatArray]) -> FloatArray:
+        values = [table.figures(stat, w) for table, w in zip(tables, sides, strict=True)]
+        size = np.stack([w.sum(axis=1) for w in sides])
+        return ratio((size * np.stack(values)).sum(axis=0), size.sum(axis=0))
 
     limits = STATISTICS[stat].limits
     scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    return jackknife(mean, count, scale, level, apart=_apart(tables))
+    return _jackknifed(tables, mean, scale, level)
 
 
 @dataclass(frozen=True)
@@ -699,13 +675,13 @@ def agreement_change(
     if now is None or before is None:
         return Change(now, before, undefined(why_now if now is None else why_before, n))
 
-    def change(w: FloatArray) -> FloatArray:
-        one, other = (table.figures(stat, (table.weights.T @ w.T).T) for table in tables)
+    def change(sides: list[FloatArray]) -> FloatArray:
+        one, other = (table.figures(stat, w) for table, w in zip(tables, sides, strict=True))
         return one - other
 
     limits = STATISTICS[stat].bounds
     scale = IDENTITY if limits is None else Scale.between((limits[0] - limits[1], limits[1] - limits[0]))
-    found = jackknife(change, count, scale, level, apart=_apart(tables))
+    found = _jackknifed(tables, change, scale, level)
     return Change(now, before, Estimate(now - before, found.low, found.high, n, note=found.note))
 
 
@@ -887,7 +863,7 @@ def many_raters_estimates(
         reason = _withheld(stat, ratings[None, :], user, disagreeing)
         ends = Interval(None, None, reason)
         if not reason:
-            ends = jackknife_sums(per_user, partial(_of_sums, stat, labels=known), FISHER, level)
+            ends = jackknife(per_user, partial(_of_sums, stat, labels=known), FISHER, level)
         out[stat] = Estimate(value, ends.low, ends.high, n, note=ends.note)
     return out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
@@ -15,15 +14,12 @@ from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user, t_quantile
 
-METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
 NO_CONFIDENCE = "no labelled verdict has a confidence"
 FEW_LABELLED = f"no interval: labels of fewer than {FEWEST_USERS} users"
 FEW_USERS = f"not calibrated: labels of fewer than {FEWEST_USERS} users"
 ALL_RIGHT = "not calibrated: no labelled verdict is wrong"
 ALL_WRONG = "not calibrated: no labelled verdict is right"
-_EDGE = 0.001
-_COLDEST, _HOTTEST = 0.01, 100.0
 _DRAWS = 2000
 
 Map = Callable[[FloatArray], FloatArray]
@@ -37,14 +33,6 @@ class Bin(NamedTuple):
     n: int
     confidence: float | None
     accuracy: Estimate
-
-
-class Calibration(NamedTuple):
-    """A map from stated to calibrated confidence; None with the reason in `note`. `temperature` is set for that method."""
-
-    apply: Map | None
-    note: str = ""
-    temperature: float | None = None
 
 
 def reliability(
@@ -129,59 +117,30 @@ def _binned(
     return sure, right, place
 
 
-def fit(
-    method: str, confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, labels: int = 2
-) -> Calibration:
-    """A map from stated to calibrated confidence by a method of METHODS, learned on labelled verdicts. `labels` is
-    the number of labels of the scale; only `temperature` uses it. There is no map with labels of fewer than
-    FEWEST_USERS users, or if all verdicts are right or all wrong. Raises ValueError for another method."""
-    sure, right, _ = _binned(confidence, correct, 1)
-    if encode(users)[1] < FEWEST_USERS:
-        return Calibration(None, FEW_USERS)
-    return _learned(method, sure, right, labels)
-
-
-def _learned(method: str, sure: FloatArray, right: FloatArray, labels: int) -> Calibration:
-    if method not in METHODS:
-        raise ValueError(f"no method {method}")
-    if right.all() or not right.any():
-        return Calibration(None, ALL_RIGHT if right.all() else ALL_WRONG)
-    if method == "isotonic":
-        return Calibration(isotonic(sure, right))
-    heat = temperature(sure, right, labels)
-    return Calibration(lambda values: temperature_scaled(values, heat, labels), temperature=heat)
-
-
-def cross_fitted(
-    method: str,
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    labels: int = 2,
-    *,
-    folds: int = FOLDS,
-    seed: int = 0,
-) -> FloatArray:
-    """Each verdict's calibrated confidence (n,), NaN if there is none; `correct` is NaN for a verdict without a
-    label. Users with labels are split into `folds` parts; each part is calibrated by a map fitted on the others, so
-    no case influences its own user's calibration. Users without labels get the map fitted on all labels. NaN where
-    `fit`, or the other parts, give no map."""
+def calibrated(
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, *, folds: int = FOLDS, seed: int = 0
+) -> tuple[FloatArray, str]:
+    """Each verdict's confidence calibrated by isotonic regression (n,), NaN where there is none, and the reason if there is
+    no map at all: labels of fewer than FEWEST_USERS users, or all verdicts right or all wrong. `correct` is NaN for a
+    verdict without a label. Users with labels are split into `folds` parts; each part is calibrated by a map learned on the
+    others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
-    out = np.full(sure.size, np.nan)
     known = ~np.isnan(right)
-    whole = fit(method, sure[known], right[known], ids[known], labels)
-    if whole.apply is None:
-        return out
-    out = whole.apply(sure)
+    few = np.unique(ids[known]).size < FEWEST_USERS
+    whole = None if few else isotonic(sure[known], right[known])
+    if whole is None:
+        why = FEW_USERS if few else ALL_RIGHT if right[known].all() else ALL_WRONG
+        return np.full(sure.size, np.nan), why
+    out = whole(sure)
     labelled = np.isin(ids, ids[known])
     part = np.full(sure.size, -1, dtype=np.int64)
     part[labelled] = user_folds(ids[labelled], folds, seed)
     for at in range(int(part.max()) + 1):
         others = known & (part != at)
-        apply = _learned(method, sure[others], right[others], labels).apply
-        out[part == at] = np.nan if apply is None else apply(sure[part == at])
-    return out
+        learned = isotonic(sure[others], right[others])
+        out[part == at] = np.nan if learned is None else learned(sure[part == at])
+    return out, ""
 
 
 def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
@@ -200,48 +159,13 @@ def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
     return part[codes]
 
 
-def temperature(confidence: FloatArray, correct: FloatArray, labels: int = 2) -> float:
-    """The T, 0.01 to 100, that maximises the likelihood of the verdicts when the labels' logits are divided by T (Guo
-    et al. 2017). Above 1: the judge is too sure. Only the given label's probability c is known, so the other `labels`
-    - 1 share 1 - c evenly, as in `temperature_scaled`. A confidence within 0.001 of 0 or 1 is moved to that distance,
-    because its logit may be infinite. Raises ValueError for fewer than two labels."""
-    z = _lead(confidence, labels)
-
-    def slope(inverse: float) -> float:
-        return float(z @ (_expit(inverse * z - math.log(labels - 1)) - correct))
-
-    if slope(1 / _HOTTEST) >= 0:
-        return _HOTTEST
-    if slope(1 / _COLDEST) <= 0:
-        return _COLDEST
-    from scipy.optimize import brentq
-
-    return 1 / float(brentq(slope, 1 / _HOTTEST, 1 / _COLDEST, xtol=1e-12))
-
-
-def temperature_scaled(confidence: FloatArray, heat: float, labels: int = 2) -> FloatArray:
-    """c^(1/T) / (c^(1/T) + (k - 1) ((1 - c) / (k - 1))^(1/T)) of k labels: 1/k as T grows, c at 1."""
-    return _expit(_lead(confidence, labels) / heat - math.log(labels - 1))
-
-
-def _lead(confidence: FloatArray, labels: int) -> FloatArray:
-    """The logit of the given label minus that of each other label."""
-    if labels < 2:
-        raise ValueError("a scale has at least two labels")
-    held = np.clip(confidence, _EDGE, 1 - _EDGE)
-    lead: FloatArray = np.log(held / (1 - held)) + math.log(labels - 1)
-    return lead
-
-
-def _expit(z: FloatArray) -> FloatArray:
-    probability: FloatArray = 0.5 * (1 + np.tanh(z / 2))
-    return probability
-
-
-def isotonic(confidence: FloatArray, correct: FloatArray) -> Map:
+def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
     """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares. Pool
     adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one point,
-    weighted by their number; between points the function is linear, outside them constant."""
+    weighted by their number; between points the function is linear, outside them constant. None if all are right or all
+    wrong."""
+    if correct.all() or not correct.any():
+        return None
     points, place = np.unique(confidence, return_inverse=True)
     weight = np.bincount(place.reshape(-1)).astype(np.float64)
     heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)

@@ -192,8 +192,6 @@ def _stepped(values: FloatArray, bits: int) -> FloatArray:
 
 MOST_RATERS = 15
 _CHUNK = 4_000_000
-# a spread below this share of its parts' spread is a rounding error
-_ROUNDING = 1e-12
 
 
 class SizeFigures(NamedTuple):
@@ -248,8 +246,6 @@ def _values(
     grouped = GROUPED[stat]
     if truth.size == 0 or groups == 0:
         return np.full(members.shape[0], np.nan)
-    if stat == "pearson":
-        return _pearson(members, table, truth, codes, groups)
     out: list[FloatArray] = []
     digits = 12 - math.ceil(math.log10(max(float(np.abs(table).sum(axis=0).max()), 1e-300)))
     step = max(1, _CHUNK // truth.size)
@@ -267,39 +263,6 @@ def _values(
 def _mean_defined(values: FloatArray) -> FloatArray:
     has = ~np.isnan(values)
     return ratio(np.where(has, values, 0.0).sum(axis=1), has.sum(axis=1).astype(np.float64))
-
-
-def _pearson(
-    members: BoolArray, table: FloatArray, truth: FloatArray, codes: IntArray, groups: int
-) -> FloatArray:
-    """Pearson's r from the products of the members' deviations in each group, without a pass over the rows per
-    subset. cov(sum, t) = sum of cov(member, t); var(sum) = sum over all pairs of members of their covariance."""
-    size = np.bincount(codes, minlength=groups).astype(np.float64)
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.bincount(codes, weights=values, minlength=groups).astype(np.float64)
-
-    *rows, side = (values - (total(values) / size)[codes] for values in (*table, truth))
-    raters = len(rows)
-    with_truth = np.stack([total(row * side) for row in rows])
-    among = np.empty((raters, groups, raters))
-    for first in range(raters):
-        for second in range(first, raters):
-            among[first, :, second] = among[second, :, first] = total(rows[first] * rows[second])
-    spread_truth = total(side * side)
-    spread_truth[spread_truth <= _ROUNDING**2 * total(truth * truth)] = 0
-    own = np.stack([raters * _ROUNDING * total(row * row) for row in rows])
-    own += np.stack([_ROUNDING**2 * total(row * row) for row in table])
-    out: list[FloatArray] = []
-    step = max(1, _CHUNK // (groups * raters))
-    for start in range(0, members.shape[0], step):
-        chosen = members[start : start + step].astype(np.float64)
-        half = (chosen @ among.reshape(raters, -1)).reshape(chosen.shape[0], groups, raters)
-        spread = (half * chosen[:, None, :]).sum(axis=2)
-        spread[spread <= chosen @ own] = 0
-        r = ratio(chosen @ with_truth, np.sqrt(spread * spread_truth))
-        out.append(_mean_defined(np.clip(r, -1, 1)))
-    return np.concatenate(out)
 
 
 def _summary(size: int, members: BoolArray, values: FloatArray, n: int) -> SizeFigures:

@@ -90,62 +90,28 @@ def jackknife_interval(
 
 
 def jackknife(
-    figure: Callable[[FloatArray], FloatArray],
-    users: int,
-    scale: Scale = IDENTITY,
-    level: float = LEVEL,
-    *,
-    apart: FloatArray | None = None,
-    most: int = MOST_GROUPS,
-) -> Interval:
-    """The interval of `figure`, a function of weights (m, users) -> (m,), by leaving out one user at a time. Above
-    `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
-    with a fixed seed from the users in the order of `apart` (users, k), numbers that tell them apart whatever their
-    names and the order of rows; without it, in the given order."""
-    value = float(figure(np.ones((1, users)))[0]) if users else np.nan
-    if np.isnan(value):
-        return Interval(None, None, "undefined")
-    group = user_groups(users, apart, most)
-    count = min(users, most)
-    step = max(1, _CELLS // users)
-    left_out = [
-        figure((group[None, :] != np.arange(first, min(first + step, count))[:, None]).astype(np.float64))
-        for first in range(0, count, step)
-    ]
-    ends = jackknife_interval(value, np.concatenate(left_out), scale, level)
-    note = join_notes(ends.note, f"users left out in {count:,} groups" if count < users else "")
-    return Interval(ends.low, ends.high, note)
-
-
-def user_groups(users: int, apart: FloatArray | None = None, most: int = MOST_GROUPS) -> IntArray:
-    """The group (users,) with which each user is left out: every user alone, or `most` random groups of equal size."""
-    if users <= most:
-        return np.arange(users)
-    order = np.arange(users) if apart is None else np.lexsort(apart.T)
-    group = np.empty(users, dtype=np.int64)
-    group[order[np.random.default_rng(0).permutation(users)]] = np.arange(users) % most
-    return group
-
-
-def jackknife_sums(
     sums: FloatArray | csr_matrix,
-    finish: Callable[[FloatArray], FloatArray],
+    figure: Callable[[FloatArray], FloatArray],
     scale: Scale = IDENTITY,
     level: float = LEVEL,
     most: int = MOST_GROUPS,
 ) -> Interval:
-    """The same of a figure that is a function `finish` (m, k) -> (m,) of sums over users, given as (users, k)."""
+    """The interval of `figure`, a function (m, k) -> (m,) of sums over users, given as (users, k), by leaving out one user
+    at a time. Above `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521),
+    drawn with a fixed seed from the users in an order of their sums, whatever their names and the order of rows."""
     from scipy.sparse import csr_matrix
 
     users, width = sums.shape
     if users > most:
-        group = user_groups(users, sums @ np.random.default_rng(0).random((width, 2)), most)
+        order = np.lexsort((sums @ np.random.default_rng(0).random((width, 2))).T)
+        group = np.empty(users, dtype=np.int64)
+        group[order[np.random.default_rng(0).permutation(users)]] = np.arange(users) % most
         sums = csr_matrix((np.ones(users), (group, np.arange(users))), shape=(most, users)) @ csr_matrix(sums)
     total = np.asarray(sums.sum(axis=0), dtype=np.float64).reshape(1, -1)
     step = max(1, _CELLS // max(width, 1))
     parts = (sums[at : at + step] for at in range(0, min(users, most), step))
-    left_out = [finish(total - (part if isinstance(part, np.ndarray) else part.toarray())) for part in parts]
-    ends = jackknife_interval(float(finish(total)[0]), np.concatenate(left_out), scale, level)
+    left_out = [figure(total - (part if isinstance(part, np.ndarray) else part.toarray())) for part in parts]
+    ends = jackknife_interval(float(figure(total)[0]), np.concatenate(left_out), scale, level)
     note = f"users left out in {most:,} groups" if users > most else ""
     return Interval(ends.low, ends.high, join_notes(ends.note, note))
 
@@ -339,17 +305,6 @@ def _check_bounds(
     strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
     if strange.any():
         raise ValueError(f"a value of {rows[strange][0]:g} lies outside its bounds")
-
-
-def _noted(estimate: Estimate, note: str) -> Estimate:
-    return Estimate(
-        estimate.value,
-        estimate.ci_low,
-        estimate.ci_high,
-        estimate.n,
-        estimate.groups,
-        note=join_notes(estimate.note, note),
-    )
 
 
 def mean_estimates(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -300,122 +300,11 @@ def _mean_alone(values: FloatArray, users: Ids, scale: Bounds | None, level: flo
 
 # ---- early stopping ---------------------------------------------------------------------------------------------------
 
+EVEN = 0.5
 CELLS = 1000
 _GRID: FloatArray = np.arange(1, CELLS) / CELLS
 # a bet risks at most this share of the wealth, so no bettor goes bankrupt
 _MAX_STAKE = 0.5
-_CHUNK = 1024
-
-
-def _no_winnings() -> FloatArray:
-    return np.zeros(_GRID.size)
-
-
-@dataclass(frozen=True)
-class ConfidenceSequence:
-    """The state after `n` values with sum `total`: the interval low < mean < high, and the bets behind it. `up` and
-    `down`: log winnings of betting that the mean lies above, and below, each candidate on the grid; those of
-    candidates outside the interval stay. `spread`: sum of squared distances from the running means. `closed`: every
-    candidate is rejected, since the values have no common mean or by chance; the last non-empty interval then stays.
-    An end other than 0 or 1 is itself rejected. Raises ValueError for a level outside 0..1."""
-
-    level: float = LEVEL
-    n: int = 0
-    total: float = 0.0
-    spread: float = 0.0
-    low: float = 0.0
-    high: float = 1.0
-    closed: bool = False
-    up: FloatArray = field(default_factory=_no_winnings)
-    down: FloatArray = field(default_factory=_no_winnings)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise ValueError(f"a confidence level lies between 0 and 1, not at {self.level}")
-
-    @property
-    def mean(self) -> float | None:
-        """The mean so far; None before the first value."""
-        return self.total / self.n if self.n else None
-
-
-def advance(
-    sequence: ConfidenceSequence, values: npt.ArrayLike
-) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
-    """The sequence after further `values` (n,), each in 0..1, and the lower and upper end after each value (n,).
-
-    With probability `level` the mean lies inside ALL of the intervals, whenever one stops looking: the hedged betting
-    confidence sequence of Waudby-Smith and Ramdas (JRSS B 2024), with predictable plug-in stakes and the running
-    intersection. For a candidate mean m two bettors start with 1/2 each and
-
-        K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
-        s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = 1 - level, c = 1/2
-
-    where v is the variance so far, starting at 1/4. If m is the mean, the probability that one of them ever reaches 1/alpha
-    is at most alpha (Ville's inequality). K+ falls and K- rises in m, so the candidates that remain form an interval; its
-    ends are rounded outwards to thousandths.
-
-    Assumes that each value has the same mean given those before it: one value per user, users in random order. Calls with
-    consecutive pieces of the values give the same result as one call. Raises ValueError for values that are missing or
-    outside 0..1, and for an array that is not one-dimensional.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"expected one value a unit, got an array of {array.ndim} dimensions")
-    if not ((array >= 0) & (array <= 1)).all():
-        raise ValueError("the values must lie between 0 and 1, and none may be missing")
-    parts = [array[start : start + _CHUNK] for start in range(0, array.size, _CHUNK)]
-    lows, highs = [np.zeros(0)], [np.zeros(0)]
-    for part in parts:
-        sequence, low, high = _advance_chunk(sequence, part)
-        lows.append(low)
-        highs.append(high)
-    return sequence, np.concatenate(lows), np.concatenate(highs)
-
-
-def _advance_chunk(
-    before: ConfidenceSequence, x: FloatArray
-) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
-    stakes, total, spread = _stakes(x, before)
-    after = replace(before, n=before.n + x.size, total=total, spread=spread)
-    live = slice(np.searchsorted(_GRID, before.low, "right"), np.searchsorted(_GRID, before.high, "left"))
-    grid = _GRID[live]
-    if before.closed or not grid.size:
-        return after, np.full(x.size, before.low), np.full(x.size, before.high)
-    stake, distance = stakes[:, None], x[:, None] - grid
-    up_stake, down_stake = np.minimum(stake, _MAX_STAKE / grid), np.minimum(stake, _MAX_STAKE / (1 - grid))
-    up = before.up[live] + np.log1p(up_stake * distance).cumsum(axis=0)
-    down = before.down[live] + np.log1p(-down_stake * distance).cumsum(axis=0)
-    rejection = math.log(2 / (1 - before.level))
-    below, above = (up >= rejection).sum(axis=1), (down >= rejection).sum(axis=1)
-    ends = np.concatenate(([before.low], grid, [before.high]))
-    low = np.maximum.accumulate(ends[below])
-    high = np.minimum.accumulate(ends[grid.size + 1 - above])
-    met = np.flatnonzero(low >= high)
-    if met.size:
-        # once the ends meet, the last interval that is not empty stays
-        at = int(met[0])
-        low[at:], high[at:] = (low[at - 1], high[at - 1]) if at else (before.low, before.high)
-    all_up, all_down = before.up.copy(), before.down.copy()
-    all_up[live], all_down[live] = up[-1], down[-1]
-    after = replace(
-        after, low=float(low[-1]), high=float(high[-1]), closed=bool(met.size), up=all_up, down=all_down
-    )
-    return after, low, high
-
-
-def _stakes(x: FloatArray, before: ConfidenceSequence) -> tuple[FloatArray, float, float]:
-    """The stake on each value (n,), which depends on the values before it; sum and spread after the last value."""
-    time = before.n + np.arange(1, x.size + 1)
-    total = before.total + x.cumsum()
-    means = (0.5 + total) / (time + 1)
-    spread = before.spread + ((x - means) ** 2).cumsum()
-    variance = np.concatenate([[(0.25 + before.spread) / (before.n + 1)], (0.25 + spread[:-1]) / time[1:]])
-    stakes = np.sqrt(2 * math.log(2 / (1 - before.level)) / (variance * time * np.log(time + 1.0)))
-    return stakes, float(total[-1]), float(spread[-1])
-
-
-EVEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -428,63 +317,95 @@ class StoppingRule:
     level: float = LEVEL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoppingState:
-    """The comparisons after `users` users: one confidence sequence per pair."""
+    """The comparisons after `users` users. Of each (pairs,): the `n` values with sum `total`, and the interval low < mean <
+    high, whose ends other than 0 and 1 are themselves rejected. `spread`: sum of squared distances from the running means.
+    `up` and `down` (pairs, candidates): log winnings of betting that the mean lies above, and below, each candidate.
+    `closed`: every candidate is rejected, since the values have no common mean or by chance; the last interval that is not
+    empty then stays."""
 
     users: int
-    sequences: tuple[ConfidenceSequence, ...]
+    n: IntArray
+    total: FloatArray
+    spread: FloatArray
+    low: FloatArray
+    high: FloatArray
+    closed: BoolArray
+    up: FloatArray
+    down: FloatArray
 
 
 def initial_state(rule: StoppingRule) -> StoppingState:
     """The state before the first user. Raises ValueError for a rule without pairs."""
     if rule.pairs < 1:
         raise ValueError("nothing is compared")
-    return StoppingState(0, (ConfidenceSequence(level=1 - (1 - rule.level) / rule.pairs),) * rule.pairs)
+    none, wealth = np.zeros(rule.pairs), np.zeros((rule.pairs, _GRID.size))
+    return StoppingState(0, none.astype(np.int64), none, none, none, none + 1, none > 0, wealth, wealth)
 
 
 def is_decided(rule: StoppingRule, state: StoppingState) -> bool:
     """Whether every comparison is decided."""
-    return all(_is_pair_decided(rule, sequence) for sequence in state.sequences)
+    # an end is itself rejected, so an end at one half decides
+    decided = (state.low >= EVEN) | (state.high <= EVEN)
+    if rule.margin is not None:
+        decided |= state.high - state.low <= rule.margin + 1e-12
+    return bool(decided.all())
 
 
 def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray) -> StoppingState:
-    """The state after `outcomes` (users, pairs), NaN where a user has no value for a pair; users after the one who decides
-    the last comparison are ignored, however the users are split over calls."""
-    if is_decided(rule, state) or not len(outcomes):
-        return state
-    after, deciding = _after_users(rule, state, outcomes)
-    last = max(deciding) + 1
-    if last < len(outcomes):
-        after, _ = _after_users(rule, state, outcomes[:last])
-    return after
+    """The state after `outcomes` (users, pairs), values in 0..1, NaN where a user has none for a pair; users after the one
+    who decides the last comparison are ignored, however the users are split over calls.
+
+    With probability `level` all means lie inside ALL of their intervals, whenever one stops looking: the hedged betting
+    confidence sequence of Waudby-Smith and Ramdas (JRSS B 2024), with predictable plug-in stakes and the running
+    intersection. For a candidate mean m two bettors start with 1/2 each and
+
+        K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
+        s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = (1 - level) / pairs, c = 1/2
+
+    where v is the variance so far, starting at 1/4. If m is the mean, the probability that one of them ever reaches 1/alpha
+    is at most alpha (Ville's inequality). K+ falls and K- rises in m, so the candidates that remain form an interval; its
+    ends are rounded outwards to thousandths. Assumes that each value has the same mean given those before it: one value per
+    user, users in random order. Raises ValueError for values outside 0..1.
+    """
+    if ((outcomes < 0) | (outcomes > 1)).any():
+        raise ValueError("the values must lie between 0 and 1")
+    for values in outcomes:
+        if is_decided(rule, state):
+            break
+        state = _after_user(rule, state, values)
+    return state
 
 
-def _after_users(
-    rule: StoppingRule, state: StoppingState, outcomes: FloatArray
-) -> tuple[StoppingState, list[int]]:
-    """The state after all these users, and the row of the user who decides each pair (past the end if none does)."""
-    sequences, deciding = [], []
-    for sequence, column in zip(state.sequences, outcomes.T, strict=True):
-        rows = np.flatnonzero(~np.isnan(column))
-        after, low, high = advance(sequence, column[rows])
-        decided = np.flatnonzero(_decided(rule, low, high))
-        first = int(rows[decided[0]]) if decided.size else len(outcomes)
-        deciding.append(0 if _is_pair_decided(rule, sequence) else first)
-        sequences.append(after)
-    return StoppingState(state.users + len(outcomes), tuple(sequences)), deciding
-
-
-def _is_pair_decided(rule: StoppingRule, sequence: ConfidenceSequence) -> bool:
-    return bool(_decided(rule, np.array([sequence.low]), np.array([sequence.high]))[0])
-
-
-def _decided(rule: StoppingRule, low: FloatArray, high: FloatArray) -> BoolArray:
-    # an end is itself rejected, so an end at one half decides
-    decided: BoolArray = (low >= EVEN) | (high <= EVEN)
-    if rule.margin is not None:
-        decided |= high - low <= rule.margin + 1e-12
-    return decided
+def _after_user(rule: StoppingRule, before: StoppingState, values: FloatArray) -> StoppingState:
+    known = ~np.isnan(values)
+    x = np.where(known, values, 0.0)
+    rejection = math.log(2 * rule.pairs / (1 - rule.level))
+    time = before.n + 1
+    variance = (0.25 + before.spread) / time
+    stake = np.sqrt(2 * rejection / (variance * time * np.log(time + 1.0)))[:, None]
+    distance = x[:, None] - _GRID
+    up = before.up + np.log1p(np.minimum(stake, _MAX_STAKE / _GRID) * distance)
+    down = before.down + np.log1p(-np.minimum(stake, _MAX_STAKE / (1 - _GRID)) * distance)
+    total = before.total + x
+    spread = before.spread + (x - (0.5 + total) / (time + 1)) ** 2
+    ends = np.concatenate([[0.0], _GRID, [1.0]])
+    low = np.maximum(before.low, ends[(up >= rejection).sum(axis=1)])
+    high = np.minimum(before.high, ends[CELLS - (down >= rejection).sum(axis=1)])
+    closed = before.closed | (low >= high)
+    moves = known & ~closed
+    return StoppingState(
+        before.users + 1,
+        before.n + known,
+        total,
+        np.where(known, spread, before.spread),
+        np.where(moves, low, before.low),
+        np.where(moves, high, before.high),
+        np.where(known, closed, before.closed),
+        np.where(known[:, None], up, before.up),
+        np.where(known[:, None], down, before.down),
+    )
 
 
 # ---- live traffic -----------------------------------------------------------------------------------------------------

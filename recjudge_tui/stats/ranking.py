@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ MEAN = 1000.0
 # with fewer users the sandwich variance is too small: neighbours are then tested by their direct battles
 FEWEST_USERS = 10
 _MOST_CELLS = 4_000_000
+# the condition number of an information that tells parameters apart; an error in points that is a rounding error
+_SINGULAR, _NO_ERROR = 1e12, 1e-9 * MEAN
 NEVER_LOST = "never lost or tied: Q is not finite"
 NO_CASES = "no cases"
 ALL_TIES = "only ties, which are not counted"
@@ -65,6 +67,7 @@ _NO_FIT = "Davidson's model has no finite fit (counting ties as half-wins gives 
 TIES_ONLY = f"every verdict is a tie: {_NO_FIT}"
 SEPARATED = "no rating: the controls alone decide who wins"
 ENTANGLED = "no rating: the controls cannot be told from each other, or from the systems"
+FEW_USERS = f"no interval: it needs at least {FEWEST_USERS} users"
 TIES_CARRY = f"too few wins among many ties: {_NO_FIT}"
 
 
@@ -195,7 +198,7 @@ class UserCounts:
         return np.bincount(self.of_pairs()[2], minlength=self.total.first.size)
 
     @cached_property
-    def covariances(self) -> dict[Ties, tuple[FloatArray, IntArray]]:
+    def covariances(self) -> dict[Ties, tuple[FloatArray, int]]:
         """What `rating_covariance` found, for the ranking and its tests."""
         return {}
 
@@ -440,22 +443,9 @@ def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
     ratings = np.full(pairs.systems, np.nan)
     if not who.rated.size:
         return BradleyTerry(ratings, who, None, ties)
-    model = _Model(pairs.among(who.rated), ties)
-    at = np.zeros(who.rated.size + 1)
-    value = model.likelihood(at)
-    for _ in range(100):
-        gradient, information = model.derivatives(at)
-        step = np.linalg.solve(information, gradient)
-        longest = float(np.abs(step).max())
-        step *= min(1.0, 4 / max(longest, 1e-9))
-        part = 1.0
-        # a step that lowers the likelihood is halved
-        while (after := model.likelihood(at + part * step)) < value - 1e-9 * (1 + abs(value)) and part > 1e-6:
-            part /= 2
-        at, value = at + part * step, after
-        if longest < 1e-9:
-            break
-    else:
+    model = _Model.of_pairs(pairs.among(who.rated), ties)
+    at = model.maximum()
+    if at is None:
         raise RuntimeError("the Bradley-Terry likelihood was not maximised")
     ratings[who.rated] = MEAN + SCALE * (at[:-1] - at[:-1].mean())
     tie = None if ties == "half" else float(math.exp(at[-1])) if model.tied else 0.0
@@ -463,19 +453,43 @@ def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
 
 
 class _Model:
-    """The log-likelihood of log strengths and the log tie parameter, `at` (systems + 1,). With d = log p_i - log p_j,
-    s = wins + ties/2 and t = ties of the first system in n battles: sum over pairs of (s - n/2) d + t log v - n
-    log(e^(d/2) + e^(-d/2) + v)."""
+    """The log-likelihood of log strengths, effects of covariates, and the log tie parameter (the last of `at`). Each row of
+    battles is alike: `design` (rows, k) gives d = design @ at, the log odds of winning against losing; `counts` (rows, 3)
+    are its wins, ties and losses. With s = wins + ties/2 and t = ties of n battles: sum over rows of (s - n/2) d + t log v -
+    n log(e^(d/2) + e^(-d/2) + v). The first `systems` columns are strengths, of which only differences matter."""
 
-    def __init__(self, pairs: PairCounts, ties: Ties) -> None:
-        wins, drawn, losses = pairs.counts.T
-        self.pairs, self.n = pairs, wins + drawn + losses
+    def __init__(self, design: FloatArray, counts: FloatArray, ties: Ties, systems: int) -> None:
+        wins, drawn, losses = counts.T
+        self.design, self.systems, self.n = design, systems, wins + drawn + losses
         self.lead = (wins - losses) / 2
         self.drawn = drawn if ties == "davidson" else np.zeros_like(drawn)
         self.tied = bool(self.drawn.any())
-        self.design = np.zeros((self.n.size, pairs.systems))
-        self.design[np.arange(self.n.size), pairs.first] = 1
-        self.design[np.arange(self.n.size), pairs.second] = -1
+
+    @classmethod
+    def of_pairs(cls, pairs: PairCounts, ties: Ties) -> _Model:
+        return cls(_sides(pairs.first, pairs.second, pairs.systems), pairs.counts, ties, pairs.systems)
+
+    def maximum(self) -> FloatArray | None:
+        """Where the likelihood is highest, by Newton's method; None if it has no finite maximum."""
+        at: FloatArray = np.zeros(self.design.shape[1] + 1)
+        value = self.likelihood(at)
+        for _ in range(100):
+            gradient, information = self.derivatives(at)
+            if np.linalg.cond(information) > _SINGULAR:
+                return None
+            step = np.linalg.solve(information, gradient)
+            longest = float(np.abs(step).max())
+            step *= min(1.0, 4 / max(longest, 1e-9))
+            part = 1.0
+            # a step that lowers the likelihood is halved
+            while (after := self.likelihood(at + part * step)) < value - 1e-9 * (
+                1 + abs(value)
+            ) and part > 1e-6:
+                part /= 2
+            at, value = at + part * step, after
+            if longest < 1e-9:
+                return at
+        return None
 
     def likelihood(self, at: FloatArray) -> float:
         d = self.design @ at[:-1]
@@ -485,7 +499,7 @@ class _Model:
         return float((self.lead * d + self.drawn * at[-1] - self.n * spread).sum())
 
     def chances(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The probabilities (pairs,) that the first system wins, and that the battle is a tie."""
+        """The probabilities (rows,) of a win and of a tie."""
         d = self.design @ at[:-1]
         half = np.abs(d) / 2
         win, loss = np.exp(d / 2 - half), np.exp(-d / 2 - half)
@@ -493,70 +507,100 @@ class _Model:
         whole = win + tie + loss
         return win / whole, tie / whole
 
+    def weights(self, at: FloatArray) -> FloatArray:
+        """What a battle of each row adds to the information: of d twice, of d and the tie, of the tie twice (3, rows)."""
+        win, draw = self.chances(at)
+        mean = win + draw / 2
+        return np.stack([win + draw / 4 - mean * mean, draw * (0.5 - mean), draw * (1 - draw)])
+
     def derivatives(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient (systems + 1,) and the information (systems + 1, systems + 1); the tie comes last."""
+        """The gradient (k + 1,) and the information (k + 1, k + 1)."""
         win, draw = self.chances(at)
         lead = (self.lead - self.n * (win + draw / 2 - 0.5)) @ self.design
         gradient = np.append(lead, (self.drawn - self.n * draw).sum() if self.tied else 0.0)
-        information = self.information(at, self.n[None])[0]
-        if not self.tied:
-            information[-1, -1] = 1.0
+        own, cross, tie = self.n * self.weights(at)
+        k = at.size - 1
+        information = np.zeros((at.size, at.size))
+        information[:k, :k] = (self.design * own[:, None]).T @ self.design
+        # the mean of the strengths is fixed at 0
+        information[: self.systems, : self.systems] += np.trace(information) / self.systems**2
+        information[k, :k] = information[:k, k] = cross @ self.design
+        information[k, k] = tie.sum() if self.tied else 1.0
         return gradient, information
 
-    def information(self, at: FloatArray, n: FloatArray) -> FloatArray:
-        """The information (m, systems + 1, systems + 1) of so many battles of each pair (m, pairs)."""
-        win, draw = self.chances(at)
-        design, size, mean = self.design, self.pairs.systems, win + draw / 2
-        out = np.zeros((len(n), size + 1, size + 1))
-        weight, first, second = n * (win + draw / 4 - mean * mean), self.pairs.first, self.pairs.second
-        out[:, first, second] = out[:, second, first] = -weight
-        own = np.arange(size)
-        out[:, own, own] = weight @ np.abs(design)
-        # only differences matter: the mean is fixed at 0
-        out[:, :size, :size] += (np.trace(out, axis1=1, axis2=2) / size**2)[:, None, None]
-        out[:, size, :size] = out[:, :size, size] = (n * draw * (0.5 - mean)) @ design
-        out[:, size, size] = (n * draw * (1 - draw)).sum(axis=1) if self.tied else 0.0
-        return out
+    def influences(self, at: FloatArray, outcomes: csr_matrix) -> FloatArray:
+        """What leaving out a user changes (users, k), from the `outcomes` (users, 3 * rows) of the users' battles: the sum
+        of products over users is the covariance of the parameters but for the tie.
 
-    def outcome_gradients(self, at: FloatArray) -> FloatArray:
-        """What one win, tie and loss of each pair add to the gradient: (pairs * 3, systems + 1)."""
+        The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): the inverse of the information times the
+        user's term of the gradient, times sqrt(G / (G - 1)) for G users. Where users times parameters² are no more than
+        _MOST_CELLS, the information is that of the other users (Bell and McCaffrey's 2002 CR3, the one-step jackknife),
+        since few users of unequal size make the plain sandwich too small."""
+        from scipy.sparse import csr_matrix, hstack
+
         win, draw = self.chances(at)
-        out = np.zeros((self.n.size, 3, at.size))
+        terms = np.zeros((self.n.size, 3, at.size))
         for place, score in enumerate((1.0, 0.5, 0.0)):
-            out[:, place, :-1] = (score - win - draw / 2)[:, None] * self.design
-            out[:, place, -1] = (place == 1) - draw if self.tied else 0.0
-        return out.reshape(-1, at.size)
+            terms[:, place, :-1] = (score - win - draw / 2)[:, None] * self.design
+            terms[:, place, -1] = (place == 1) - draw if self.tied else 0.0
+        gradients, information = outcomes @ terms.reshape(-1, at.size), self.derivatives(at)[1]
+        count, k = outcomes.shape[0], at.size - 1
+        if count * at.size**2 <= _MOST_CELLS:
+            met = outcomes[:, 0::3] + outcomes[:, 1::3] + outcomes[:, 2::3]
+            own, cross, tie = (met.multiply(weight).tocsr() for weight in self.weights(at))
+            sides = csr_matrix(self.design)
+            products = [csr_matrix(sides.multiply(self.design[:, [column]])) for column in range(k)]
+            squares: csr_matrix = csr_matrix(hstack(products))
+            theirs = np.zeros((count, at.size, at.size))
+            theirs[:, :k, :k] = (own @ squares).toarray().reshape(count, k, k)
+            theirs[:, k, :k] = theirs[:, :k, k] = cross @ self.design
+            theirs[:, k, k] = np.asarray(tie.sum(axis=1)).reshape(-1)
+            others = information - theirs + 1e-9 * np.eye(at.size)
+            each = np.linalg.solve(others, gradients[:, :, None])[:, :k, 0]
+            share = (count - 1) / count
+        else:
+            each = np.linalg.solve(information, gradients.T).T[:, :k]
+            share = count / max(count - 1, 1)
+        each[:, : self.systems] -= each[:, : self.systems].mean(axis=1, keepdims=True)
+        scaled: FloatArray = math.sqrt(share) * (each - each.mean(axis=0))
+        return scaled
 
 
-def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArray, IntArray]:
-    """The covariance (rated, rated) of the ratings of the rated systems, and the numbers of users (rated,) behind
-    each. The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): a user's influence on the ratings is
-    the inverse of the information times the user's term of the gradient; the sum of their squares, times G / (G - 1)
-    for G users. Where users times systems² are no more than _MOST_CELLS, the information is that of the other users
-    (Bell and McCaffrey's 2002 CR3, the one-step jackknife), since few users of unequal size make the plain sandwich
-    too small."""
+def _sides(first: IntArray, second: IntArray, systems: int) -> FloatArray:
+    """1 for the first and -1 for the second system of each row (rows, systems)."""
+    return np.eye(systems)[first] - np.eye(systems)[second]
+
+
+def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArray, int]:
+    """The covariance (rated, rated) of the ratings of the rated systems by the sandwich over users, and the number of
+    these."""
     if fitted.ties in users.covariances:
         return users.covariances[fitted.ties]
     rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
-    model = _Model(users.total.among(rated), fitted.ties)
+    model = _Model.of_pairs(users.total.among(rated), fitted.ties)
     at = np.append((fitted.ratings[rated] - MEAN) / SCALE, math.log(fitted.tie) if fitted.tie else 0.0)
     rows = users.rows[:, (inside[:, None] * 3 + np.arange(3)).reshape(-1)]
     rows = rows[np.diff(rows.indptr) > 0]
-    count = rows.shape[0]
-    information, gradients = model.derivatives(at)[1], rows @ model.outcome_gradients(at)
-    if count * at.size**2 <= _MOST_CELLS:
-        met = rows.toarray().reshape(count, -1, 3).sum(axis=2)
-        left = information - model.information(at, met) + 1e-9 * np.eye(at.size)
-        each = np.linalg.solve(left, gradients[:, :, None])[:, :-1, 0]
-        weight = (count - 1) / count
-    else:
-        each = np.linalg.solve(information, gradients.T).T[:, :-1]
-        weight = count / max(count - 1, 1)
-    each = SCALE * (each - each.mean(axis=1, keepdims=True))
-    each -= each.mean(axis=0)
-    found = weight * each.T @ each, np.full(rated.size, count)
-    return users.covariances.setdefault(fitted.ties, found)
+    each = SCALE * model.influences(at, rows)
+    return users.covariances.setdefault(fitted.ties, (each.T @ each, rows.shape[0]))
+
+
+def _wald(value: float, error: float, users: int, level: float = LEVEL) -> Interval:
+    """Student's t with users - 1 degrees of freedom."""
+    if users < FEWEST_USERS:
+        return Interval(None, None, ONE_USER if users < 2 else FEW_USERS)
+    if error <= _NO_ERROR:
+        return Interval(None, None, ALL_EQUAL)
+    half = float(t_quantile(users - 1, level)) * error
+    return Interval(value - half, value + half)
+
+
+def _wald_p(value: float, error: float, users: int) -> float | None:
+    """Two-sided p of 0 by the same; None without an error."""
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(users - 1, -abs(value) / error)) if error > _NO_ERROR else None
 
 
 def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:
@@ -564,18 +608,10 @@ def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEV
     for a system without a rating."""
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]
     rated = fitted.connectivity.rated
-    if not rated.size:
-        return out
-    covariance, count = rating_covariance(users, fitted)
-    errors = np.sqrt(np.diag(covariance))
-    for system, error, n in zip(rated.tolist(), errors.tolist(), count.tolist(), strict=True):
-        value = float(fitted.ratings[system])
-        if n < FEWEST_USERS or error <= 1e-9 * MEAN:
-            few = f"no interval: it needs at least {FEWEST_USERS} users"
-            out[system] = Interval(None, None, ONE_USER if n < 2 else few if n < FEWEST_USERS else ALL_EQUAL)
-        else:
-            half = float(t_quantile(n - 1, level)) * error
-            out[system] = Interval(value - half, value + half)
+    if rated.size:
+        covariance, count = rating_covariance(users, fitted)
+        for system, variance in zip(rated.tolist(), np.diag(covariance).tolist(), strict=True):
+            out[system] = _wald(float(fitted.ratings[system]), math.sqrt(variance), count, level)
     return out
 
 
@@ -650,8 +686,6 @@ def _direct_tests(users: UserCounts, without: frozenset[Pair] = frozenset()) -> 
 
 
 def _rated_tests(users: UserCounts) -> list[PairTest]:
-    from scipy.special import stdtr
-
     fitted = bradley_terry(users.total)
     if not fitted.connectivity.rated.size:
         fitted = bradley_terry(users.total, "half")
@@ -659,20 +693,21 @@ def _rated_tests(users: UserCounts) -> list[PairTest]:
     if not rated.size:
         return _direct_tests(users)
     covariance, count = rating_covariance(users, fitted)
-    if count[0] < FEWEST_USERS:
+    if count < FEWEST_USERS:
         return _direct_tests(users)
-    first, second = np.triu_indices(rated.size, 1)
-    spread = np.diag(covariance)
-    lead = fitted.ratings[rated[first]] - fitted.ratings[rated[second]]
-    error = np.sqrt(np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(error > 1e-9 * MEAN, 2 * stdtr(count[0] - 1, -np.abs(lead) / error), np.nan)
-    tests = [
-        PairTest(int(a), int(b), int(count[0]), float(gap), float(e), None if np.isnan(chance) else float(chance),
-                 note=ALL_EQUAL if np.isnan(chance) else "")
-        for a, b, gap, e, chance in zip(rated[first], rated[second], lead, error, p, strict=True)
-    ]  # fmt: skip
+    errors, tests = _contrast_errors(covariance), []
+    for i, j in combinations(range(rated.size), 2):
+        lead, error = float(fitted.ratings[rated[i]] - fitted.ratings[rated[j]]), float(errors[i, j])
+        p = _wald_p(lead, error, count)
+        note = ALL_EQUAL if p is None else ""
+        tests.append(PairTest(int(rated[i]), int(rated[j]), count, lead, error, p, note=note))
     return [*tests, *_direct_tests(users, frozenset((test.first, test.second) for test in tests))]
+
+
+def _contrast_errors(covariance: FloatArray) -> FloatArray:
+    """The standard error of the difference of each two (k, k)."""
+    variance = np.diag(covariance)
+    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
 
 
 def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> list[Neighbours]:
@@ -726,29 +761,24 @@ def rank_ranges(
 @dataclass(frozen=True)
 class ControlledRatings:
     """A Bradley-Terry model with covariates. `ratings` (systems,) with the covariates at 0, NaN if there is none, with the
-    reason in `notes`; `effects` (k,) in points of the rating, NaN for a covariate that never differs. `intervals` of the
-    ratings and `effect_intervals`, and the two-sided p of each effect, None where it cannot be tested. `covariance`
-    (systems, systems) of the ratings, over `users`."""
+    reason in the note of the interval; `effects` (k,) in points of the rating, NaN for a covariate that never differs; the
+    `intervals` of both, and the two-sided p of each effect, None where it cannot be tested. `errors` (systems, systems) are
+    those of differences of ratings, over `users`."""
 
     ratings: FloatArray
-    notes: tuple[str, ...]
     intervals: list[Interval]
     effects: FloatArray
     effect_intervals: list[Interval]
     p: list[float | None]
-    covariance: FloatArray
+    errors: FloatArray
     users: int = 0
 
     def difference_p(self, first: int, second: int) -> float | None:
         """Two-sided p of two systems' ratings being equal; None where it cannot be tested."""
-        from scipy.special import stdtr
-
-        of = self.covariance
-        variance = float(of[first, first] + of[second, second] - 2 * of[first, second])
-        if self.users < FEWEST_USERS or not variance > 1e-9:
+        if self.users < FEWEST_USERS or np.isnan(self.errors[first, second]):
             return None
-        lead = abs(float(self.ratings[first] - self.ratings[second]))
-        return 2 * float(stdtr(self.users - 1, -lead / math.sqrt(variance)))
+        lead = float(self.ratings[first] - self.ratings[second])
+        return _wald_p(lead, float(self.errors[first, second]), self.users)
 
 
 def controlled_ratings(
@@ -756,93 +786,57 @@ def controlled_ratings(
 ) -> ControlledRatings:
     """Ratings of systems with covariates x (n, k) of each battle, each the first list's value less the second's: log odds
     of the first winning = (r_first - r_second) / SCALE + x b, a tie as half a win of each (style control, Chiang et al.
-    2024; Bradley and Terry 1952). Fitted by Newton's method; sandwich over users with the information of the other users
-    (CR3; Bell and McCaffrey 2002), Student's t with users - 1 degrees of freedom. `outcomes` are 1, 0 or -1; NaN, and rows
-    with an unknown covariate, are left out. Systems without a finite rating, and a covariate that separates wins from
-    losses, have none."""
+    2024; Bradley and Terry 1952). Fitted and tested as `bradley_terry` and `pair_tests` do. `outcomes` are 1, 0 or -1; NaN,
+    and rows with an unknown covariate, are left out. Systems without a finite rating, and a covariate that separates wins
+    from losses, have none."""
+    from scipy.sparse import csr_matrix
+
     kept = ~np.isnan(outcomes) & ~np.isnan(covariates).any(axis=1)
-    first, second, y = first[kept], second[kept], (1 + np.sign(outcomes[kept])) / 2
-    x, who = covariates[kept], rows_of(users, kept)
-    counts = user_counts(first, second, 2 * y - 1, who, systems)
-    connected = connectivity(counts.total, "half")
-    rated, k = connected.rated, x.shape[1]
-    none = Interval(None, None, NO_VERDICTS)
-    ratings, effects = np.full(systems, np.nan), np.full(k, np.nan)
-    intervals = [Interval(None, None, note or NO_VERDICTS) for note in connected.notes]
-    covariance = np.full((systems, systems), np.nan)
-    out = ControlledRatings(ratings, connected.notes, intervals, effects, [none] * k, [None] * k, covariance)
-    among = np.isin(first, rated) & np.isin(second, rated)
-    if not among.any():
+    met = user_counts(first[kept], second[kept], outcomes[kept], rows_of(users, kept), systems)
+    connected = connectivity(met.total, "half")
+    rated = connected.rated
+    kept &= np.isin(first, rated) & np.isin(second, rated)
+    x, place = covariates[kept], 1 - np.sign(outcomes[kept]).astype(np.int64)
+    differs = (np.abs(x) > 1e-12).any(axis=0)
+    never = [Interval(None, None, NO_VERDICTS if not place.size else "it never differs")] * x.shape[1]
+    out = ControlledRatings(
+        np.full(systems, np.nan),
+        [Interval(None, None, note or NO_VERDICTS) for note in connected.notes],
+        np.full(x.shape[1], np.nan),
+        never,
+        [None] * x.shape[1],
+        np.full((systems, systems), np.nan),
+    )
+    if not place.size:
         return out
-    y, x = y[among], x[among]
-    design = np.zeros((y.size, rated.size + k))
-    row = np.arange(y.size)
-    design[row, np.searchsorted(rated, first[among])] = 1.0
-    design[row, np.searchsorted(rated, second[among])] -= 1.0
-    design[:, rated.size :] = x
-    # only differences of ratings matter, so their mean is fixed; a covariate without differences is left at 0
-    fixed = np.zeros((design.shape[1],) * 2)
-    fixed[: rated.size, : rated.size] = 1.0
-    flat = np.append(np.zeros(rated.size, dtype=np.bool_), ~(np.abs(x) > 1e-12).any(axis=0))
-    fixed[flat, flat] = 1.0
-    at, reason = np.zeros(design.shape[1]), SEPARATED
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-np.clip(design @ at, -700, 700)))
-        information = (design * (chance * (1 - chance))[:, None]).T @ design + fixed
-        if np.linalg.cond(information) > 1e12:
-            reason = SEPARATED if at.any() else ENTANGLED
-            break
-        step = np.linalg.solve(information, design.T @ (y - chance))
-        at = at + step
-        if np.abs(step).max() < 1e-9:
-            reason = ""
-            break
-    if reason:
-        ends = Interval(None, None, reason)
-        return replace(
-            out, notes=(reason,) * systems, intervals=[ends] * systems, effect_intervals=[ends] * k
-        )
-    codes, count = encode(rows_of(who, among))
-    gradient, weight = design * (y - chance)[:, None], chance * (1 - chance)
-    scores = np.stack([np.bincount(codes, weights=column, minlength=count) for column in gradient.T], axis=1)
-    if y.size * at.size**2 <= _MOST_CELLS:
-        own = np.zeros((count, at.size, at.size))
-        np.add.at(own, codes, (design * weight[:, None])[:, :, None] * design[:, None, :])
-        each = np.linalg.solve(information - own + 1e-9 * np.eye(at.size), scores[:, :, None])[:, :, 0]
-        share = (count - 1) / count
-    else:
-        each, share = np.linalg.solve(information, scores.T).T, count / max(count - 1, 1)
-    each -= each.mean(axis=0)
-    each[:, : rated.size] -= each[:, : rated.size].mean(axis=1, keepdims=True)
-    errors = SCALE * np.sqrt(share * (each**2).sum(axis=0))
-    points = SCALE * at
+    a, b = (np.searchsorted(rated, side[kept]).astype(np.int64) for side in (first, second))
+    design = np.concatenate([_sides(a, b, rated.size), x[:, differs]], axis=1)
+    model = _Model(design, np.eye(3)[place], "half", rated.size)
+    if np.linalg.cond(model.derivatives(np.zeros(design.shape[1] + 1))[1]) > _SINGULAR:
+        return _without_ratings(out, ENTANGLED)
+    at = model.maximum()
+    if at is None:
+        return _without_ratings(out, SEPARATED)
+    codes, count = encode(rows_of(users, kept))
+    cells = (np.ones(place.size), (codes, np.arange(place.size) * 3 + place))
+    each = SCALE * model.influences(at, csr_matrix(cells, shape=(count, place.size * 3)))
+    points, errors = SCALE * at[:-1], np.sqrt((each**2).sum(axis=0))
     points[: rated.size] += MEAN - points[: rated.size].mean()
     points[np.abs(points) < 1e-9] = 0.0
-    covariance[np.ix_(rated, rated)] = SCALE**2 * share * each[:, : rated.size].T @ each[:, : rated.size]
-    ratings[rated], effects[:] = (
-        points[: rated.size],
-        np.where(flat[rated.size :], np.nan, points[rated.size :]),
-    )
-    few = f"no interval: it needs at least {FEWEST_USERS} users" if count < FEWEST_USERS else ""
-    half = (float(t_quantile(count - 1)) if not few else math.nan) * errors
-    bounds = [
-        Interval(None, None, few or ALL_EQUAL) if few or error <= 1e-9 else Interval(float(low), float(high))
-        for error, low, high in zip(errors, points - half, points + half, strict=True)
-    ]
-    for place, system in enumerate(rated.tolist()):
-        intervals[system] = bounds[place]
-    from scipy.special import stdtr
+    ends = [_wald(value, error, count) for value, error in zip(points.tolist(), errors.tolist(), strict=True)]
+    out.ratings[rated] = points[: rated.size]
+    out.effects[differs] = points[rated.size :]
+    ratings = each[:, : rated.size]
+    out.errors[np.ix_(rated, rated)] = _contrast_errors(ratings.T @ ratings)
+    for at_end, system in enumerate(rated.tolist()):
+        out.intervals[system] = ends[at_end]
+    for at_end, effect in enumerate(np.flatnonzero(differs).tolist(), rated.size):
+        out.effect_intervals[effect] = ends[at_end]
+        if ends[at_end].low is not None:
+            out.p[effect] = _wald_p(float(points[at_end]), float(errors[at_end]), count)
+    return replace(out, users=count)
 
-    known = [
-        end.low is not None and not dead
-        for end, dead in zip(bounds[rated.size :], flat[rated.size :], strict=True)
-    ]
-    p = [
-        2 * float(stdtr(count - 1, -abs(value) / error)) if fine else None
-        for value, error, fine in zip(points[rated.size :], errors[rated.size :], known, strict=True)
-    ]
-    never = Interval(None, None, "it never differs")
-    shown = [
-        never if dead else end for end, dead in zip(bounds[rated.size :], flat[rated.size :], strict=True)
-    ]
-    return replace(out, effect_intervals=shown, p=p, users=count)
+
+def _without_ratings(out: ControlledRatings, reason: str) -> ControlledRatings:
+    ends = Interval(None, None, reason)
+    return replace(out, intervals=[ends] * out.ratings.size, effect_intervals=[ends] * out.effects.size)

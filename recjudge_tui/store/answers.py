@@ -16,9 +16,9 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.cases import of_several_occasions
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.facts import about_systems, sql_list
-from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, project_raters
+from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, placed, project_raters
 from recjudge_tui.store.runs import stored_runs
 
 _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapped", "aspect", "call")] + [
@@ -71,9 +71,7 @@ def load_answers(
         _ANSWER,
     )
     columns = np.concatenate([called[_of_newest_runs(called)], imported])
-    # another process may have added cases since they were read
-    columns = columns[np.isin(columns["case_id"], cases.ids)]
-    row = np.searchsorted(cases.ids, columns["case_id"])
+    row, columns = placed(cases.ids, columns)
     value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
     answers: dict[Question, AnswerRows] = {}
     for rater in project_raters(db, project_id).values():
@@ -155,21 +153,6 @@ def load_calls(db: Database, calls: IntArray, aspect: str) -> CallRows:
     tokens_in, tokens_out, cost, seconds, sure = numbers
     models, errors = (tuple(row[at] for row in rows) for at in (6, 7))
     return CallRows(cached, tokens_in, tokens_out, cost, seconds, sure, models, errors)
-
-
-def verdict_confidences(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FloatArray:
-    """By case: the judge's probability of its verdict, NaN where unknown."""
-    rows = columns_of(
-        db,
-        """SELECT case_id, confidence FROM verdicts WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ?
-             AND state = 'ok' AND confidence IS NOT NULL""",
-        (rater_id, question.protocol, question.aspect),
-        [("case_id", "i8"), ("confidence", "f8")],
-    )
-    known = rows[np.isin(rows["case_id"], cases.ids)]
-    confidence = np.full(cases.ids.size, np.nan)
-    confidence[np.searchsorted(cases.ids, known["case_id"])] = known["confidence"]
-    return confidence
 
 
 @dataclass(frozen=True)
@@ -329,21 +312,10 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
     return [ChangedCase._make((*row[:11], Occasion(*row[11:13]), bool(row[13]))) for row in rows]
 
 
-class RunConfiguration(NamedTuple):
-    """A run with its judge and settings as stored, and its prompt as `NAME@VERSION`."""
-
-    run_id: int
-    prompt: str
-    judge: dict[str, Any]
-    settings: dict[str, Any]
-
-
-def run_configurations(
-    db: Database, rater_id: int, protocol: str, run_id: int | None = None
-) -> list[RunConfiguration]:
-    """The rater's runs of a protocol with verdicts, oldest first; with `run_id`, that run only."""
+def judged_runs(db: Database, rater_id: int, protocol: str, run_id: int | None = None) -> list[StoredRow]:
+    """The rater's runs of a protocol with verdicts as in `run_row`, oldest first; with `run_id`, that run only."""
     return [
-        RunConfiguration(run["id"], run["prompt"], json.loads(run["judge"]), json.loads(run["settings"]))
+        run
         for run in stored_runs(db, rater_id=rater_id)
         if run["protocol"] == protocol
         and run_id in (None, run["id"])

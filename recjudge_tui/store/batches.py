@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.calls import CallKey
-from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.database import Database, StoredRow, now
 
 BatchState = Literal["planned", "submitted", "collected", "failed"]
 LOOKED_AT_CALLS = 20
-
-
-class NamedCall(NamedTuple):
-    """A call and its name in a batch."""
-
-    custom_id: str
-    key: CallKey
-
-
-class BatchCall(NamedTuple):
-    """The call behind a name; `open` if it still waits for an answer under this name."""
-
-    key: CallKey
-    open: bool
 
 
 def name_calls(db: Database, run_id: int) -> None:
@@ -41,23 +26,24 @@ def name_calls(db: Database, run_id: int) -> None:
         db.execute(sql, (mark, run_id))
 
 
-def waiting_calls(db: Database, run_id: int, after_id: int, limit: int) -> list[NamedCall]:
-    """The next planned calls with a name but without a batch, in the order of the plan."""
-    sql = """SELECT k.id, k.case_id, k.list_order, k.aspect, k.sample, b.custom_id
+def waiting_calls(db: Database, run_id: int, after_id: int, limit: int) -> list[tuple[str, CallKey]]:
+    """The next planned calls with a name but without a batch, each after its name, in the order of the plan."""
+    sql = """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample
              FROM calls k JOIN batch_calls b ON b.call_id = k.id AND b.answered_at IS NULL
              WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS NULL ORDER BY k.id LIMIT ?"""
-    rows = db.rows(sql, (run_id, after_id, limit))
-    return [NamedCall(row[5], CallKey(*tuple(row)[:5])) for row in rows]
+    rows = db.tuples(sql, (run_id, after_id, limit))
+    return [(custom_id, CallKey(*key)) for custom_id, *key in rows]
 
 
-def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str, BatchCall]:
-    """name -> the call of the run with this name; unknown names are left out."""
-    sql = """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample,
-               k.state = 'planned' AND b.answered_at IS NULL
+def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str, tuple[bool, CallKey]]:
+    """name -> the call of the run with this name, and before it whether it still waits for an answer under this name;
+    unknown names are left out."""
+    sql = """SELECT b.custom_id, k.state = 'planned' AND b.answered_at IS NULL,
+               k.id, k.case_id, k.list_order, k.aspect, k.sample
              FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value CROSS JOIN calls k ON k.id = b.call_id
              WHERE k.run_id = ?"""
     rows = db.rows(sql, (json.dumps(list(custom_ids)), run_id))
-    return {row[0]: BatchCall(CallKey(*tuple(row)[1:6]), bool(row[6])) for row in rows}
+    return {custom_id: (bool(waits), CallKey(*key)) for custom_id, waits, *key in rows}
 
 
 def earlier_answers(db: Database, call_ids: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
@@ -102,13 +88,13 @@ def plan_batch(
     return batch_id
 
 
-def batch_row(db: Database, batch_id: int) -> sqlite3.Row:
+def batch_row(db: Database, batch_id: int) -> StoredRow:
     """One batch as stored. Raises NotFoundError."""
     sql = "SELECT * FROM batches WHERE id = ?"
     return db.only(sql, (batch_id,), NotFoundError(f"no batch {batch_id}"))
 
 
-def batches_of(db: Database, run_id: int, *states: BatchState) -> list[sqlite3.Row]:
+def batches_of(db: Database, run_id: int, *states: BatchState) -> list[StoredRow]:
     """The run's batches, oldest first; all of them, or only those in one of `states`."""
     rows = db.rows("SELECT * FROM batches WHERE run_id = ? ORDER BY id", (run_id,))
     return [row for row in rows if not states or row["state"] in states]
@@ -127,19 +113,8 @@ def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> in
     return db.number(sql, (json.dumps(list(custom_ids)), batch_id))
 
 
-def mark_requested(db: Database, batch_id: int, file_id: str) -> None:
-    """Record that the batch is being sent: from now on the server may have it, even without an answer."""
-    db.change("batches", batch_id, asked_at=now(), file_id=file_id)
-
-
 def set_submitted(db: Database, batch_id: int, remote_id: str) -> None:
     db.change("batches", batch_id, remote_id=remote_id, state="submitted", submitted_at=now())
-
-
-def set_batch_progress(
-    db: Database, batch_id: int, provider_status: str, done: int | None, failed: int | None
-) -> None:
-    db.change("batches", batch_id, said=provider_status, done=done, failed=failed, looked_at=now())
 
 
 def end_batch(db: Database, batch_id: int, state: BatchState, error: str = "") -> None:
@@ -154,11 +129,6 @@ def forget_batch(db: Database, batch_id: int) -> None:
     with db.transaction():
         _let_go(db, batch_id)
         db.execute("DELETE FROM batches WHERE id = ?", (batch_id,))
-
-
-def detach_batch(db: Database, batch_id: int) -> None:
-    """Detach the batch from its remote id, which turned out to belong to another batch."""
-    db.change("batches", batch_id, state="planned", remote_id=None, submitted_at=None)
 
 
 def _let_go(db: Database, batch_id: int) -> None:

@@ -337,37 +337,14 @@ def repeated_answers(
 # ---- costs -------------------------------------------------------------------------------------------------------
 
 
-class CaseCost(NamedTuple):
-    """One case of one run whose calls have all ended, and the form of the run's prompt. `aspects` and `shots` are empty
-    for runs from before these settings existed. `calls` were sent, `cached` were answered from an earlier run. `priced`
-    of the `done` calls have a known cost; `cost_usd` is the known spending, including failed calls. `uncounted` are the
-    done calls whose tokens the server did not count. `impossible` calls have an impossible stored cost or number of
-    tokens, which is left out."""
-
-    rater: str
-    judge: str
-    protocol: str
-    prompt: str
-    aspects: str
-    shots: str
-    user_id: str
-    calls: int
-    cached: int
-    done: int
-    priced: int
-    cost_usd: float
-    tokens_in: int
-    tokens_out: int
-    uncounted: int
-    impossible: int
-
-
-def case_costs(db: Database, project_id: int) -> list[CaseCost]:
-    """Costs by rater, protocol, prompt and form; without cases that still have a call outstanding."""
-    sql = """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
-               ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
-               c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
-               k.uncounted, k.impossible
+def case_costs(db: Database, project_id: int) -> list[StoredRow]:
+    """What each case of each run took, by rater, protocol, prompt and form of the prompt; without cases that still have a
+    call outstanding. `calls` were sent, `cached` were answered from an earlier run. `priced` of the `done` calls have a
+    known cost; `cost_usd` is the known spending, including failed calls. `uncounted` are the done calls whose tokens the
+    server did not count. `impossible` calls have an impossible stored cost or number of tokens, which is left out."""
+    sql = """SELECT r.name AS rater, json_extract(ru.judge, '$.spec') AS judge, ru.protocol,
+               p.name || '@' || p.version AS prompt, ifnull(json_extract(ru.settings, '$.aspects'), '') AS aspects,
+               ifnull(json_extract(ru.settings, '$.shots'), '') AS shots, c.user_id, k.*
              FROM (
                SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
                  sum(cached_from IS NULL AND state = 'done') AS done,
@@ -386,4 +363,4 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
              JOIN runs ru ON ru.id = k.run_id JOIN raters r ON r.id = ru.rater_id
              JOIN prompts p ON p.id = ru.prompt_id JOIN cases c ON c.id = k.case_id
              ORDER BY ru.protocol, r.name, 4, 5, 6, k.run_id, k.case_id"""
-    return db.records(CaseCost, sql, (project_id,))
+    return db.rows(sql, (project_id,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,10 +14,10 @@ from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.data import explanation_view, image_contents, slate_top
-from recjudge_tui.store.database import Database, named_cells
+from recjudge_tui.store.database import Database, StoredRow, named_cells
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.histories import read_history
-from recjudge_tui.store.triage import LogEntry, verdict_entries, verdict_gone
+from recjudge_tui.store.triage import verdict_entries, verdict_gone
 
 _RECENT_EVENTS = 40
 # longer than any list
@@ -26,59 +25,18 @@ _MOST_ITEMS = 1 << 30
 Slates = tuple[tuple[str, SlateView], ...]
 
 
-class Opinion(NamedTuple):
-    """One rater's verdict on the case; `mine` marks the selected verdict."""
-
-    rater: str
-    rater_kind: str
-    protocol: str
-    aspect: str
-    label: str
-    value: float | None
-    failed: bool
-    flipped: bool
-    confidence: float | None
-    mine: bool
-
-
-class CallAnswer(NamedTuple):
-    """The answer of call `call` on one aspect, or its failure (an empty `aspect`: all aspects). `set_one` is the system
-    shown as Set 1, empty unless the case is a pair."""
-
-    call: int
-    aspect: str
-    set_one: str
-    sample: int
-    label: str
-    reasoning: str
-    confidence: float | None
-    parsed_by: str
-    failed: bool
-    error_kind: str
-    error: str
-    attempts: int
-
-
-class CaseFlag(NamedTuple):
-    """One flagged item; `set_one` as in CallAnswer."""
-
-    rater: str
-    item_id: str
-    issue: str
-    reason: str
-    set_one: str
-    mine: bool
-
-
 class CaseDetail(NamedTuple):
     """One verdict and its case.
 
     `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown, None
-    if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
-    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the
-    aspects of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example`
-    the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest
-    -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
+    if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect: call,
+    aspect (empty: all), set_one (the system shown as Set 1, empty unless the case is a pair), sample, label, reasoning,
+    confidence, parsed_by, failed, error_kind, error and attempts. `opinions` are the verdicts on the questions of this
+    verdict's protocol, and on the case as a whole: rater, rater_kind, protocol, aspect, label, value, failed, flipped,
+    confidence and `mine`, which marks this verdict; `aspects` are the aspects of them, in the order of the prompt. `flags`:
+    rater, item_id, issue, reason, set_one and `mine`. `profile` is the reply with the user's profile (may be empty),
+    `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown,
+    digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
 
     verdict_id: int
     case_id: int
@@ -100,23 +58,23 @@ class CaseDetail(NamedTuple):
     prompt: str
     created_at: str
     run_shown: int | None
-    opinions: tuple[Opinion, ...]
+    opinions: tuple[StoredRow, ...]
     aspects: tuple[str, ...]
-    run_answers: tuple[CallAnswer, ...]
-    flags: tuple[CaseFlag, ...]
+    run_answers: tuple[StoredRow, ...]
+    flags: tuple[StoredRow, ...]
     user: UserView
     slates: Slates
     explanation: ExplanationView | None
     explanation_system: str
     profile: str
     example: ExplanationView | None
-    triage: tuple[LogEntry, ...] = ()
+    triage: tuple[StoredRow, ...] = ()
     occasion: Occasion = NO_OCCASION
     images: Mapping[str, bytes] = MappingProxyType({})
     flags_beyond: int = 0
 
     @property
-    def answers(self) -> tuple[CallAnswer, ...]:
+    def answers(self) -> tuple[StoredRow, ...]:
         """The answers on the aspect of this verdict."""
         return tuple(answer for answer in self.run_answers if answer.aspect in ("", self.aspect))
 
@@ -138,7 +96,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         slates, user = tuple(zip(systems, material.slates, strict=False)), material.user
         explanation, example = material.explanation, material.example
     else:
-        (user, slates, explanation), example = _imported(db, row), None
+        (user, slates, explanation), example = imported_case(db, row), None
     opinions = _opinions(db, row)
     flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
     return CaseDetail(
@@ -170,25 +128,23 @@ def _images(db: Database, slates: Slates, explanation: ExplanationView | None) -
     return image_contents(db, shown) if shown else {}
 
 
-def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
-    sql = f"""SELECT r.name, r.kind, v.protocol, v.aspect, v.label, v.value, v.state = 'failed',
-          v.order_consistent IS 0, v.confidence, v.id = ?2
+def _opinions(db: Database, row: StoredRow) -> tuple[StoredRow, ...]:
+    sql = f"""SELECT r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label, v.value,
+          v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.confidence, v.id = ?2 AS mine
         FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
         ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
         LIMIT 400"""
-    rows = db.rows(sql, (row["case_id"], row["id"]))
-    opinions = [Opinion._make((*o[:6], bool(o[6]), bool(o[7]), o[8], bool(o[9]))) for o in rows]
+    opinions = db.rows(sql, (row["case_id"], row["id"]))
     # six aspects of an arena tell nothing of a pairwise verdict
     asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
     return tuple(opinion for opinion in opinions if opinion.aspect in asked)
 
 
-def _set_one(list_order: str, row: sqlite3.Row) -> str:
-    first: str = {"ab": row["system_a"], "ba": row["system_b"]}.get(list_order, "")
-    return first
+# the system shown first in the call `k` about the case `c`; empty unless that is a pair
+_SET_ONE = "CASE k.list_order WHEN 'ab' THEN c.system_a WHEN 'ba' THEN c.system_b ELSE '' END AS set_one"
 
 
-def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[str, ...]:
+def _aspects(db: Database, row: StoredRow, opinions: tuple[StoredRow, ...]) -> tuple[str, ...]:
     """The aspects with verdicts, in the order of the prompts that ask for them, newest run first."""
     sql = """SELECT json_extract(a.value, '$.name') AS name
              FROM (SELECT max(ru.id) AS run, ru.prompt_id FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id
@@ -201,40 +157,40 @@ def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> t
     return tuple(order | dict.fromkeys(sorted(judged, key=lambda name: name == OVERALL)))
 
 
-def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
-    sql = """SELECT k.id, ifnull(a.aspect, k.aspect), k.list_order, k.sample, ifnull(a.label, ''),
-               ifnull(a.reasoning, ''), a.confidence, ifnull(k.parsed_by, ''), k.state = 'failed',
-               ifnull(k.error_kind, ''), ifnull(k.error, ''), k.attempts
-             FROM calls k LEFT JOIN answers a ON a.call_id = k.id
+def _run_answers(db: Database, row: StoredRow) -> tuple[StoredRow, ...]:
+    sql = f"""SELECT k.id AS call, ifnull(a.aspect, k.aspect) AS aspect, {_SET_ONE}, k.sample,
+               ifnull(a.label, '') AS label, ifnull(a.reasoning, '') AS reasoning, a.confidence,
+               ifnull(k.parsed_by, '') AS parsed_by, k.state = 'failed' AS failed, ifnull(k.error_kind, '') AS error_kind,
+               ifnull(k.error, '') AS error, k.attempts
+             FROM calls k JOIN cases c ON c.id = k.case_id LEFT JOIN answers a ON a.call_id = k.id
              WHERE k.run_id = ? AND k.case_id = ? AND k.state <> 'planned' AND k.aspect <> ?
              ORDER BY k.sample, k.list_order, k.id, a.aspect LIMIT 400"""
-    rows = db.rows(sql, (row["run_id"], row["case_id"], PROFILE))
-    return tuple(CallAnswer._make((*k[:2], _set_one(k[2], row), *k[3:8], bool(k[8]), *k[9:])) for k in rows)
+    return tuple(db.rows(sql, (row["run_id"], row["case_id"], PROFILE)))
 
 
-def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
+def _flags(db: Database, row: StoredRow, shown: set[str]) -> tuple[tuple[StoredRow, ...], int]:
     """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown in
     this run; only raters who were shown longer lists could flag those."""
-    sql = """SELECT r.name, f.item_id, f.issue,
+    sql = f"""SELECT r.name AS rater, f.item_id, f.issue,
                CASE f.refuted WHEN '' THEN f.reason ELSE f.reason || ' [refuted: ' || f.refuted || ']' END AS reason,
-               k.list_order, k.run_id IS :run AS mine
-               FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
-               JOIN raters r ON r.id = ru.rater_id WHERE k.case_id = :case
+               {_SET_ONE}, k.run_id IS :run AS mine
+               FROM calls k JOIN cases c ON c.id = k.case_id JOIN flags f ON f.call_id = k.id
+               JOIN runs ru ON ru.id = k.run_id JOIN raters r ON r.id = ru.rater_id WHERE k.case_id = :case
              UNION ALL
              SELECT r.name, f.item_id, f.issue, f.reason, '', v.id = :verdict
                FROM verdicts v JOIN flags f ON f.verdict_id = v.id JOIN raters r ON r.id = v.rater_id
                WHERE v.case_id = :case
              LIMIT 400"""
-    rows = db.rows(sql, {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1})
-    flags = [CaseFlag._make((*f[:4], _set_one(f[4], row), bool(f[5]))) for f in rows]
+    flags = db.rows(sql, {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1})
     sql = "SELECT item_id FROM slate_items WHERE slate_id IN (?, ?)"
     listed = set(db.column(sql, (row["slate_a"], row["slate_b"])))
     kept = [flag for flag in flags if flag.mine or flag.item_id not in listed - shown]
     return tuple(sorted(kept, key=lambda flag: not flag.mine)), len(flags) - len(kept)
 
 
-def _imported(db: Database, row: sqlite3.Row) -> tuple[UserView, Slates, ExplanationView | None]:
-    """Profile and newest events that a judge may see, lists by system, and text as imported, for a case without a run."""
+def imported_case(db: Database, row: StoredRow) -> tuple[UserView, Slates, ExplanationView | None]:
+    """Profile and newest events that a judge may see, lists by system, and text as imported, of the case in
+    `row` (its columns)."""
     project, occasion = row["project_id"], Occasion(row["context"], row["served_at"])
     slates = tuple(
         (row[system], SlateView(items=slate_top(db, project, row[column], _MOST_ITEMS)))

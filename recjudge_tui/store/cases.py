@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import count
@@ -29,7 +28,7 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database, read_cell
+from recjudge_tui.store.database import Database, StoredRow, read_cell
 from recjudge_tui.store.facts import first_names, held_out_type, shown_event
 
 if TYPE_CHECKING:
@@ -403,7 +402,7 @@ def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
     return set(rows)
 
 
-def case_row(db: Database, case_id: int) -> sqlite3.Row:
+def case_row(db: Database, case_id: int) -> StoredRow:
     """One case with its project's name; raises NotFoundError."""
     sql = "SELECT c.*, p.name AS project FROM cases c JOIN projects p ON p.id = c.project_id WHERE c.id = ?"
     return db.only(sql, (case_id,), NotFoundError(f"no case {case_id}", step=Step("list cases")))
@@ -419,7 +418,7 @@ def label_columns(db: Database, project_id: int, case_id: int) -> dict[str, str]
     return None if row is None else dict(row)
 
 
-def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[sqlite3.Row]:
+def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[StoredRow]:
     """Cases and their number of verdicts. Columns: case_id, kind, user_id, item_id, system_a, system_b, context,
     served_at, verdicts."""
     sql = """SELECT c.id AS case_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, c.served_at,
@@ -430,7 +429,7 @@ def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[
 
 def showable_case(
     db: Database, project_id: int, kind: CaseKind, direction: Direction = "first", case_id: int = 0
-) -> sqlite3.Row | None:
+) -> StoredRow | None:
     """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`. Columns: id,
     user_id, item_id, system_a, system_b, context, served_at. None when there is no such case."""
     sql = f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases

@@ -168,7 +168,6 @@ def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
 
 
 Owner = Literal["item", "user", "explanation"]
-_FIRST_CASES = 5
 _MOST_VALUES = 6
 
 
@@ -181,66 +180,49 @@ class DataText(NamedTuple):
     text: str
 
 
+# owner, its texts after the id and the attributes, and their fields
+_TEXTS: tuple[tuple[Owner, str, tuple[str, ...]], ...] = (
+    (
+        "item",
+        """SELECT item_id, attributes, title, brand, category FROM v_current_items WHERE project_id = ? ORDER BY item_id""",
+        ("title", "brand", "category"),
+    ),
+    ("user", "SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", ()),
+    (
+        "user",
+        f"SELECT DISTINCT user_id, '', type, text FROM events WHERE project_id = ? AND {shown_event()}",
+        ("event type", "search"),
+    ),
+    (
+        "explanation",
+        """SELECT CAST(explanation_id AS TEXT), attributes, text, reference FROM v_current_explanations
+           WHERE project_id = ?""",
+        ("text", "reference"),
+    ),
+)
+
+
 def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
     """Every non-empty text of the current data: items, users, their searches, explanations. Rows are read lazily.
     Held-out events are left out, because no judge sees them."""
-    for identity, title, brand, category, attributes in db.tuples(
-        "SELECT item_id, title, brand, category, attributes FROM v_current_items WHERE project_id = ? ORDER BY item_id",
-        (project_id,),
-    ):
-        for field, text in (("title", title), ("brand", brand), ("category", category)):
-            if text:
-                yield DataText("item", identity, field, text)
-        yield from _attributes("item", identity, attributes)
-    rows = db.tuples("SELECT user_id, attributes FROM v_current_users WHERE project_id = ?", (project_id,))
-    for user, attributes in rows:
-        yield from _attributes("user", user, attributes)
-    sql = f"SELECT DISTINCT user_id, type, text FROM events WHERE project_id = ? AND {shown_event()}"
-    for user, type_, text in db.tuples(sql, (project_id,)):
-        yield DataText("user", user, "event type", type_)
-        if text:
-            yield DataText("user", user, "search", text)
-    sql = """SELECT CAST(explanation_id AS TEXT), text, reference, attributes FROM v_current_explanations
-             WHERE project_id = ?"""
-    for identity, text, reference, attributes in db.tuples(sql, (project_id,)):
-        yield DataText("explanation", identity, "text", text)
-        if reference:
-            yield DataText("explanation", identity, "reference", reference)
-        yield from _attributes("explanation", identity, attributes)
+    for owner, sql, fields in _TEXTS:
+        for identity, attributes, *texts in db.tuples(sql, (project_id,)):
+            for field, text in zip(fields, texts, strict=True):
+                if text:
+                    yield DataText(owner, identity, field, text)
+            for name, value in stored_attributes(attributes, f"{owner}s", identity).items():
+                yield DataText(owner, identity, f"attribute {name}", value)
+                yield DataText(owner, identity, "attribute name", name)
 
 
-def _attributes(owner: Owner, identity: str, attributes: str) -> Iterator[DataText]:
-    if attributes in ("", "{}"):
-        return
-    for name, value in stored_attributes(attributes, f"{owner}s", identity).items():
-        yield DataText(owner, identity, f"attribute {name}", value)
-        yield DataText(owner, identity, "attribute name", name)
-
-
-def cases_with(
-    db: Database, project_id: int, owner: Owner, ids: Iterable[str]
-) -> Mapping[str, tuple[int, list[int]]]:
-    """id -> the number of cases that show it, and the ids of the first five; ids that no case shows are left out. An item
-    is shown by lists, by its users' events (all of them, although the window of a run may be shorter) and by its
-    explanations; a user by all of their cases; an explanation by its own case."""
-    cases: dict[str, tuple[int, list[int]]] = {}
-    wanted = json.dumps(list(ids), ensure_ascii=False)
+def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> dict[str, list[int]]:
+    """id -> the cases that show it; ids that no case shows are left out. An item is shown by lists, by its users' events
+    (all of them, although the window of a run may be shorter) and by its explanations; a user by all of their cases; an
+    explanation by its own case."""
     sql = f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
-              SELECT id, case_id, total FROM (
-                SELECT id, case_id, count(*) OVER (PARTITION BY id) AS total,
-                  row_number() OVER (PARTITION BY id ORDER BY case_id) AS place FROM shown)
-              WHERE place <= {_FIRST_CASES} ORDER BY id, case_id"""
-    rows = db.rows(sql, (project_id, wanted))
-    for row in rows:
-        cases.setdefault(row["id"], (row["total"], []))[1].append(row["case_id"])
-    return cases
-
-
-def case_ids_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> list[int]:
-    """The ids of all cases that show any of the ids, as defined in `cases_with`."""
-    sql = f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
-              SELECT DISTINCT case_id FROM shown"""
-    return db.column(sql, (project_id, json.dumps(list(ids), ensure_ascii=False)))
+              SELECT id, json_group_array(case_id) FROM (SELECT * FROM shown ORDER BY id, case_id) GROUP BY id"""
+    rows = db.tuples(sql, (project_id, json.dumps(list(ids), ensure_ascii=False)))
+    return {identity: json.loads(cases) for identity, cases in rows}
 
 
 _SHOWN: dict[Owner, str] = {
@@ -486,7 +468,7 @@ def user_attributes(
 
 def stored_attributes(text: str, table: str, row: str) -> dict[str, str]:
     """The attributes of a user, an item or a text. Raises StoreError for anything else."""
-    return read_cell(dict[str, str], text, table, row, "attributes") if text else {}
+    return read_cell(dict[str, str], text, table, row, "attributes") if text not in ("", "{}") else {}
 
 
 def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:

@@ -24,14 +24,25 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# the only names of sqlite3 that others need
-StoredRow = sqlite3.Row
+# the only name of sqlite3 that others need
 SQLITE_VERSION = sqlite3.sqlite_version
 Parameters = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_S = 30.0
 _BULK_CACHE_KIB = 32_768
 # more are refused by SQLite before 3.32
 _PARAMETERS_A_STATEMENT = 999
+
+
+class StoredRow(sqlite3.Row):
+    """A row of a query. A column is read by its name, as `row["name"]` or `row.name`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except IndexError:
+            raise AttributeError(f"the row has no column {name}") from None
 
 
 class Database:
@@ -70,11 +81,11 @@ class Database:
         while chunk := list(islice(left, at_once)):
             self.execute(f"{sql} VALUES {', '.join([values] * len(chunk))}", list(chain.from_iterable(chunk)))
 
-    def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[StoredRow]:
         return self._done(self.execute(sql, parameters).fetchall)
 
-    def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._done(self.execute(sql, parameters).fetchone)
+    def row(self, sql: str, parameters: Parameters = ()) -> StoredRow | None:
+        row: StoredRow | None = self._done(self.execute(sql, parameters).fetchone)
         return row
 
     def _done(self, action: Callable[..., T], *arguments: object) -> T:
@@ -86,9 +97,7 @@ class Database:
                 raise next(odd_json(self), _explanation(error, self.path)) from error
             raise _explanation(error, self.path) from error
 
-    def only(
-        self, sql: str, parameters: Parameters = (), missing: RecjudgeError | None = None
-    ) -> sqlite3.Row:
+    def only(self, sql: str, parameters: Parameters = (), missing: RecjudgeError | None = None) -> StoredRow:
         """The row of a query that always has one, such as of counts; raises `missing` where it may have none."""
         row = self.row(sql, parameters)
         if row is None and missing is not None:
@@ -247,7 +256,7 @@ class Database:
         self.close()
 
 
-def named_cells(row: sqlite3.Row, names: Collection[str], yes_no: Collection[str] = ()) -> dict[str, Any]:
+def named_cells(row: StoredRow, names: Collection[str], yes_no: Collection[str] = ()) -> dict[str, Any]:
     """The columns of the row that have one of these names; those of `yes_no` as booleans."""
     cells = zip(row.keys(), row, strict=True)
     return {name: bool(cell) if name in yes_no else cell for name, cell in cells if name in names}
@@ -377,7 +386,7 @@ def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -
             check_same_thread=one_thread,
             uri=read_only,
         )
-        connection.row_factory = sqlite3.Row
+        connection.row_factory = StoredRow
         try:
             distrust(connection)
             if read_only:

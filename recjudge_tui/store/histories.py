@@ -28,7 +28,7 @@ from recjudge_tui.store.cases import (
     slate_periods,
 )
 from recjudge_tui.store.data import ItemViews, current_explanations, current_slates, user_attributes
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import SAME_EVENT, held_out_type, shown_event, shown_events
 
 if TYPE_CHECKING:
@@ -313,40 +313,18 @@ def load_evaluation_data(
 
 def lists_of(
     db: Database, project_id: int, system: str, chosen: CaseSelection = EVERY_CASE
-) -> Iterator[RankedList]:
+) -> list[RankedList]:
     """The chosen current lists of a system (or those that an import was the first to bring), by user, context and time,
     including empty lists."""
-    within, parameters = occasion_condition(chosen.occasions, "c")
-    lists, brought = "v_current_slates", {}
+    within, parameters = occasion_condition(chosen.occasions, "s")
+    lists = "slates" if chosen.imported else "(SELECT *, slate_id AS id FROM v_current_slates)"
+    sql = f"SELECT id FROM {lists} s WHERE s.project_id = :project AND s.system = :system AND {within}"
+    ids = db.column(sql, parameters | {"project": project_id, "system": system})
     if chosen.imported:
-        lists, brought = "(SELECT *, id AS slate_id FROM slates)", slate_periods(db, project_id, "import")
-    sql = f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
-        FROM {lists} c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
-        WHERE c.project_id = :project AND c.system = :system AND {within}
-        ORDER BY c.user_id, c.context, c.served_at, c.slate_id, s.rank"""
-    cursor = db.execute(sql, parameters | {"project": project_id, "system": system})
-    for slate, ranked in ranked_lists(cursor):
-        if chosen.holds(ranked.user_id, ranked.context) and (
-            not chosen.imported or brought.get(slate) == import_period(chosen.imported)
-        ):
-            yield ranked
-
-
-def ranked_lists(rows: Iterable[StoredRow]) -> Iterator[tuple[int, RankedList]]:
-    """Slate id and list, from rows (slate, user, context, time, item, score) by slate and rank."""
-    from recjudge_tui.stats.retrieval import RankedList
-
-    current: tuple[int, RankedList] | None = None
-    for slate_id, user_id, context, served_at, item_id, score in rows:
-        if current is None or current[0] != slate_id:
-            if current is not None:
-                yield current
-            current = (slate_id, RankedList(user_id, [], [], context, served_at))
-        if item_id is not None:
-            current[1].items.append(item_id)
-            current[1].scores.append(score)
-    if current is not None:
-        yield current
+        brought = slate_periods(db, project_id, "import")
+        ids = [slate for slate in ids if brought.get(slate) == import_period(chosen.imported)]
+    ranked = (one for _, one in ranked_slates(db, project_id, ids) if chosen.holds(one.user_id, one.context))
+    return sorted(ranked, key=lambda one: (one.user_id, one.context, one.served_at))
 
 
 def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
@@ -406,14 +384,23 @@ _EVERY_LIST = """SELECT slate_id FROM v_current_slates WHERE project_id = ?1
 def ranked_slates(
     db: Database, project_id: int, slates: Collection[int] | None = None
 ) -> Iterator[tuple[int, RankedList]]:
-    """Slate id and list: of these slates, else the current lists and older ones that a case still refers to."""
+    """Slate id and list, by id: of these slates, else the current lists and older ones that a case still refers to."""
+    from recjudge_tui.stats.retrieval import RankedList
+
     wanted = _EVERY_LIST if slates is None else "SELECT value FROM json_each(?2)"
     sql = f"""WITH wanted(id) AS ({wanted})
         SELECT s.id, s.user_id, s.context, s.served_at, si.item_id, si.score
         FROM wanted w JOIN slates s ON s.id = w.id AND s.project_id = ?1
         LEFT JOIN slate_items si ON si.slate_id = s.id ORDER BY s.id, si.rank"""
-    cursor = db.execute(sql, (project_id, *([] if slates is None else [json.dumps(sorted(slates))])))
-    yield from ranked_lists(cursor)
+    rows = db.tuples(sql, (project_id, *([] if slates is None else [json.dumps(sorted(slates))])))
+    for slate, group in groupby(rows, itemgetter(0)):
+        of_slate = list(group)
+        _, user_id, context, served_at, *_ = of_slate[0]
+        listed = [row for row in of_slate if row[4] is not None]
+        yield (
+            slate,
+            RankedList(user_id, [row[4] for row in listed], [row[5] for row in listed], context, served_at),
+        )
 
 
 def current_list_ids(db: Database, project_id: int) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -17,7 +16,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import CaseKey, current_keys, ensure_cases, newest_pair
 from recjudge_tui.store.data import LISTS, TEXTS, Replaceable, delete_unused_images
-from recjudge_tui.store.database import Database, now, read_cell
+from recjudge_tui.store.database import Database, StoredRow, now, read_cell
 from recjudge_tui.store.facts import held_out_type
 from recjudge_tui.store.histories import held_out_users, mark_again
 from recjudge_tui.store.people import reopen_unanswered
@@ -149,7 +148,7 @@ def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, b
     return db.found(sql, (project_id, kind, path, before))
 
 
-def list_imports(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+def list_imports(db: Database, project_id: int | None = None) -> list[StoredRow]:
     """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
     warnings (a JSON array of texts), created_at, undone_at."""
     sql = """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from recjudge_tui.domain.protocols import same_question
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.raters import put_verdict
 
@@ -85,7 +84,7 @@ def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
 
 def newest_run(
     db: Database, project_id: int, protocol: str, prompt_id: int | None = None
-) -> sqlite3.Row | None:
+) -> StoredRow | None:
     """`id` and `prompt` (NAME@VERSION) of the project's newest run of the protocol (and prompt, if given)."""
     sql = """SELECT ru.id, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
              WHERE ru.project_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.prompt_id = ?3)
@@ -273,7 +272,7 @@ def _close(db: Database, task_id: int, state: str, reason: str, seconds: float) 
     db.execute(sql, (state, reason, max(seconds, 0.0), now(), task_id))
 
 
-def _task(row: sqlite3.Row) -> Task:
+def _task(row: StoredRow) -> Task:
     return Task(*row)._replace(revealed=bool(row["revealed"]))
 
 
@@ -288,44 +287,21 @@ def _assignments(db: Database, where: str, parameters: tuple[object, ...]) -> li
 # ---- other annotators --------------------------------------------------------------------------------------------
 
 
-class OtherVerdict(NamedTuple):
-    """Another rater's verdict on one aspect of a case. `label` is empty for numbers and failed verdicts."""
-
-    rater: str
-    rater_kind: str
-    aspect: str
-    value: float | None
-    label: str
-    reasoning: str
-
-
-class Vote(NamedTuple):
-    """One annotator's finished verdict on an aspect of a case."""
-
-    case_id: int
-    user_id: str
-    rater_id: int
-    aspect: str
-    value: float
-    label: str
-    note: str
-    system_a: str
-    system_b: str
-
-
-def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
-    """Everybody else's verdicts on the case, people first. Raises UsageError before the task is revealed."""
+def other_verdicts(db: Database, task_id: int) -> list[StoredRow]:
+    """Everybody else's verdicts on the case, people first: rater, rater_kind, aspect, value, label (empty for numbers and
+    failed verdicts) and reasoning. Raises UsageError before the task is revealed."""
     task = task_of(db, task_id)
     if not task.revealed:
         raise UsageError("other verdicts are shown after your own is final")
     sql = f"""SELECT rater, rater_kind, aspect, value, label, reasoning FROM v_verdicts v
               WHERE v.case_id = ? AND v.protocol IN (SELECT value FROM json_each(?)) AND rater <> ?
               ORDER BY rater_kind NOT IN {sql_list(PEOPLE)}, rater, verdict_id"""
-    return db.records(OtherVerdict, sql, (task.case_id, json.dumps(same_question(task.protocol)), task.rater))
+    return db.rows(sql, (task.case_id, json.dumps(same_question(task.protocol)), task.rater))
 
 
-def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
-    """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
+def votes(db: Database, project_id: int, protocol: str) -> list[StoredRow]:
+    """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater: case_id, user_id, rater_id,
+    aspect, value, label, note, system_a and system_b."""
     sql = """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
                c.system_a, c.system_b
              FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
@@ -333,7 +309,7 @@ def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
              JOIN verdicts v ON v.rater_id = t.rater_id AND v.case_id = t.case_id AND v.protocol = t.protocol
              WHERE t.project_id = ? AND t.protocol = ? AND t.state = 'done' AND v.state = 'ok'
              ORDER BY t.case_id, v.aspect, t.rater_id"""
-    return db.records(Vote, sql, (project_id, protocol))
+    return db.rows(sql, (project_id, protocol))
 
 
 def finished_task(db: Database, project_id: int, protocol: str, case_id: int) -> Task:

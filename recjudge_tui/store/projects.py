@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import parse_filter
@@ -11,7 +10,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.steps import Step
 from recjudge_tui.store.data import delete_unused_images, known_systems
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, named_cells, now
+from recjudge_tui.store.database import Database, StoredRow, empty_log, merge_search_index, named_cells, now
 from recjudge_tui.store.facts import about_systems, held_out_type, sane_name, shown_event, sql_list
 
 
@@ -56,7 +55,7 @@ def only_project(db: Database) -> int | None:
     return identities[0] if len(identities) == 1 else None
 
 
-def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+def project_overview(db: Database, project_id: int | None = None) -> list[StoredRow]:
     """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
     (`running`)."""
     sql = f"""
@@ -75,7 +74,7 @@ def project_overview(db: Database, project_id: int | None = None) -> list[sqlite
     return db.rows(sql, (project_id,))
 
 
-def project_counts(db: Database, identity: int) -> sqlite3.Row:
+def project_counts(db: Database, identity: int) -> StoredRow:
     """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
     sql = f"""
         SELECT
@@ -106,13 +105,6 @@ def project_names(db: Database) -> list[tuple[int, str]]:
 # ---- contents ----------------------------------------------------------------------------------------------------
 
 
-class Labeller(NamedTuple):
-    """A person, or the users themselves, and how many labels they gave."""
-
-    name: str
-    labels: int
-
-
 def unknown_items(db: Database, project_id: int) -> int:
     """How many items in lists have no title. Reads every position of every list."""
     sql = """SELECT count(*) FROM (
@@ -121,12 +113,11 @@ def unknown_items(db: Database, project_id: int) -> int:
     return db.number(sql, (project_id,))
 
 
-def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
-    """Who gave labels, those with most first."""
+def labellers(db: Database, project_id: int) -> dict[str, int]:
+    """Who gave labels (people, the users among them), and how many; those with most first."""
     sql = f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
               WHERE r.project_id = ? AND r.kind IN {sql_list(FIRST_HAND)} GROUP BY r.id ORDER BY 2 DESC, r.name"""
-    rows = db.tuples(sql, (project_id,))
-    return tuple(Labeller(*row) for row in rows)
+    return db.pairs(sql, (project_id,))
 
 
 class DataCounts(NamedTuple):
@@ -145,12 +136,12 @@ class DataCounts(NamedTuple):
     last_served: str
     events: int
     held_out: int
-    labellers: tuple[Labeller, ...]
+    labellers: dict[str, int]
     imports: int
 
     @property
     def labels(self) -> int:
-        return sum(labeller.labels for labeller in self.labellers)
+        return sum(self.labellers.values())
 
     @property
     def is_empty(self) -> bool:
@@ -359,19 +350,10 @@ def _quoted(name: str) -> str:
 LONGEST_NAME = 60
 
 
-class SavedFilter(NamedTuple):
-    name: str
-    filter: str
-    created_at: str
-
-
-def saved_filters(db: Database, project_id: int) -> list[SavedFilter]:
-    """The saved filters of a project, by name."""
-    return db.records(
-        SavedFilter,
-        "SELECT name, filter, created_at FROM saved_filters WHERE project_id = ? ORDER BY name COLLATE NOCASE, name",
-        (project_id,),
-    )
+def saved_filters(db: Database, project_id: int) -> list[StoredRow]:
+    """The saved filters of a project, by name: name, filter and created_at."""
+    sql = "SELECT name, filter, created_at FROM saved_filters WHERE project_id = ? ORDER BY name COLLATE NOCASE, name"
+    return db.rows(sql, (project_id,))
 
 
 def save_filter(db: Database, project_id: int, name: str, text: str) -> bool:

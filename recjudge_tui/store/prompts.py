@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from recjudge_tui.errors import NotFoundError, PromptError, UsageError
 from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.settings import config_dir, data_dir
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database, now
+from recjudge_tui.store.database import Database, StoredRow, now
 
 _SHOWN_PROBLEMS = 5
 
@@ -58,7 +57,7 @@ def load_shipped(db: Database) -> None:
                 _ensure(db, prompt, "shipped")
 
 
-def _digest(row: sqlite3.Row) -> str:
+def _digest(row: StoredRow) -> str:
     """The digest of a stored content; of an unreadable one, a text that is that of no other."""
     try:
         return _stored(row["name"], row["content"]).content_hash
@@ -162,7 +161,7 @@ def prompt_by_id(db: Database, prompt_id: int) -> Prompt:
     return _stored(f"{row['name']}@{row['version']}", row["content"])
 
 
-def list_prompts(db: Database) -> list[sqlite3.Row]:
+def list_prompts(db: Database) -> list[StoredRow]:
     """Every prompt version. Columns: id, name, version, protocol, domain, origin, description, created_at, runs."""
     sql = """SELECT p.id, p.name, p.version, p.protocol, json_extract(p.content, '$.domain') AS domain, p.origin,
                json_extract(p.content, '$.description') AS description, p.created_at,

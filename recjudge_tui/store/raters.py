@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.database import Database, empty_log, merge_search_index, now, read_cell
+from recjudge_tui.store.database import Database, StoredRow, empty_log, merge_search_index, now, read_cell
 from recjudge_tui.store.facts import about_systems, sane_name, with_unit_in
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def judged_kinds(db: Database, rater_id: int) -> set[str]:
     return set(kinds)
 
 
-def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
+def rater_row(db: Database, project_id: int, name: str) -> StoredRow:
     """The rater called `name`. Raises NotFoundError naming the existing raters."""
     row = db.row("SELECT * FROM raters WHERE project_id = ? AND name = ?", (project_id, name))
     if row is None:
@@ -72,7 +71,7 @@ def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
     return _read(row)
 
 
-def _read(row: sqlite3.Row) -> sqlite3.Row:
+def _read(row: StoredRow) -> StoredRow:
     """The row of a rater, once its recipe is known to be one: a file may come from anybody."""
     from recjudge_tui.domain.judge import Recipe
 
@@ -84,7 +83,7 @@ def rater_names(db: Database, project_id: int) -> list[str]:
     return db.column("SELECT name FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
 
 
-def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
+def list_raters(db: Database, project_id: int) -> list[StoredRow]:
     """One row per rater. Columns: id, name, kind, verdicts, failed, protocols (comma-separated), created_at, recipe."""
     sql = """SELECT r.id, r.name, r.kind, r.recipe, r.created_at,
                count(v.id) AS verdicts, ifnull(sum(v.state = 'failed'), 0) AS failed,
@@ -95,27 +94,19 @@ def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
     return list(map(_read, rows))
 
 
-class Provenance(NamedTuple):
-    """How the verdicts of a rater came: `imported` of them from files; `blind` were given to a task in recjudge, by an
-    annotator who had been shown no other verdict on the case and had reviewed none."""
-
-    imported: int
-    blind: int
-
-
-def provenance(db: Database, project_id: int) -> dict[str, Provenance]:
-    """rater -> how its verdicts came; raters without verdicts are left out."""
-    sql = """SELECT r.name, sum(v.import_id IS NOT NULL),
+def provenance(db: Database, project_id: int) -> dict[str, StoredRow]:
+    """rater -> how its verdicts came: `imported` of them from files; `blind` were given to a task in recjudge, by an
+    annotator who had been shown no other verdict on the case and had reviewed none. Without raters that have none."""
+    sql = """SELECT r.name, sum(v.import_id IS NOT NULL) AS imported,
                sum(v.run_id IS NULL AND v.import_id IS NULL
                  AND EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
                    AND t.protocol = v.protocol AND t.state = 'done')
                  AND NOT EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
                    AND t.revealed_at < v.created_at)
                  AND NOT EXISTS (SELECT 1 FROM triage_log g WHERE g.reader = r.name AND g.case_id = v.case_id
-                   AND g.created_at < v.created_at))
+                   AND g.created_at < v.created_at)) AS blind
              FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = ? GROUP BY r.id"""
-    rows = db.rows(sql, (project_id,))
-    return {name: Provenance(imported, blind) for name, imported, blind in rows}
+    return {row.name: row for row in db.rows(sql, (project_id,))}
 
 
 def delete_rater(db: Database, project_id: int, name: str) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,8 @@ from recjudge_tui.store.prompts import run_prompts
 
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
 NO_VALUE = "9e999"
+# the longest name that is padded
+_PADDED = 24
 _ONE_VERDICT = f"case_id, ifnull(value, {NO_VALUE}), ifnull(order_consistent, -1)"
 
 
@@ -284,30 +285,35 @@ def run_verdicts(db: Database, run_id: int, aspect: str, cases: CaseColumns) -> 
 
 def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseColumns) -> Verdicts:
     columns = columns_of(db, sql, parameters, [("case_id", "i8"), ("value", "f8"), ("consistent", "i8")])
-    value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
-    flipped = columns["consistent"] == 0
-    row = np.searchsorted(cases.ids, columns["case_id"])
-    # another process may have added cases since they were read
-    known = (
-        cases.ids[np.minimum(row, cases.ids.size - 1)] == columns["case_id"] if cases.ids.size else row < 0
-    )
-    return Verdicts(row[known], value[known], flipped[known])
+    row, known = placed(cases.ids, columns)
+    value = np.where(np.isinf(known["value"]), np.nan, known["value"])
+    return Verdicts(row, value, known["consistent"] == 0)
 
 
-def flags_and_runs(
-    db: Database, rater_id: int, question: Question, cases: CaseColumns
-) -> tuple[IntArray, IntArray, IntArray]:
-    """By verdict: the case's index in CaseColumns, the number of flagged items, and the run (0 without one)."""
+def placed(ids: IntArray, columns: npt.NDArray[Any]) -> tuple[IntArray, npt.NDArray[Any]]:
+    """The index of each row's `case_id` among the ids (in order), and the rows; without those of other cases, which another
+    process may have added since the cases were read."""
+    row = np.searchsorted(ids, columns["case_id"])
+    known = ids[np.minimum(row, ids.size - 1)] == columns["case_id"] if ids.size else row < 0
+    return row[known], columns[known]
+
+
+def verdict_cells(
+    db: Database, rater_id: int, question: Question, cases: CaseColumns, *names: str
+) -> FloatArray:
+    """(names, cases): these columns of the rater's verdicts on the question; NaN where it has none, or a cell is empty."""
     columns = columns_of(
         db,
-        """SELECT case_id, flag_count, ifnull(run_id, 0) FROM verdicts
-           WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ? ORDER BY case_id""",
+        f"""SELECT case_id, {", ".join(f"ifnull({name}, {NO_VALUE})" for name in names)} FROM verdicts
+            WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ?""",
         (rater_id, question.protocol, question.aspect),
-        [("case_id", "i8"), ("flags", "i8"), ("run", "i8")],
+        [("case_id", "i8"), *((name, "f8") for name in names)],
     )
-    # another process may have added cases since they were read
-    known = columns[np.isin(columns["case_id"], cases.ids)]
-    return np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
+    row, known = placed(cases.ids, columns)
+    cells = np.full((len(names), cases.ids.size), np.nan)
+    for at, name in enumerate(names):
+        cells[at, row] = np.where(np.isinf(known[name]), np.nan, known[name])
+    return cells
 
 
 def columns_of(
@@ -323,9 +329,6 @@ def _coded(names: Sequence[str]) -> IntArray:
     if names and max(map(len, names)) <= _PADDED:
         return encode(np.array(names))[0]
     return _mapped(names, {name: at for at, name in enumerate(sorted(set(names)))})
-
-
-_PADDED = 24
 
 
 def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
@@ -420,10 +423,9 @@ def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
         """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases NOT INDEXED
            WHERE project_id = ? ORDER BY id""",
         (project_id,),
-        [(name, "i8") for name in ("id", "a", "b", "text")],
+        [(name, "i8") for name in ("case_id", "a", "b", "text")],
     )
-    # another process may have added cases since they were read
-    known = rows[np.isin(rows["id"], cases)]
+    known = placed(cases, rows)[1]
     return CaseContent(known["a"].copy(), known["b"].copy(), known["text"].copy())
 
 
@@ -480,34 +482,28 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
 
 
 def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
-    """By id of a list or text, including 0: its last lifetime."""
-    last = db.number(f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,))
-    since, until = np.zeros(last + 1, dtype=np.int64), np.full(last + 1, NEVER)
-    for alike in _alike(db, project_id, content):
-        imported = [(identity, source) for identity, source in alike if source is not None]
-        if not imported:
-            continue
-        for identity, _ in alike[: len(alike) - len(imported)]:
-            # its import was undone, and others have replaced it
-            until[identity] = 1
-        newest = 0
-        for identity, source in imported:
-            if identity != newest:
-                if newest:
-                    until[newest] = source
-                since[identity], until[identity] = source, NEVER
-                newest = identity
-    return Lifetimes(since, until)
-
-
-def _alike(db: Database, project_id: int, content: Replaceable) -> Iterator[list[tuple[int, int | None]]]:
-    """The lists or texts that replace each other, as (id, import), in the order of their imports."""
+    """By id of a list or text, including 0: its last lifetime, as in v_list_lifetimes."""
     table, links, key, owner = content
-    sql = f"""SELECT {owner}, t.id, l.import_id FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id
-              WHERE t.project_id = ? ORDER BY {owner}, l.import_id, t.id"""
-    rows = db.tuples(sql, (project_id,))
-    for _, alike in groupby(rows, key=lambda row: row[:-2]):
-        yield [(row[-2], row[-1]) for row in alike]
+    columns = columns_of(
+        db,
+        f"""WITH linked AS (
+              SELECT t.id, l.import_id, {owner}, lag(t.id) OVER (PARTITION BY {owner} ORDER BY l.import_id, t.id) AS before,
+                max(l.import_id) OVER (PARTITION BY {owner}) AS newest
+              FROM {table} t LEFT JOIN {links} l ON l.{key} = t.id WHERE t.project_id = ?
+            ), starts AS (
+              SELECT *, lead(import_id) OVER (PARTITION BY {owner} ORDER BY import_id, id) AS next
+              FROM linked WHERE before IS NOT id
+            )
+            SELECT id, ifnull(max(import_id), 0),
+              ifnull(CASE WHEN import_id IS NOT NULL THEN next WHEN newest IS NOT NULL THEN 1 END, {NEVER})
+            FROM starts GROUP BY id""",
+        (project_id,),
+        [("id", "i8"), ("since", "i8"), ("until", "i8")],
+    )
+    last = int(columns["id"].max(initial=0))
+    since, until = np.zeros(last + 1, dtype=np.int64), np.full(last + 1, NEVER)
+    since[columns["id"]], until[columns["id"]] = columns["since"], columns["until"]
+    return Lifetimes(since, until)
 
 
 # ---- flags -------------------------------------------------------------------------------------------------------
@@ -596,22 +592,22 @@ def folded(issue: str) -> str:
 
 def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tuple[IntArray, bool]:
     """By case, how many items of its list the rater was shown; and whether a task asked for the judgement."""
+    columns = columns_of(
+        db,
+        f"""SELECT v.case_id, max(t.id) IS NOT NULL, coalesce(max(json_extract(ru.settings, '$.top_k')),
+              max(json_extract(tr.settings, '$.top_k')), iif(max(t.id) IS NULL, {_WHOLE}, ?))
+            FROM verdicts v LEFT JOIN runs ru ON ru.id = v.run_id
+            LEFT JOIN annotation_tasks t
+              ON t.rater_id = v.rater_id AND t.case_id = v.case_id AND t.protocol = v.protocol
+            LEFT JOIN runs tr ON tr.id = t.run_id
+            WHERE v.rater_id = ? AND v.protocol = ? GROUP BY v.case_id""",
+        (protocol_facts(protocol).top_k, rater.id, protocol),
+        [("case_id", "i8"), ("task", "i8"), ("depth", "i8")],
+    )
+    row, known = placed(cases.ids, columns)
     depth = np.zeros(cases.ids.size, dtype=np.int64)
-    has_task = False
-    usual = protocol_facts(protocol).top_k
-    sql = """SELECT v.case_id, max(json_extract(ru.settings, '$.top_k')), max(t.id),
-               max(json_extract(tr.settings, '$.top_k'))
-             FROM verdicts v LEFT JOIN runs ru ON ru.id = v.run_id
-             LEFT JOIN annotation_tasks t
-               ON t.rater_id = v.rater_id AND t.case_id = v.case_id AND t.protocol = v.protocol
-             LEFT JOIN runs tr ON tr.id = t.run_id
-             WHERE v.rater_id = ? AND v.protocol = ? GROUP BY v.case_id"""
-    for case_id, run_depth, task, task_depth in db.execute(sql, (rater.id, protocol)):
-        has_task = has_task or task is not None
-        row = _row(cases, case_id)
-        if row >= 0:
-            depth[row] = run_depth or task_depth or (_WHOLE if task is None else usual)
-    return depth, has_task
+    depth[row] = known["depth"]
+    return depth, bool(columns["task"].any())
 
 
 def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str, int]]:

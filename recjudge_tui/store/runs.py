@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
@@ -17,6 +15,7 @@ from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import ShownCase, of_several_occasions
 from recjudge_tui.store.database import (
     Database,
+    StoredRow,
     empty_log,
     is_time,
     merge_search_index,
@@ -81,7 +80,7 @@ _RUNS = """SELECT ru.*, p.name AS project, r.name AS rater, r.kind AS rater_kind
   JOIN prompts pr ON pr.id = ru.prompt_id"""
 
 
-def run_row(db: Database, run_id: int) -> sqlite3.Row:
+def run_row(db: Database, run_id: int) -> StoredRow:
     """The run as stored, with `project`, `rater`, `rater_kind`, `prompt` (NAME@VERSION) and `prompt_digest`. Raises
     NotFoundError, and StoreError where its JSON is not what recjudge stores."""
     return _read(db.only(f"{_RUNS} WHERE ru.id = ?", (run_id,), _no_run(run_id)))
@@ -91,7 +90,7 @@ def _no_run(run_id: int) -> NotFoundError:
     return NotFoundError(f"no run {run_id}", step=Step("list runs"))
 
 
-def _read(row: sqlite3.Row) -> sqlite3.Row:
+def _read(row: StoredRow) -> StoredRow:
     """The row of a run, once its cells are known to hold what they should: a file may come from anybody."""
     from recjudge_tui.domain.judge import Identity, JudgeSpec
     from recjudge_tui.domain.run import Estimate, RunSettings
@@ -109,7 +108,7 @@ def _read(row: sqlite3.Row) -> sqlite3.Row:
 
 def stored_runs(
     db: Database, *, project_id: int | None = None, rater_id: int | None = None
-) -> list[sqlite3.Row]:
+) -> list[StoredRow]:
     """The runs of a project or of a rater, oldest first, as in `run_row`."""
     sql = f"{_RUNS} WHERE ifnull(?1, ru.project_id) = ru.project_id AND ifnull(?2, ru.rater_id) = ru.rater_id"
     return list(map(_read, db.rows(f"{sql} ORDER BY ru.id", (project_id, rater_id))))
@@ -126,7 +125,7 @@ def last_domain(db: Database, project_id: int) -> str:
     return domain or ""
 
 
-def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+def list_runs(db: Database, project_id: int | None = None) -> list[StoredRow]:
     """Rows of v_runs with the `stored_judge` (JSON), newest first, without those that cannot be read (`odd_runs`). Takes
     seconds for millions of calls."""
     return list(db.kept((list_runs, project_id), lambda: _read_runs(db, project_id, _LISTED)[0]))
@@ -141,10 +140,10 @@ def _read_runs(
     db: Database,
     project_id: int | None,
     sql: str,
-    check: Callable[[sqlite3.Row], sqlite3.Row] = lambda row: row,
-) -> tuple[list[sqlite3.Row], list[StoreError]]:
+    check: Callable[[StoredRow], StoredRow] = lambda row: row,
+) -> tuple[list[StoredRow], list[StoreError]]:
     ids = db.column("SELECT id FROM runs WHERE ?1 IS NULL OR project_id = ?1 ORDER BY id DESC", (project_id,))
-    rows: list[sqlite3.Row] = []
+    rows: list[StoredRow] = []
     odd: list[StoreError] = []
     for run_id in ids:
         try:
@@ -162,7 +161,7 @@ def has_runs(db: Database, project_id: int) -> bool:
     return db.any("SELECT 1 FROM runs WHERE project_id = ?", (project_id,))
 
 
-def run_summary(db: Database, run_id: int) -> sqlite3.Row:
+def run_summary(db: Database, run_id: int) -> StoredRow:
     """One row of v_runs with the `stored_judge` (JSON). Raises NotFoundError."""
     return db.only(_LISTED, (run_id,), _no_run(run_id))
 
@@ -198,48 +197,16 @@ def run_progress(db: Database, run_id: int) -> Progress:
     )
 
 
-def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
-    """Replace the run's settings; they take effect when it is next started."""
-    db.change("runs", run_id, settings=settings.model_dump_json())
-
-
-def set_wanted(db: Database, run_id: int, wanted: Wanted) -> None:
-    """Ask the process that works on the run to continue, pause or stop."""
-    db.change("runs", run_id, wanted=wanted)
-
-
 def wanted(db: Database, run_id: int) -> Wanted | None:
     """The requested state; None when the run no longer exists."""
     state: Wanted | None = db.value("SELECT wanted FROM runs WHERE id = ?", (run_id,))
     return state
 
 
-class RunControl(NamedTuple):
-    """Requests to the process that works on a run; `concurrency` None: as planned."""
-
-    wanted: Wanted
-    concurrency: int | None
-
-
-def run_control(db: Database, run_id: int) -> RunControl | None:
-    """The requested state and concurrency; None when the run no longer exists."""
-    row = db.row("SELECT wanted, wanted_concurrency FROM runs WHERE id = ?", (run_id,))
-    return RunControl(*row) if row else None
-
-
-def set_wanted_concurrency(db: Database, run_id: int, calls: int | None) -> None:
-    """Set the number of concurrent calls, now and whenever the run is resumed; None: as planned."""
-    db.change("runs", run_id, wanted_concurrency=calls)
-
-
-def set_waiting(db: Database, run_id: int, seconds: float) -> None:
-    """Store until when the run waits because its server asked for a pause."""
-    db.change("runs", run_id, waiting_until=now(seconds))
-
-
-def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) -> None:
-    """Store why the server cannot be reached (None: it can) and in how many seconds the next call tries again."""
-    db.change("runs", run_id, retry_why=why, retry_at=None if why is None else now(seconds))
+def run_control(db: Database, run_id: int) -> StoredRow | None:
+    """What is asked of the process that works on a run: `wanted`, and `wanted_concurrency` (None: as planned). None when
+    the run no longer exists."""
+    return db.row("SELECT wanted, wanted_concurrency FROM runs WHERE id = ?", (run_id,))
 
 
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
@@ -383,127 +350,56 @@ def create_group(db: Database, kind: str, request: str, runs: dict[str, int]) ->
         first = db.only("SELECT project_id, rater_id FROM runs WHERE id = ?", (min(runs.values()),))
         group_id = db.add("run_groups", **dict(first), kind=kind, request=request, created_at=now())
         for stage, run_id in runs.items():
-            join_group(db, group_id, stage, run_id)
+            db.change("runs", run_id, group_id=group_id, stage=stage)
     return group_id
-
-
-def join_group(db: Database, group_id: int, stage: str, run_id: int) -> None:
-    db.change("runs", run_id, group_id=group_id, stage=stage)
-
-
-def set_request(db: Database, group_id: int, request: str) -> None:
-    db.change("run_groups", group_id, request=request)
-
-
-class OtherStage(NamedTuple):
-    """Another run of the same group."""
-
-    run_id: int
-    protocol: str
-    state: RunState
-    wanted: Wanted
-    attempt_started_at: str
-    calls: int
-    finished: int
-
-
-def other_stage(db: Database, run_id: int) -> OtherStage | None:
-    """The other run of the group; None if there is none."""
-    sql = """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
-               (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
-               (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
-             FROM runs me JOIN runs o ON o.group_id = me.group_id AND o.id <> me.id
-             WHERE me.id = ? ORDER BY o.id LIMIT 1"""
-    found = db.records(OtherStage, sql, (run_id,))
-    return found[0] if found else None
 
 
 # ---- progress ----------------------------------------------------------------------------------------------------
 
 
-class FinishedCall(NamedTuple):
-    """A finished call. `label` joins the answers of all aspects; `error_kind` is set if it failed. `occasion` is empty
-    unless the user has several."""
-
-    id: int
-    case_id: int
-    user_id: str
-    system_a: str
-    system_b: str
-    order: Order
-    label: str
-    flags: int
-    attempts: int
-    latency_s: float | None
-    cached: bool
-    error_kind: str
-    error: str
-    occasion: Occasion = NO_OCCASION
+# `state` is as stored: the process of a running run may have died
+_LINES = """SELECT ru.id AS run_id, ru.project_id, r.name AS rater, ru.protocol, ru.state, ru.wanted, ru.created_at,
+    ifnull(ru.attempt_started_at, '') AS attempt_started_at, ifnull(ru.finished_at, '') AS ended,
+    (SELECT count(*) FROM calls k WHERE k.run_id = ru.id{counted}) AS calls,
+    (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'){counted}) AS finished,
+    (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed') AS failed
+  FROM runs ru JOIN raters r ON r.id = ru.rater_id"""
 
 
-class VerdictCount(NamedTuple):
-    """How many verdicts of a run on a system or a pair of systems have this label; `value` is the label's value."""
-
-    system_a: str
-    system_b: str
-    label: str
-    value: float
-    verdicts: int
+def active_runs(db: Database) -> list[StoredRow]:
+    """The running runs, oldest first: run_id, project_id, rater, protocol, state, wanted, created_at, attempt_started_at and
+    ended (empty: not yet), and the numbers of calls, finished and failed ones."""
+    return db.rows(f"{_LINES.format(counted='')} WHERE ru.state = 'running' ORDER BY ru.id")
 
 
-class ActiveRun(NamedTuple):
-    run_id: int
-    project_id: int
-    calls: int
-    finished: int
+def newest_runs(db: Database, project_id: int, limit: int) -> tuple[StoredRow, ...]:
+    """The newest runs of a project as in `active_runs`, newest first. `calls` and `finished` are 0 if the run is done."""
+    lines = _LINES.format(counted=" AND ru.state <> 'done'")
+    return tuple(db.rows(f"{lines} WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?", (project_id, limit)))
 
 
-class NewestRun(NamedTuple):
-    """A run as one line of a list. `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as
-    stored: the process of a running run may have died. `ended` is empty until the run is over."""
-
-    run_id: int
-    rater: str
-    protocol: str
-    state: str
-    calls: int
-    finished: int
-    failed: int
-    created_at: str
-    ended: str
+def other_stage(db: Database, run_id: int) -> StoredRow | None:
+    """The other run of the group as in `active_runs`; None if there is none."""
+    sql = f"""{_LINES.format(counted="")} WHERE ru.id <> ?1 AND ru.group_id = (SELECT group_id FROM runs WHERE id = ?1)
+              ORDER BY ru.id LIMIT 1"""
+    return db.row(sql, (run_id,))
 
 
-def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
-    """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
-    sql = """SELECT ru.id, r.name, ru.protocol, ru.state,
-               CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
-               CASE WHEN ru.state = 'done' THEN 0 ELSE
-                 (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
-               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
-               ru.created_at, ifnull(ru.finished_at, '')
-             FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?"""
-    rows = db.records(NewestRun, sql, (project_id, limit))
-    return tuple(rows)
-
-
-def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
-    """The calls in `state` (done or failed) that finished last, newest first."""
+def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[StoredRow]:
+    """The calls in `state` (done or failed) that finished last, newest first: id, case_id, user_id, system_a, system_b,
+    order, label (those of all aspects), flags, attempts, latency_s, cached, error_kind, error, and context and served_at,
+    empty unless the user has several occasions."""
     # choose the newest before joining anything
-    sql = f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
+    sql = f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order AS "order",
           ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
           (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
           k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
-          c.context, c.served_at, {of_several_occasions("c")} AS several
+          iif({of_several_occasions("c")}, c.context, '') AS context,
+          iif({of_several_occasions("c")}, c.served_at, '') AS served_at
         FROM calls k JOIN cases c ON c.id = k.case_id
         WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
         ORDER BY k.finished_at DESC, k.id DESC"""
-    rows = db.rows(sql, (run_id, state, limit))
-    return [
-        FinishedCall(*row[:13])._replace(
-            cached=bool(row["cached"]), occasion=Occasion(*row[13:15]) if row["several"] else NO_OCCASION
-        )
-        for row in rows
-    ]
+    return db.rows(sql, (run_id, state, limit))
 
 
 def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list[tuple[str, float | None]]:
@@ -514,41 +410,27 @@ def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list
     return [*db.tuples(sql, (run_id, since, limit))][::-1]
 
 
-class CallTroubles(NamedTuple):
-    """`retried` calls succeeded after more than one attempt; `kinds`: the failed calls by kind, most frequent first."""
-
-    retried: int
-    kinds: tuple[tuple[str, int], ...]
-
-
-def call_troubles(db: Database, run_id: int) -> CallTroubles:
-    sql = "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1"
-    retried = db.number(sql, (run_id,))
-    return CallTroubles(retried, tuple((row["error_kind"], row["calls"]) for row in run_failures(db, run_id)))
+def marked_counts(db: Database, run_id: int) -> StoredRow:
+    """How many verdicts of a run have flagged items (`flagged`), and of those asked in `both_orders` how many `flips`."""
+    sql = """SELECT ifnull(sum(flag_count > 0), 0) AS flagged, ifnull(sum(order_consistent = 0), 0) AS flips,
+               count(order_consistent) AS both_orders FROM verdicts WHERE run_id = ?"""
+    return db.only(sql, (run_id,))
 
 
-class MarkedCounts(NamedTuple):
-    """Verdicts with flagged items; those that flip when the order is swapped, of those asked in both orders."""
-
-    flagged: int
-    flips: int
-    both_orders: int
-
-
-def marked_counts(db: Database, run_id: int) -> MarkedCounts:
-    return db.records(
-        MarkedCounts,
-        """SELECT ifnull(sum(flag_count > 0), 0), ifnull(sum(order_consistent = 0), 0), count(order_consistent)
-           FROM verdicts WHERE run_id = ?""",
-        (run_id,),
-    )[0]
+def retried_calls(db: Database, run_id: int) -> int:
+    """How many calls of a run succeeded after more than one attempt."""
+    return db.number(
+        "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
+    )
 
 
-def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
-    """The valid verdicts of a run so far, by systems and label. With several aspects, only the overall one."""
-    sql = f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-        WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC"""
-    return db.records(VerdictCount, sql, (run_id,))
+def verdict_counts(db: Database, run_id: int, aspect: str = OVERALL) -> list[StoredRow]:
+    """How many `verdicts` of a run on a system or a pair (system_a, system_b) have a `label` and its `value`, failed ones
+    left out."""
+    sql = """SELECT c.system_a, c.system_b, v.label, v.value, count(*) AS verdicts
+        FROM verdicts v JOIN cases c ON c.id = v.case_id
+        WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC"""
+    return db.rows(sql, (run_id, aspect))
 
 
 def prompt_label(db: Database, prompt_id: int) -> str:
@@ -556,20 +438,11 @@ def prompt_label(db: Database, prompt_id: int) -> str:
     return str(db.value("SELECT name || '@' || version FROM prompts WHERE id = ?", (prompt_id,)))
 
 
-def run_failures(db: Database, run_id: int) -> list[sqlite3.Row]:
+def run_failures(db: Database, run_id: int) -> list[StoredRow]:
     """Why calls of a run failed, most frequent first. Columns: error_kind, calls, example (one error)."""
     sql = """SELECT error_kind, count(*) AS calls, max(error) AS example FROM calls
              WHERE run_id = ? AND state = 'failed' GROUP BY error_kind ORDER BY calls DESC, error_kind"""
     return db.rows(sql, (run_id,))
-
-
-def active_runs(db: Database) -> list[ActiveRun]:
-    """The running runs and their progress, oldest first."""
-    sql = """
-              SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
-                (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
-              FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id"""
-    return db.records(ActiveRun, sql)
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------
@@ -595,7 +468,7 @@ class CallTotals(NamedTuple):
     refused: tuple[str, ...]
 
 
-def run_conditions(db: Database, project_id: int) -> list[tuple[sqlite3.Row, UsedPrompt]]:
+def run_conditions(db: Database, project_id: int) -> list[tuple[StoredRow, UsedPrompt]]:
     """The runs of a project as in `run_row`, oldest first, each with which text its prompt is."""
     from recjudge_tui.store.prompts import used_prompt
 
@@ -616,8 +489,7 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     calls = db.only(sql, chosen)
     sql = f"""SELECT count(*), count(DISTINCT user_id), count(DISTINCT json_array(user_id, context, served_at)) FROM cases
               WHERE id IN (SELECT case_id FROM run_cases WHERE run_id {among})"""
-    cases = db.row(sql, chosen)
-    assert cases is not None
+    cases = db.only(sql, chosen)
     sql = f"""SELECT error_kind, count(*) FROM calls WHERE run_id {among} AND state = 'failed'
               GROUP BY 1 ORDER BY 2 DESC, 1"""
     failures = db.pairs(sql, chosen)
@@ -632,26 +504,16 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
 # ---- early stopping ----------------------------------------------------------------------------------------------
 
 
-class CaseStatus(NamedTuple):
-    """One case of a run: `open` calls are outstanding; `value` is None without a valid verdict."""
-
-    case_id: int
-    user_id: str
-    system_a: str
-    system_b: str
-    open: int
-    value: float | None
-
-
-def case_statuses(db: Database, run_id: int, aspect: str) -> list[CaseStatus]:
-    """Every case of a run in the order of its calls, with its verdict on `aspect`."""
+def case_statuses(db: Database, run_id: int, aspect: str) -> list[StoredRow]:
+    """Every case of a run in the order of its calls: case_id, user_id, system_a, system_b, how many of its calls are `open`,
+    and the `value` of its verdict on `aspect`, None without a valid one."""
     from recjudge_tui.domain.calls import PROFILE
 
-    sql = """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned'), max(v.value)
+    sql = """SELECT k.case_id, c.user_id, c.system_a, c.system_b, sum(k.state = 'planned') AS open, max(v.value) AS value
              FROM calls k JOIN cases c ON c.id = k.case_id
              LEFT JOIN verdicts v ON v.case_id = k.case_id AND v.aspect = ?2 AND v.run_id = k.run_id
              WHERE k.run_id = ?1 GROUP BY k.case_id ORDER BY min(CASE WHEN k.aspect <> ?3 THEN k.id END)"""
-    return db.records(CaseStatus, sql, (run_id, aspect, PROFILE))
+    return db.rows(sql, (run_id, aspect, PROFILE))
 
 
 def case_values(db: Database, run_id: int, aspect: str, case_ids: Collection[int]) -> dict[int, float]:
@@ -669,13 +531,6 @@ def changed_since(db: Database, project_id: int, time: str) -> bool:
     sql = """SELECT 1 FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')
                AND (created_at > ?2 OR ifnull(undone_at, '') > ?2)"""
     return db.any(sql, (project_id, time))
-
-
-def label_counts(db: Database, run_id: int, aspect: str) -> list[tuple[str, float, int]]:
-    """(system, value, verdicts) of a run on single lists, failed ones left out."""
-    sql = """SELECT c.system_a, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-             WHERE v.run_id = ? AND v.aspect = ? AND v.state = 'ok' GROUP BY 1, 2 ORDER BY 1, 2"""
-    return list(db.tuples(sql, (run_id, aspect)))
 
 
 def run_systems(db: Database, run_id: int) -> list[str]:
@@ -705,7 +560,7 @@ class ServedModel(NamedTuple):
     replies: int
 
 
-def judges_used(db: Database) -> list[sqlite3.Row]:
+def judges_used(db: Database) -> list[StoredRow]:
     """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
     sql = """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
              FROM runs WHERE json_valid(judge) GROUP BY 1 ORDER BY last_used DESC"""
@@ -747,21 +602,12 @@ def _servers(judge: JudgeSpec) -> str:
     return json.dumps(sorted({url.rstrip("/") for url in judge.base_urls}))
 
 
-class PastCall(NamedTuple):
-    """The tokens of an answered call and its seconds."""
-
-    tokens_in: int
-    tokens_cached: int | None
-    tokens_out: int
-    seconds: float
-
-
 class JudgePast(NamedTuple):
     """What earlier runs of a judge showed: which model answered, the newest calls of the last run that asked any, and its
-    seconds per call at its concurrency."""
+    seconds per call at its concurrency. `calls`: tokens_in, tokens_cached, tokens_out and latency_s."""
 
     identity: Identity | None
-    calls: list[PastCall]
+    calls: list[StoredRow]
     seconds_a_call: float | None
 
 
@@ -787,8 +633,7 @@ def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
     sql = f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
               WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
               ORDER BY id DESC LIMIT ?"""
-    calls = db.records(PastCall, sql, (row["id"], newest))
-    return JudgePast(identity, calls, row["pace"])
+    return JudgePast(identity, db.rows(sql, (row["id"], newest)), row["pace"])
 
 
 def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:

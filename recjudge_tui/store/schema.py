@@ -19,6 +19,7 @@ from recjudge_tui.settings import data_dir
 from recjudge_tui.steps import Step
 from recjudge_tui.store.database import (
     Database,
+    StoredRow,
     distrust,
     explained,
     is_read_only,
@@ -260,7 +261,7 @@ def inspect_file(path: Path) -> FileReport | None:
         connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=_WAIT_S, isolation_level=None
         )
-    connection.row_factory = sqlite3.Row
+    connection.row_factory = StoredRow
     with Database(connection, path) as db:
         distrust(connection)
         is_empty = check_schema(db)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.database import Database, named_cells, now
+from recjudge_tui.store.database import Database, StoredRow, named_cells, now
 from recjudge_tui.store.filters import DECIDED, conditions
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 
@@ -19,26 +18,6 @@ DECISIONS = ("accept", "dismiss", "override")
 _ABOUT = ("project_id", "case_id", "rater", "aspect", "protocol")
 # in characters, for notes and tags
 LONGEST_TEXT = 4_000
-
-
-class LogEntry(NamedTuple):
-    """One row of the log. `undoes` is the row it undoes; `verdict_id` is None once the verdict is deleted.
-    `active` is true unless the row was undone (the view's column `standing`)."""
-
-    id: int
-    verdict_id: int | None
-    case_id: int
-    rater: str
-    aspect: str
-    protocol: str
-    reader: str
-    action: Action
-    label: str
-    value: float | None
-    text: str
-    undoes: int | None
-    active: bool
-    created_at: str
 
 
 class TriageState(NamedTuple):
@@ -82,25 +61,24 @@ def record(
     return row
 
 
-def undo_last(db: Database, project_id: int, reader: str) -> LogEntry | None:
+def undo_last(db: Database, project_id: int, reader: str) -> StoredRow | None:
     """Undo the reader's newest action that is not undone; returns it, or None when there is none. An earlier override
     takes effect again."""
     with db.transaction():
         sql = f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1"
-        newest = db.row(sql, (project_id, reader))
-        if newest is None:
+        entry = db.row(sql, (project_id, reader))
+        if entry is None:
             return None
-        entry = _entry(newest)
         db.add(
-            "triage_log", project_id=project_id, **named_cells(newest, _ABOUT), verdict_id=entry.verdict_id,
-            reader=reader, action="undo", undoes=entry.id, created_at=now(),
+            "triage_log", **named_cells(entry, _ABOUT), verdict_id=entry.verdict_id, reader=reader, action="undo",
+            undoes=entry.log_id, created_at=now(),
         )  # fmt: skip
         if entry.action == "override":
             _restate(db, project_id, reader, entry.case_id, entry.aspect)
     return entry
 
 
-def verdict_row(db: Database, verdict_id: int) -> sqlite3.Row:
+def verdict_row(db: Database, verdict_id: int) -> StoredRow:
     """The verdict, with `rater`. Raises NotFoundError when it no longer exists."""
     sql = "SELECT v.*, r.name AS rater FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.id = ?"
     return db.only(sql, (verdict_id,), verdict_gone())
@@ -110,14 +88,14 @@ def verdict_gone() -> NotFoundError:
     return NotFoundError("this verdict no longer exists", "Its run or import was deleted in the meantime.")
 
 
-def verdict_entries(db: Database, verdict_id: int) -> tuple[LogEntry, ...]:
-    """All rows about a verdict, oldest first, including undone ones."""
-    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,))))
+def verdict_entries(db: Database, verdict_id: int) -> tuple[StoredRow, ...]:
+    """All rows of v_triage about a verdict, oldest first, including undone ones."""
+    return tuple(db.rows(f"{_ENTRIES} WHERE verdict_id = ? ORDER BY log_id", (verdict_id,)))
 
 
-def project_entries(db: Database, project_id: int) -> tuple[LogEntry, ...]:
+def project_entries(db: Database, project_id: int) -> tuple[StoredRow, ...]:
     """The whole log of a project, oldest first."""
-    return tuple(map(_entry, db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))))
+    return tuple(db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,)))
 
 
 def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
@@ -161,12 +139,8 @@ def _restate(db: Database, project_id: int, reader: str, case_id: int, aspect: s
     put_verdict(db, about, (last["value"], last["label"]), "override")
 
 
-_ENTRIES = """SELECT log_id, verdict_id, case_id, rater, aspect, protocol, reader, action, label, value, text, undoes,
-  standing, created_at FROM v_triage"""
-
-
-def _entry(row: sqlite3.Row) -> LogEntry:
-    return LogEntry(*row)._replace(active=bool(row["standing"]))
+# the log; `standing`: nobody took the action back
+_ENTRIES = "SELECT * FROM v_triage"
 
 
 class Choices(NamedTuple):

@@ -427,7 +427,7 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     """Collect the parts of an example. Raises NotFoundError when the verdict no longer exists."""
     verdict = verdict_row(db, verdict_id)
     case_id, run_id = verdict["case_id"], verdict["run_id"]
-    own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.active]
+    own = [entry for entry in verdict_entries(db, verdict_id) if entry.reader == reader and entry.standing]
     decision = next((entry.action for entry in reversed(own) if entry.action in DECISIONS), "")
     note = next((entry.text for entry in reversed(own) if entry.action == "note"), "")
     sql = "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
 
-from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
+from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers, ItemFlag
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import (
     Assignment,
@@ -30,135 +33,25 @@ from recjudge_tui.store.people import (
     submit_verdict,
     task_of,
 )
-from recjudge_tui.store.projects import Labeller, labellers
-from recjudge_tui.tui.answer_sheet import JudgingScreen, ballots_content, reveal_content
+from recjudge_tui.store.projects import labellers
+from recjudge_tui.tui.answer_sheet import (
+    AnswerSheet,
+    Opinion,
+    flag_form,
+    guidelines_content,
+    opinions_content,
+    shown_content,
+    titles_of,
+    words_of,
+)
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Column, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, ListScreen
-from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TopBar, bar, number
+from recjudge_tui.tui.screens import COMMON, FILTER, BaseScreen, ListScreen
+from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, bar, number
 
 if TYPE_CHECKING:
-    from recjudge_tui.people.annotation import AnnotationPlan, Dispute, Queue, ShownCase
-    from recjudge_tui.store.people import OtherVerdict
-
-
-# ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-class View(NamedTuple):
-    """The content of an annotator's screen: a case, or none if all are settled. `others` and `systems` (in the
-    order shown) are empty until the case is revealed."""
-
-    assignment: Assignment
-    task: Task | None = None
-    shown: ShownCase | None = None
-    own: CaseAnswers = CaseAnswers(())
-    others: tuple[OtherVerdict, ...] = ()
-    systems: tuple[str, ...] = ()
-
-
-class Decision(NamedTuple):
-    """The content of a third person's screen; `previous`: who gave which verdict on the case just decided."""
-
-    queue: Queue
-    dispute: Dispute | None
-    previous: str = ""
-
-
-# ---- one annotator
-
-
-def first_view(db: Database, rater_id: int, protocol: str) -> View:
-    return _view(db, rater_id, protocol, next_open(db, rater_id, protocol))
-
-
-def view_beside(db: Database, rater_id: int, protocol: str, task: Task | None, step: int) -> View | None:
-    """The settled case before or after this one (from the end: the last one); past the last settled case, the first
-    open one. None if there is no case in that direction."""
-    closed = [each for each in own_tasks(db, rater_id, protocol) if each.state != "open"]
-    if step < 0:
-        goal = next((each.id for each in closed[::-1] if task is None or each.position < task.position), None)
-    elif task is None:
-        return None
-    else:
-        goal = next((each.id for each in closed if each.position > task.position), None)
-        goal = goal or next_open(db, rater_id, protocol)
-        if goal is None and not task.revealed:
-            return _view(db, rater_id, protocol, None)
-    return None if goal is None or (task and goal == task.id) else _view(db, rater_id, protocol, goal)
-
-
-def give_and_go_on(
-    db: Database,
-    rater_id: int,
-    protocol: str,
-    task_id: int,
-    judged: CaseAnswers | None,
-    seconds: float,
-    reason: str,
-) -> View:
-    """Store the verdict, or that the case was skipped, before reading anything else."""
-    if judged is None:
-        skip_task(db, task_id, reason, seconds)
-    else:
-        submit_verdict(db, task_id, judged, seconds)
-    return first_view(db, rater_id, protocol)
-
-
-def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
-    """Reveal one case, or with None all of the annotator's cases once all are settled, and show it."""
-    ids = [task.id for task in own_tasks(db, rater_id, protocol)] if task_id is None else [task_id]
-    reveal_tasks(db, ids)
-    return _view(db, rater_id, protocol, ids[0])
-
-
-def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
-    from recjudge_tui.people.annotation import shown_case
-    from recjudge_tui.store.cases import case_row
-    from recjudge_tui.store.people import other_verdicts
-
-    assignment = rater_assignment(db, rater_id, protocol)
-    if task_id is None:
-        return View(assignment)
-    mark_opened(db, task_id)
-    task = task_of(db, task_id)
-    own = own_verdict(db, task) if task.state == "done" else CaseAnswers(())
-    shown = shown_case(db, task)
-    if not task.revealed:
-        return View(assignment, task, shown, own)
-    case = case_row(db, task.case_id)
-    systems = tuple(name for name in (case["system_a"], case["system_b"]) if name)
-    ordered = systems[::-1] if task.first == "b" else systems
-    return View(assignment, task, shown, own, tuple(other_verdicts(db, task_id)), ordered)
-
-
-# ---- a third person
-
-
-def next_decision(db: Database, project_id: int, rater_id: int, protocol: str) -> Decision:
-    from recjudge_tui.people.annotation import dispute_of, queue_of
-
-    queue = queue_of(db, project_id, rater_id, protocol)
-    if not queue.left:
-        return Decision(queue, None)
-    return Decision(queue, dispute_of(db, project_id, rater_id, protocol, queue.left[0]))
-
-
-def settle_and_go_on(
-    db: Database,
-    project_id: int,
-    protocol: str,
-    dispute: Dispute,
-    judged: CaseAnswers | None,
-    seconds: float,
-    reason: str,
-) -> Decision:
-    from recjudge_tui.people.annotation import ballot_authors, settle
-
-    settle(db, dispute, judged, seconds, reason)
-    previous = "; ".join(f"{name}: {', '.join(ballot.words)}" for name, ballot in ballot_authors(db, dispute))
-    return next_decision(db, project_id, dispute.task.rater_id, protocol)._replace(previous=previous)
+    from recjudge_tui.people.annotation import AnnotationPlan, Dispute, ShownCase
 
 
 # ---- plan form ---------------------------------------------------------------------------------------------------
@@ -175,129 +68,155 @@ _ASSIGNED = (
 )  # fmt: skip
 
 
-# ---- annotation --------------------------------------------------------------------------------------------------
+# ---- desks -------------------------------------------------------------------------------------------------------
 
 
-class AnnotationScreen(JudgingScreen):
-    """With `reveal_at_end` no case is revealed before all are judged."""
+class Turn(NamedTuple):
+    """What the screen shows: a case, or none if all are settled. `above` is laid out above the case for a width, `progress`
+    stands in the top line; `left` cases are open. `task`, `assignment`: of an annotator; `dispute`: of a third person."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *JudgingScreen.ANSWER_KEYS,
-        Binding("left", "beside(-1)", "back", key_display="←", id="annotation.back"),
-        Binding("right", "beside(1)", "next case", show=False, id="annotation.forward"),
-        Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
-        *JudgingScreen.LAST_KEYS,
-    ]
+    title: str
+    progress: str
+    left: int
+    above: Callable[[int], Content] | None = None
+    shown: ShownCase | None = None
+    questions: tuple[AspectQuestion, ...] = ()
+    own: CaseAnswers = CaseAnswers(())
+    task: Task | None = None
+    assignment: Assignment | None = None
+    dispute: Dispute | None = None
 
-    def __init__(self, project_id: int, rater_id: int, protocol: str, *, reveal_at_end: bool = False) -> None:
-        super().__init__(project_id, "Annotate")
+    @property
+    def is_revealed(self) -> bool:
+        return self.task is not None and self.task.revealed
+
+
+class Desk:
+    """Where the cases of a screen come from and its answers go. All but `can` is called in a worker."""
+
+    name: ClassVar[str]
+
+    def first(self, db: Database) -> Turn:
+        raise NotImplementedError
+
+    def settle(
+        self, db: Database, turn: Turn, judged: CaseAnswers | None, seconds: float, reason: str
+    ) -> Turn:
+        """Store the answers, or with None that the case was skipped for this reason, before reading anything else."""
+        raise NotImplementedError
+
+    def beside(self, db: Database, turn: Turn, step: int) -> Turn | None:
+        """The case before or after this one; None if there is no case in that direction."""
+        raise NotImplementedError
+
+    def reveal(self, db: Database, turn: Turn) -> Turn:
+        raise NotImplementedError
+
+    def can(self, action: str, turn: Turn) -> bool:
+        """Whether one can go to the case `beside` or `reveal` what others said."""
+        return False
+
+
+class OwnCases(Desk):
+    """The cases of one annotator. With `reveal_at_end` no case is revealed before all are judged."""
+
+    name = "Annotate"
+
+    def __init__(self, rater_id: int, protocol: str, *, reveal_at_end: bool = False) -> None:
         self.rater_id, self.protocol, self.reveal_at_end = rater_id, protocol, reveal_at_end
-        self.view: View | None = None
 
-    def on_mount(self) -> None:
-        self._go(partial(first_view, rater_id=self.rater_id, protocol=self.protocol))
+    def first(self, db: Database) -> Turn:
+        return self._turn(db, next_open(db, self.rater_id, self.protocol))
 
-    # ---- opening and leaving
+    def settle(
+        self, db: Database, turn: Turn, judged: CaseAnswers | None, seconds: float, reason: str
+    ) -> Turn:
+        assert turn.task is not None
+        if judged is None:
+            skip_task(db, turn.task.id, reason, seconds)
+        else:
+            submit_verdict(db, turn.task.id, judged, seconds)
+        return self.first(db)
 
-    def _go(self, job: partial[View] | partial[View | None]) -> None:
-        self.busy = True
-        self.background.start("case", job, self._show_view, self.case_failed)
-
-    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
-        assert self.view is not None
-        assert self.view.task is not None
-        mine = partial(
-            give_and_go_on, rater_id=self.rater_id, protocol=self.protocol, task_id=self.view.task.id
-        )
-        self._go(partial(mine, judged=judged, seconds=seconds, reason=reason))
-
-    def _show_view(self, view: View | None) -> None:
-        """Show a case, or stay where there is none in that direction."""
-        if view is None:
-            self.busy = False
-            self.refresh_bindings()
-            return
-        self.view = view
-        questions: tuple[AspectQuestion, ...] = view.shown.questions if view.shown is not None else ()
-        task, title = view.task, "Done"
-        if task is not None:
-            skipped = f", skipped: {one_line(task.reason, 40)}"
-            state = {"open": "", "done": ", given", "skipped": skipped}[task.state]
-            title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
-        locked = task is not None and task.revealed
-        if self.show_case(view.shown, questions, view.own, title, locked=locked):
-            of = view.assignment
-            parts = (of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}")
-            self.query_one(TopBar).show(right=f" {GLYPHS.dot} ".join(part for part in parts if part))
-
-    def head(self, width: int) -> Content | None:
-        view = self.view
-        if view is None:
+    def beside(self, db: Database, turn: Turn, step: int) -> Turn | None:
+        """The settled case before or after this one (from the end: the last one); past the last settled case, the first
+        open one."""
+        task = turn.task
+        closed = [each for each in own_tasks(db, self.rater_id, self.protocol) if each.state != "open"]
+        if step < 0:
+            goal = next((t.id for t in closed[::-1] if task is None or t.position < task.position), None)
+        elif task is None:
             return None
-        if view.task is None:
-            return _end(view)
-        if not view.task.revealed or view.shown is None:
-            return None
-        own = ", ".join(_own_words(view, answer.aspect) for answer in view.own.answers) or "skipped"
-        revealed = reveal_content(view.others, view.shown.questions, view.systems, own, width)
-        return Content("\n").join([revealed, Content("")])
+        else:
+            goal = next((t.id for t in closed if t.position > task.position), None)
+            goal = goal or next_open(db, self.rater_id, self.protocol)
+            if goal is None and not task.revealed:
+                return self._turn(db, None)
+        return None if goal is None or (task and goal == task.id) else self._turn(db, goal)
 
-    # ---- keys
+    def reveal(self, db: Database, turn: Turn) -> Turn:
+        """Reveal this case, or all of the annotator's cases once all are settled, and show it."""
+        every = [task.id for task in own_tasks(db, self.rater_id, self.protocol)]
+        ids = [turn.task.id] if turn.left and turn.task is not None else every
+        reveal_tasks(db, ids)
+        return self._turn(db, ids[0])
 
-    def action_beside(self, step: int) -> None:
-        self.time.touch()
-        task = self.view.task if self.view else None
-        self._go(partial(view_beside, rater_id=self.rater_id, protocol=self.protocol, task=task, step=step))
+    def can(self, action: str, turn: Turn) -> bool:
+        assignment, task = turn.assignment, turn.task
+        if action == "beside" or assignment is None:
+            return assignment is not None
+        if assignment.open == 0:
+            return assignment.revealed < assignment.all
+        return not self.reveal_at_end and task is not None and task.state != "open" and not task.revealed
 
-    def action_reveal(self) -> None:
-        view = self.view
-        if view is None:
-            return
-        only_this_case = view.assignment.open > 0 and view.task is not None
-        what = "this case" if only_this_case else "all your cases"
-        text = f"This shows everybody's verdicts on {what}. You cannot change yours afterwards."
-        identity = view.task.id if only_this_case and view.task else None
-        self.app.push_screen(Confirm("Reveal?", text, "reveal", "not yet"), partial(self._reveal, identity))
+    def _turn(self, db: Database, task_id: int | None) -> Turn:
+        from recjudge_tui.people.annotation import shown_case
 
-    def _reveal(self, identity: int | None, sure: bool | None) -> None:
-        if sure:
-            self._go(partial(reveal_view, rater_id=self.rater_id, protocol=self.protocol, task_id=identity))
-
-    def leave_now(self) -> None:
-        if self.view is not None:
-            assignment = rater_assignment(self.host.db, self.rater_id, self.protocol)
-            left = f"{quantity(assignment.open, 'case')} left; " if assignment.open else "No cases left; "
-            self.app.notify(f"{left}your verdicts are stored", timeout=4)
-        self.host.leave_screen()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        view = self.view
-        if action == "beside":
-            return view is not None and not self.busy
-        if action == "reveal":
-            if view is None or self.busy or not (view.assignment.done or view.assignment.skipped):
-                return False
-            task = view.task
-            if view.assignment.open == 0:
-                return view.assignment.revealed < view.assignment.all
-            return not self.reveal_at_end and task is not None and task.state != "open" and not task.revealed
-        return super().check_action(action, parameters)
+        of = rater_assignment(db, self.rater_id, self.protocol)
+        progress = f" {GLYPHS.dot} ".join((of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}"))
+        if task_id is None:
+            return Turn("Done", progress, of.open, lambda _: _end(of), assignment=of)
+        mark_opened(db, task_id)
+        task = task_of(db, task_id)
+        own = own_verdict(db, task) if task.state == "done" else CaseAnswers(())
+        shown = shown_case(db, task)
+        state = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}[
+            task.state
+        ]
+        title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
+        above = _everybody(db, task, own, shown) if task.revealed else None
+        return Turn(title, progress, of.open, above, shown, shown.questions, own, task, of)
 
 
-def _own_words(view: View, aspect: str) -> str:
-    assert view.shown is not None
-    question_shown = next(question for question in view.shown.questions if question.aspect == aspect)
-    value = next(answer.value for answer in view.own.answers if answer.aspect == aspect)
-    words = next((option.words for option in question_shown.options if option.value == value), f"{value:g}")
-    return words if len(view.shown.questions) == 1 else f"{aspect.replace('_', ' ')} {words}"
+def _everybody(db: Database, task: Task, own: CaseAnswers, shown: ShownCase) -> Callable[[int], Content]:
+    """Everybody's verdicts, the annotator's own first, and whose lists these are, in the order shown."""
+    from recjudge_tui.store.cases import case_row
+    from recjudge_tui.store.people import other_verdicts
+
+    case = case_row(db, task.case_id)
+    systems = [one_line(name, 30) for name in (case["system_a"], case["system_b"]) if name]
+    systems = systems[::-1] if task.first == "b" else systems
+    about = "   ".join(f"List {n} = {name}" for n, name in enumerate(systems, 1))
+    about = about if len(systems) > 1 else "".join(f"made by {name}" for name in systems)
+    mine = words_of(shown.questions, {answer.aspect: answer.value for answer in own.answers})
+    values: dict[tuple[str, str], dict[str, float | None]] = {}
+    notes: dict[str, dict[str, None]] = {}
+    for verdict in other_verdicts(db, task.id):
+        values.setdefault((verdict.rater, verdict.rater_kind), {})[verdict.aspect] = verdict.value
+        notes.setdefault(verdict.rater, {}).update({verdict.reasoning: None} if verdict.reasoning else {})
+    opinions = [Opinion("you", mine or "skipped")]
+    opinions += [
+        Opinion(rater, words_of(shown.questions, given), kind, tuple(notes[rater]))
+        for (rater, kind), given in values.items()
+    ]
+    return partial(opinions_content, "Everybody's verdicts", about, opinions)
 
 
-def _end(view: View) -> Content:
+def _end(assignment: Assignment) -> Content:
     """The text after the last case.
 
     It has no figure of agreement, which would tell a blind annotator how others answered.
     """
-    assignment = view.assignment
     skipped = f", {assignment.skipped} skipped" if assignment.skipped else ""
     lines = [f"All your cases are judged: {assignment.done} given{skipped}."]
     lines += ["", "←  return to your last case, where you can still change your answers"]
@@ -306,73 +225,343 @@ def _end(view: View) -> Content:
     return Content("\n".join([*lines, "q  leave; everything is saved"]))
 
 
-# ---- adjudicate --------------------------------------------------------------------------------------------------
+class Disputes(Desk):
+    """The cases about which annotators disagree, for a third person; `rater_id` is the consensus under which the decisions
+    are stored."""
 
-
-class AdjudicateScreen(JudgingScreen):
-    """`rater_id` is the consensus that the third person's decisions are stored under."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*JudgingScreen.ANSWER_KEYS, *JudgingScreen.LAST_KEYS]
+    name = "Adjudicate"
 
     def __init__(self, project_id: int, rater_id: int, protocol: str) -> None:
-        super().__init__(project_id, "Adjudicate")
-        self.rater_id, self.protocol = rater_id, protocol
-        self.decision: Decision | None = None
+        self.project_id, self.rater_id, self.protocol = project_id, rater_id, protocol
 
-    def on_mount(self) -> None:
-        job = partial(
-            next_decision, project_id=self.project_id, rater_id=self.rater_id, protocol=self.protocol
-        )
-        self.background.start("case", job, self._show_decision, self.case_failed)
+    def first(self, db: Database) -> Turn:
+        return self._turn(db)
 
-    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
-        assert self.decision is not None
-        assert self.decision.dispute is not None
-        job = partial(
-            settle_and_go_on,
-            project_id=self.project_id,
-            protocol=self.protocol,
-            dispute=self.decision.dispute,
-            judged=judged,
-            seconds=seconds,
-            reason=reason,
-        )
-        self.background.start("case", job, self._show_decision, self.case_failed)
+    def settle(
+        self, db: Database, turn: Turn, judged: CaseAnswers | None, seconds: float, reason: str
+    ) -> Turn:
+        from recjudge_tui.people.annotation import ballot_authors, settle
 
-    def _show_decision(self, decision: Decision) -> None:
-        self.decision = decision
-        queue, dispute = decision.queue, decision.dispute
-        questions: tuple[AspectQuestion, ...] = dispute.questions if dispute else ()
-        title = f"Case {queue.disputed - len(queue.left) + 1} of {queue.disputed}" if dispute else "Done"
-        if self.show_case(dispute.shown if dispute else None, questions, CaseAnswers(()), title):
-            self.query_one(TopBar).show(
-                right=f"{self.protocol} {GLYPHS.dot} {len(queue.left)} left of {queue.disputed}"
-            )
+        assert turn.dispute is not None
+        settle(db, turn.dispute, judged, seconds, reason)
+        gave = "; ".join(f"{name}: {', '.join(b.words)}" for name, b in ballot_authors(db, turn.dispute))
+        return self._turn(db, f"Previous case: {one_line(gave, 400)}\n\n")
 
-    def head(self, width: int) -> Content | None:
-        if self.decision is None:
-            return None
-        queue, dispute, previous = self.decision
-        previous = f"Previous case: {one_line(previous, 400)}\n\n" if previous else ""
-        if dispute is None:
+    def _turn(self, db: Database, previous: str = "") -> Turn:
+        """The next case; `previous` says who gave which verdict on the one just decided."""
+        from recjudge_tui.people.annotation import dispute_of, queue_of
+
+        queue = queue_of(db, self.project_id, self.rater_id, self.protocol)
+        left = len(queue.left)
+        progress = f"{self.protocol} {GLYPHS.dot} {left} left of {queue.disputed}"
+        if not left:
             settled = f"All settled: {quantity(queue.disputed, 'case')}."
             outcome = settled if queue.disputed else "The annotators agree on every case."
-            return Content(
-                f"{previous}{outcome}\n\nWhere they agree, the consensus takes their verdict.\n\nq  leave"
-            )
-        ballots = ballots_content(dispute.ballots, dispute.questions, width)
-        return Content.assemble((previous, "dim"), ballots)
+            rest = "Where they agree, the consensus takes their verdict.\n\nq  leave"
+            end = Content(f"{previous}{outcome}\n\n{rest}")
+            return Turn("Done", progress, 0, lambda _: end)
+        dispute = dispute_of(db, self.project_id, self.rater_id, self.protocol, queue.left[0])
+        several = len(dispute.questions) > 1
+        opinions = [
+            Opinion(f"annotator {number}", ", ".join(
+                f"{question.aspect.replace('_', ' ')} {words}" if several else words
+                for question, words in zip(dispute.questions, ballot.words, strict=True)
+            ), notes=(ballot.note,) if ballot.note else ())
+            for number, ballot in enumerate(dispute.ballots, 1)
+        ]  # fmt: skip
 
-    def leave_now(self) -> None:
-        if self.decision is not None and (left := len(self.decision.queue.left)):
-            self.app.notify(f"{quantity(left, 'case')} left; your decisions are stored", timeout=4)
+        def above(width: int) -> Content:
+            return Content.assemble(
+                (previous, "dim"), opinions_content("The annotators differ", "", opinions, width)
+            )
+
+        title = f"Case {queue.disputed - left + 1} of {queue.disputed}"
+        return Turn(title, progress, left, above, dispute.shown, dispute.questions, dispute=dispute)
+
+
+# ---- judging -----------------------------------------------------------------------------------------------------
+
+
+_ANSWERS = {digit: f"answer {digit}" for digit in "0123456789"} | {
+    "a": "list 1 is better",
+    "t": "tie",
+    "b": "list 2 is better",
+}
+_NAMED = {"full_stop": ".", "backspace": "backspace"}
+
+
+class AnnotationScreen(BaseScreen):
+    """A case is shown, its answer is taken and goes to the desk, and the next one comes."""
+
+    AUTO_FOCUS = ""
+    # Textual ignores the CSS of a screen that an app opens with, and reads only DEFAULT_CSS
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    AnnotationScreen #judged { height: 1fr; }
+    AnnotationScreen #shown, AnnotationScreen #guidelines { border: round $primary; border-title-color: $accent;
+                                                            width: 1fr; }
+    AnnotationScreen #guidelines { display: none; }
+    AnnotationScreen.-guided #guidelines { display: block; }
+    AnnotationScreen.-guided #shown { display: none; }
+    AnnotationScreen.-huge #shown, AnnotationScreen.-huge #guidelines { display: block; }
+    AnnotationScreen.-huge #guidelines { width: 62; }
+    AnnotationScreen.-huge.-guided #guidelines { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *[
+            Binding(key, f"answer({key!r})", words, show=False, id=f"judging.answer_{key}")
+            for key, words in _ANSWERS.items()
+        ],
+        *[
+            Binding(key, f"answer({answer!r})", "part of a number", show=False, id=f"judging.{key}")
+            for key, answer in _NAMED.items()
+        ],
+        Binding("j,down", "aspect(1)", "next question", show=False, id="judging.down"),
+        Binding("k,up", "aspect(-1)", "previous question", show=False, id="judging.up"),
+        Binding("space,pagedown", "page(1)", "page down", show=False, id="judging.page_down"),
+        Binding("pageup", "page(-1)", "page up", show=False, id="judging.page_up"),
+        Binding("J", "lines(2)", "scroll down", show=False, id="judging.lines_down"),
+        Binding("K", "lines(-2)", "scroll up", show=False, id="judging.lines_up"),
+        Binding("F", "drop_flag", "remove the last flag", show=False, id="judging.drop_flag"),
+        Binding("enter", "keep", "confirm", key_display="enter", id="judging.keep"),
+        Binding("f", "flag", "flag", id="judging.flag"),
+        Binding("w", "note", "note", id="judging.note"),
+        Binding("s", "skip", "skip", id="judging.skip"),
+        Binding("left", "beside(-1)", "back", key_display="←", id="annotation.back"),
+        Binding("right", "beside(1)", "next case", show=False, id="annotation.forward"),
+        Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
+        Binding("G", "guidelines", "guidelines", id="judging.guidelines"),
+        Binding("tab", "guidelines", "guidelines", show=False, id="judging.guidelines_too"),
+        *[binding for binding in COMMON if isinstance(binding, Binding) and binding.id != "app.next_panel"],
+    ]
+
+    def __init__(self, project_id: int, desk: Desk) -> None:
+        super().__init__()
+        self.project_id, self.desk = project_id, desk
+        self.turn: Turn | None = None
+        self.time = ActiveTime()
+        # between a confirmed answer and the next case, keys are ignored
+        self.busy = True
+        self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", self.project_title(self.project_id), self.desk.name)
+        with Horizontal(id="judged"):
+            for name in ("shown", "guidelines"):
+                pane = TextPane(id=name)
+                pane.can_focus = False
+                yield pane
+        yield AnswerSheet()
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one("#guidelines").border_title = Content("Guidelines")
+        self._go(self.desk.first)
+
+    @property
+    def shown(self) -> ShownCase | None:
+        return self.turn.shown if self.turn is not None else None
+
+    def _go(self, job: Callable[[Database], Turn | None]) -> None:
+        self.busy = True
+        self.background.start("case", job, self._show, self._failed)
+
+    def _settle(self, judged: CaseAnswers | None, reason: str) -> None:
+        assert self.turn is not None
+        settle = partial(self.desk.settle, turn=self.turn, judged=judged)
+        self._go(partial(settle, seconds=self.time.seconds, reason=reason))
+
+    def _show(self, turn: Turn | None) -> None:
+        """Show a case, or stay where there is none in that direction; leave if the user wants to, as all is stored."""
+        self.busy = False
+        if turn is not None:
+            self.turn = turn
+        if self._leaving:
+            self._leave()
+            return
+        if turn is not None:
+            self.query_one(TopBar).show(right=turn.progress)
+            sheet, box = self.query_one(AnswerSheet), self.query_one("#shown", TextPane)
+            sheet.display = turn.shown is not None
+            if turn.shown is not None:
+                titles, guidelines = titles_of(turn.shown.material), guidelines_content(turn.shown.guidelines)
+                sheet.show(turn.questions, turn.own, titles, locked=turn.is_revealed)
+                self.query_one("#guidelines", TextPane).show(lambda _: guidelines)
+            box.border_title = Content(turn.title)
+            box.show(partial(_turn_content, turn))
+            self.time.begin()
+        self.refresh_bindings()
+
+    def _failed(self, error: RecjudgeError) -> None:
+        """A case could not be stored or read: the input stays."""
+        self.busy = self._leaving = False
+        self.host.show_error(error)
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self.time.touch()
+
+    @on(events.Unmount)
+    def _let_it_be_stored(self, event: events.Unmount) -> None:
+        """Wait until a verdict that is being stored is written, however the screen ends."""
+        if self.busy and self.shown is not None:
+            event.prevent_default()
+
+    # ---- keys
+
+    def action_answer(self, key: str) -> None:
+        self.time.touch()
+        self.query_one(AnswerSheet).press(key)
+
+    def action_aspect(self, step: int) -> None:
+        self.time.touch()
+        self.query_one(AnswerSheet).move(step)
+
+    def action_page(self, way: int) -> None:
+        self.time.touch()
+        box = self._pane()
+        box.scroll_relative(y=way * max(box.size.height - 2, 1), animate=False)
+
+    def action_lines(self, lines: int) -> None:
+        self.time.touch()
+        self._pane().scroll_relative(y=lines, animate=False)
+
+    def action_guidelines(self) -> None:
+        self.time.touch()
+        self.toggle_class("-guided")
+
+    def action_keep(self) -> None:
+        self.time.touch()
+        sheet = self.query_one(AnswerSheet)
+        missing = sheet.missing()
+        if missing:
+            sheet.border_subtitle = Content(f"no answer on {missing} yet")
+            return
+        self._settle(sheet.judged(), "")
+
+    def action_skip(self) -> None:
+        self.time.touch()
+        ask = AskLine("Skip this case", "Why can this case not be judged? The reason is stored.")
+        self.app.push_screen(ask, self._skip)
+
+    def _skip(self, reason: str | None) -> None:
+        if reason is not None:
+            self.time.touch()
+            self._settle(None, reason)
+
+    def action_note(self) -> None:
+        note = self.query_one(AnswerSheet).note
+        ask = AskLine("Note on this case", "A short note, stored with the verdict", note)
+        self.app.push_screen(ask, self._noted)
+
+    def _noted(self, note: str | None) -> None:
+        if note is not None:
+            self.query_one(AnswerSheet).set_note(note)
+
+    def action_flag(self) -> None:
+        if shown := self.shown:
+            self.time.touch()
+            titles = titles_of(shown.material)
+            self.app.push_screen(flag_form(titles, shown.issues), self._flagged)
+
+    def _flagged(self, given: dict[str, Any] | None) -> None:
+        if given is not None:
+            self.query_one(AnswerSheet).add_flag(ItemFlag(**given))
+
+    def action_drop_flag(self) -> None:
+        self.time.touch()
+        self.query_one(AnswerSheet).drop_flag()
+
+    def action_leave(self) -> None:
+        """Leave: wait for a verdict that is being stored, and ask about unconfirmed input."""
+        if self.busy and self.shown is not None:
+            self._leaving = True
+        elif self.query_one(AnswerSheet).changed and self.shown is not None:
+            text = "Your answers to this case are not confirmed and will be lost. Earlier cases are saved."
+            self.app.push_screen(
+                Confirm("Leave?", text, "leave", "stay"), lambda sure: self._leave() if sure else None
+            )
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self.turn is not None:
+            left = quantity(self.turn.left, "case") if self.turn.left else "No cases"
+            self.app.notify(f"{left} left; your verdicts are stored", timeout=4)
         self.host.leave_screen()
+
+    def action_beside(self, step: int) -> None:
+        self.time.touch()
+        if self.turn is not None:
+            self._go(partial(self.desk.beside, turn=self.turn, step=step))
+
+    def action_reveal(self) -> None:
+        if (turn := self.turn) is not None:
+            what = "this case" if turn.left and turn.task is not None else "all your cases"
+            text = f"This shows everybody's verdicts on {what}. You cannot change yours afterwards."
+            reveal = partial(self.desk.reveal, turn=turn)
+            question = Confirm("Reveal?", text, "reveal", "not yet")
+            self.app.push_screen(question, lambda sure: self._go(reveal) if sure else None)
+
+    def action_step_back(self) -> None:
+        if self.has_class("-guided") and not self.has_class("-huge"):
+            self.action_guidelines()
+        else:
+            self.action_leave()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("beside", "reveal"):
+            return self.turn is not None and not self.busy and self.desk.can(action, self.turn)
+        ours = ("answer", "aspect", "keep", "skip", "note", "flag", "drop_flag")
+        if action in ours:
+            sheet = self.query(AnswerSheet)
+            if self.busy or self.shown is None or not sheet or sheet.first().locked:
+                return False
+            if action == "answer":
+                return sheet.first().takes(str(parameters[0]))
+            if action in ("flag", "drop_flag"):
+                return bool(self.shown.issues and self.shown.material.slates)
+            return action != "aspect" or len(sheet.first().questions) > 1
+        return super().check_action(action, parameters)
+
+    def _pane(self) -> TextPane:
+        narrow = self.has_class("-guided") and not self.has_class("-huge")
+        return self.query_one("#guidelines" if narrow else "#shown", TextPane)
+
+
+def _turn_content(turn: Turn, width: int) -> Content:
+    parts = [turn.above(width)] if turn.above is not None else []
+    parts += [shown_content(turn.shown.material, width)] if turn.shown is not None else []
+    return Content("\n").join(parts)
+
+
+# a longer time without a key is a pause and does not count
+PAUSE_S = 120.0
+
+
+class ActiveTime:
+    """Call `begin` when it is first shown and `touch` at every key, and read `seconds` at the end. No timer runs."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = clock()
+        self.seconds = 0.0
+
+    def begin(self) -> None:
+        self._last = self._clock()
+        self.seconds = 0.0
+
+    def touch(self) -> None:
+        now = self._clock()
+        gap = now - self._last
+        self.seconds += gap if gap <= PAUSE_S else 0.0
+        self._last = now
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-_NAMED = 6
+_MOST_NAMED = 6
 _EMPTY = """No cases are assigned to annotators yet.
 
 n  assign cases to annotators
@@ -436,11 +625,12 @@ class AnnotateScreen(ListScreen):
     @on(RowList.Opened)
     def _open(self) -> None:
         if (assignment := self.rows.cursor_row) is not None:
-            self.app.push_screen(AnnotationScreen(self.project_id, assignment.rater_id, assignment.protocol))
+            desk = OwnCases(assignment.rater_id, assignment.protocol)
+            self.app.push_screen(AnnotationScreen(self.project_id, desk))
 
     def action_new(self) -> None:
         people = dict.fromkeys(each.rater for each in self.every)
-        people |= dict.fromkeys(who.name for who in labellers(self.host.db, self.project_id))
+        people |= dict.fromkeys(labellers(self.host.db, self.project_id))
         known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
         self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
 
@@ -471,7 +661,7 @@ class AnnotateScreen(ListScreen):
             self.background.start("third", job, partial(self._decide, protocol))
 
     def _decide(self, protocol: str, rater_id: int) -> None:
-        self.app.push_screen(AdjudicateScreen(self.project_id, rater_id, protocol))
+        self.app.push_screen(AnnotationScreen(self.project_id, Disputes(self.project_id, rater_id, protocol)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "adjudicate" and not self.every:
@@ -479,10 +669,12 @@ class AnnotateScreen(ListScreen):
         return super().check_action(action, parameters)
 
 
-def _labelled(people: Sequence[Labeller]) -> str:
+def _labelled(people: Mapping[str, int]) -> str:
     """The labels that a project has without assignments, such as imported ones; empty if there are none."""
     if not people:
         return ""
-    named = ", ".join(f"{one_line(who.name, 30)} {number(who.labels)}" for who in people[:_NAMED])
-    more = f" and {number(len(people) - _NAMED)} more" if len(people) > _NAMED else ""
+    named = ", ".join(
+        f"{one_line(who, 30)} {number(labels)}" for who, labels in [*people.items()][:_MOST_NAMED]
+    )
+    more = f" and {number(len(people) - _MOST_NAMED)} more" if len(people) > _MOST_NAMED else ""
     return f"Labels so far: {named}{more}.\n\n"

@@ -9,8 +9,7 @@ from typing import Any
 from textual.screen import Screen
 
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
-from recjudge_tui.tui.answer_sheet import JudgingScreen
+from recjudge_tui.tui.annotate import AnnotationScreen, Desk, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import Command
 from recjudge_tui.tui.signals import leaving_cleanly
@@ -36,7 +35,7 @@ class SingleScreenApp(RecjudgeApp):
         self.end_with(error)
 
     def action_leave_app(self) -> None:
-        if isinstance(self.screen, JudgingScreen):
+        if isinstance(self.screen, AnnotationScreen):
             self.screen.action_leave()
         else:
             self.exit()
@@ -47,27 +46,17 @@ class SingleScreenApp(RecjudgeApp):
                 yield command
 
 
-def annotation_app(db_path: Path, project_id: int, rater_id: int, protocol: str) -> SingleScreenApp:
-    return SingleScreenApp(
-        db_path, lambda: AnnotationScreen(project_id, rater_id, protocol, reveal_at_end=True)
-    )
+def annotation_app(db_path: Path, project_id: int, desk: Desk) -> SingleScreenApp:
+    return SingleScreenApp(db_path, lambda: AnnotationScreen(project_id, desk))
 
 
-def adjudication_app(db_path: Path, project_id: int, rater_id: int, protocol: str) -> SingleScreenApp:
-    return SingleScreenApp(db_path, lambda: AdjudicateScreen(project_id, rater_id, protocol))
-
-
-def run_annotation(db_path: Path, project_id: int, rater_id: int, protocol: str) -> None:
-    """Label one person's cases in this terminal; returns when the person leaves."""
-    _run(annotation_app(db_path, project_id, rater_id, protocol))
-
-
-def run_adjudication(db_path: Path, project_id: int, rater_id: int, protocol: str) -> None:
-    """Adjudicate a third person's cases in this terminal; returns when the person leaves."""
-    _run(adjudication_app(db_path, project_id, rater_id, protocol))
-
-
-def _run(app: SingleScreenApp) -> None:
+def run_annotation(
+    db_path: Path, project_id: int, rater_id: int, protocol: str, *, adjudicate: bool = False
+) -> None:
+    """Label one person's cases, or settle as a third person those on which others differ, in this terminal; returns when
+    the person leaves."""
+    own = OwnCases(rater_id, protocol, reveal_at_end=True)
+    app = annotation_app(db_path, project_id, Disputes(project_id, rater_id, protocol) if adjudicate else own)
     with leaving_cleanly(app.leave_at_once, app.borrower):
         app.run()
     if app.fault is not None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import NamedTuple
 
 from rich.cells import cell_len
-from textual import events, on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectAnswer, AspectQuestion, CaseAnswers, ItemFlag
 from recjudge_tui.domain.event_types import RATING
@@ -22,25 +17,15 @@ from recjudge_tui.domain.material import ItemView, Material, ShownEvent, UserVie
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.case import item_words
-from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, BaseScreen
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     LONGEST_TEXT,
-    KeyLine,
-    TopBar,
     fit,
     title_rule,
     wrapped,
 )
-
-if TYPE_CHECKING:
-    from recjudge_tui.people.annotation import Ballot, ShownCase
-    from recjudge_tui.store.people import OtherVerdict
-
 
 # ---- answer sheet ------------------------------------------------------------------------------------------------
 
@@ -253,6 +238,7 @@ def flag_form(items: Mapping[str, str], issues: Sequence[tuple[str, str]]) -> Fo
 _GAP = 2
 _USER = 40
 _BESIDE = 110
+_HEADING = re.compile(r"^#.*$", re.MULTILINE)
 # a list of more lines than this pushes the user out of a small terminal
 _LONG_LIST = 8
 _BRIEF = 2
@@ -282,80 +268,40 @@ def titles_of(material: Material) -> dict[str, str]:
 
 def guidelines_content(text: str) -> Content:
     """The guidelines with their headings highlighted."""
-    lines = safe_text(text[: 10 * LONGEST_TEXT]).split("\n")
-    return Content("\n").join(
-        Content.styled(line.lstrip("# "), "bold $accent") if line.startswith("#") else Content(line)
-        for line in lines
-    )
+    return Content(safe_text(text[: 10 * LONGEST_TEXT])).highlight_regex(_HEADING, style="bold $accent")
 
 
-def reveal_content(
-    others: Sequence[OtherVerdict],
-    questions: Sequence[AspectQuestion],
-    systems: Sequence[str],
-    own: str,
-    width: int,
-) -> Content:
-    """Everybody's verdicts side by side, the annotator's own first, then the reasoning of each of the others."""
-    lines = [title_rule("Everybody's verdicts", width)]
-    if len(systems) > 1:
-        names = "   ".join(f"List {n} = {one_line(name, 30)}" for n, name in enumerate(systems, 1))
-        lines.append(Content.styled(names, "dim"))
-    elif systems:
-        lines.append(Content.styled(f"made by {one_line(systems[0], 40)}", "dim"))
-    lines += _opinions(others, questions, own)
-    reasonings = list(
-        dict.fromkeys((verdict.rater, verdict.reasoning) for verdict in others if verdict.reasoning)
-    )
-    for rater, reasoning in reasonings:
-        lines.append(Content.styled(one_line(rater, 40), "bold"))
-        lines.append(Content(safe_text(reasoning[:LONGEST_TEXT]).strip()))
-    return Content("\n").join(lines)
+class Opinion(NamedTuple):
+    """What one person or judge said about a case; `notes` are its reasons."""
+
+    name: str
+    words: str
+    kind: str = ""
+    notes: tuple[str, ...] = ()
 
 
-def ballots_content(ballots: Sequence[Ballot], questions: Sequence[AspectQuestion], width: int) -> Content:
-    """The answers of unnamed annotators to a case on which they differ."""
-    lines = [title_rule("The annotators differ", width)]
-    column = max(min((width - 18) // max(len(ballots), 1), 24), 10)
-    heads = [fit(f"annotator {n}", column) for n in range(1, len(ballots) + 1)]
-    lines.append(Content.assemble(" " * 18, ("".join(heads), "bold")).rstrip())
-    for place, question in enumerate(questions):
-        name = fit(one_line(question.aspect.replace("_", " "), 17), 18)
-        cells = [fit(one_line(ballot.words[place] or GLYPHS.none, column - 1), column) for ballot in ballots]
-        lines.append(Content.assemble(name, ("".join(cells), "$warning")).rstrip())
-    for number, ballot in enumerate(ballots, 1):
-        if ballot.note:
-            head = (f"annotator {number}: ", "bold")
-            lines.append(Content.assemble(head, safe_text(ballot.note[:LONGEST_TEXT]).strip()))
+def words_of(questions: Sequence[AspectQuestion], values: Mapping[str, float | None]) -> str:
+    """The answers in the words of the questions; None is a failed one."""
+    shown = []
+    for question in questions:
+        if question.aspect in values:
+            value = values[question.aspect]
+            words = f"{GLYPHS.failed} failed" if value is None else question.said(value)
+            shown.append(f"{question.aspect.replace('_', ' ')} {words}" if len(questions) > 1 else words)
+    return one_line(", ".join(shown), 400)
+
+
+def opinions_content(title: str, about: str, opinions: Sequence[Opinion], width: int) -> Content:
+    """The opinions one under the other, then the reasons of those that gave any."""
+    lines = [title_rule(title, width), *([Content.styled(about, "dim")] if about else [])]
+    for said in opinions:
+        name, kind = fit(one_line(said.name, 23), 24), said.kind.replace("_", " ")
+        lines.append(Content.assemble((name, "bold"), said.words, (f"  {kind}" if kind else "", "dim")))
+    for said in opinions:
+        if said.notes:
+            lines.append(Content.styled(one_line(said.name, 40), "bold"))
+            lines += [Content(safe_text(note[:LONGEST_TEXT]).strip()) for note in said.notes]
     return Content("\n").join([*lines, Content("")])
-
-
-def _opinions(
-    others: Sequence[OtherVerdict], questions: Sequence[AspectQuestion], own: str
-) -> Iterator[Content]:
-    words = {question.aspect: {o.value: o.words for o in question.options} for question in questions}
-    by_rater: dict[tuple[str, str], list[str]] = {}
-    several = len(questions) > 1
-    for verdict in (verdict for verdict in others if verdict.aspect in words):
-        text = _words(verdict, words[verdict.aspect])
-        named = f"{verdict.aspect.replace('_', ' ')} {text}" if several else text
-        by_rater.setdefault((verdict.rater, verdict.rater_kind), []).append(one_line(named, 40))
-    yield Content.assemble((fit("you", 24), "bold $accent"), own)
-    if not by_rater:
-        yield Content.styled("no other verdicts on this case yet", "dim")
-    for (rater, kind), verdict_texts in by_rater.items():
-        kind_text = kind if kind != "rules" else "rules, no language model"
-        yield Content.assemble(
-            (fit(one_line(rater, 23), 24), "bold"),
-            ", ".join(verdict_texts),
-            (f"  {kind_text.replace('_', ' ')}", "dim"),
-        )
-
-
-def _words(verdict: OtherVerdict, known: Mapping[float, str]) -> str:
-    if verdict.value is None:
-        return f"{GLYPHS.failed} failed"
-    return known.get(verdict.value) or verdict.label or f"{verdict.value:.3g}"
 
 
 def _judged(material: Material, width: int) -> Iterator[Content]:
@@ -452,278 +398,3 @@ def _event(event: ShownEvent, width: int) -> Iterator[Content]:
     for at, line in enumerate(wrapped(f"{head}: {what}", max(width - 4, 12))):
         cut = len(head) + 1 if at == 0 else 0
         yield Content.assemble("  " if at else "", (line[:cut], "dim"), line[cut:])
-
-
-# ---- judging -----------------------------------------------------------------------------------------------------
-
-
-_ANSWERS = {digit: f"answer {digit}" for digit in "0123456789"} | {
-    "a": "list 1 is better",
-    "t": "tie",
-    "b": "list 2 is better",
-}
-_NAMED = {"full_stop": ".", "backspace": "backspace"}
-
-
-class JudgingScreen(BaseScreen):
-    """A screen for labelling cases. Subclasses define `settle_case` and the title."""
-
-    AUTO_FOCUS = ""
-    # Textual ignores the CSS of a screen that an app opens with, and reads only DEFAULT_CSS
-    SCOPED_CSS = False
-    DEFAULT_CSS = """
-    JudgingScreen #judged { height: 1fr; }
-    JudgingScreen #shown, JudgingScreen #guidelines { border: round $primary; border-title-color: $accent;
-      padding: 0 1; scrollbar-size-vertical: 1; scrollbar-gutter: stable; width: 1fr; }
-    JudgingScreen #guidelines { display: none; }
-    JudgingScreen.-guided #guidelines { display: block; }
-    JudgingScreen.-guided #shown { display: none; }
-    JudgingScreen.-huge #shown, JudgingScreen.-huge #guidelines { display: block; }
-    JudgingScreen.-huge #guidelines { width: 62; }
-    JudgingScreen.-huge.-guided #guidelines { display: none; }
-    """
-    ANSWER_KEYS: ClassVar[list[BindingType]] = [
-        *[
-            Binding(key, f"answer({key!r})", words, show=False, id=f"judging.answer_{key}")
-            for key, words in _ANSWERS.items()
-        ],
-        *[
-            Binding(key, f"answer({answer!r})", "part of a number", show=False, id=f"judging.{key}")
-            for key, answer in _NAMED.items()
-        ],
-        Binding("j,down", "aspect(1)", "next question", show=False, id="judging.down"),
-        Binding("k,up", "aspect(-1)", "previous question", show=False, id="judging.up"),
-        Binding("space,pagedown", "page(1)", "page down", show=False, id="judging.page_down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="judging.page_up"),
-        Binding("J", "lines(2)", "scroll down", show=False, id="judging.lines_down"),
-        Binding("K", "lines(-2)", "scroll up", show=False, id="judging.lines_up"),
-        Binding("F", "drop_flag", "remove the last flag", show=False, id="judging.drop_flag"),
-        Binding("enter", "keep", "confirm", key_display="enter", id="judging.keep"),
-        Binding("f", "flag", "flag", id="judging.flag"),
-        Binding("w", "note", "note", id="judging.note"),
-        Binding("s", "skip", "skip", id="judging.skip"),
-    ]
-    LAST_KEYS: ClassVar[list[BindingType]] = [
-        Binding("G", "guidelines", "guidelines", id="judging.guidelines"),
-        Binding("tab", "guidelines", "guidelines", show=False, id="judging.guidelines_too"),
-        *[binding for binding in COMMON if isinstance(binding, Binding) and binding.id != "app.next_panel"],
-    ]
-
-    def __init__(self, project_id: int, name: str) -> None:
-        super().__init__()
-        self.project_id = project_id
-        self.shown: ShownCase | None = None
-        self.time = ActiveTime()
-        # between a confirmed answer and the next case, keys are ignored
-        self.busy = True
-        self._leaving = False
-        self._title = name
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), self._title)
-        with Horizontal(id="judged"):
-            with VerticalScroll(id="shown", can_focus=False) as box:
-                box.border_title = Content("Case")
-                yield Static(Content.styled("reading", "dim"), id="shown-text")
-            with VerticalScroll(id="guidelines", can_focus=False) as guidelines:
-                guidelines.border_title = Content("Guidelines")
-                yield Static(id="guidelines-text")
-        yield AnswerSheet()
-        yield KeyLine()
-
-    # ---- for subclasses
-
-    def settle_case(self, judged: CaseAnswers | None, seconds: float, reason: str) -> None:
-        """Store the answers, or with None that the case was skipped for this reason."""
-        raise NotImplementedError
-
-    def head(self, width: int) -> Content | None:
-        """What is shown above the case, if anything."""
-        return None
-
-    # ---- showing
-
-    def show_case(
-        self,
-        shown: ShownCase | None,
-        questions: tuple[AspectQuestion, ...],
-        own: CaseAnswers,
-        title: str,
-        *,
-        locked: bool = False,
-    ) -> bool:
-        """Show another case, or none. Returns False if the user wants to leave and everything is stored."""
-        self.busy = False
-        if self._leaving:
-            self.leave_now()
-            return False
-        self.shown = shown
-        box = self.query_one("#shown", VerticalScroll)
-        box.border_title = Content(title)
-        sheet = self.query_one(AnswerSheet)
-        sheet.display = shown is not None
-        if shown is not None:
-            sheet.show(questions, own, titles_of(shown.material), locked=locked)
-            self.query_one("#guidelines-text", Static).update(guidelines_content(shown.guidelines))
-        self.lay_out()
-        box.scroll_home(animate=False)
-        self.time.begin()
-        self.refresh_bindings()
-        return True
-
-    def lay_out(self) -> None:
-        box = self.query_one("#shown", VerticalScroll)
-        width = max(box.scrollable_content_region.width or self.size.width - 5, 20)
-        parts = [part for part in (self.head(width),) if part is not None]
-        if self.shown is not None:
-            parts.append(shown_content(self.shown.material, width))
-        self.query_one("#shown-text", Static).update(Content("\n").join(parts))
-
-    def on_resize(self) -> None:
-        if self.is_mounted and not self.busy:
-            self.call_after_refresh(self.lay_out)
-
-    def on_screen_resume(self) -> None:
-        super().on_screen_resume()
-        self.time.touch()
-
-    @on(events.Unmount)
-    def _let_it_be_stored(self, event: events.Unmount) -> None:
-        """Wait until a verdict that is being stored is written, however the screen ends."""
-        if self.busy and self.shown is not None:
-            event.prevent_default()
-
-    # ---- keys
-
-    def action_answer(self, key: str) -> None:
-        self.time.touch()
-        self.query_one(AnswerSheet).press(key)
-
-    def action_aspect(self, step: int) -> None:
-        self.time.touch()
-        self.query_one(AnswerSheet).move(step)
-
-    def action_page(self, way: int) -> None:
-        self.time.touch()
-        box = self._pane()
-        box.scroll_relative(y=way * max(box.size.height - 2, 1), animate=False)
-
-    def action_lines(self, lines: int) -> None:
-        self.time.touch()
-        self._pane().scroll_relative(y=lines, animate=False)
-
-    def action_guidelines(self) -> None:
-        self.time.touch()
-        self.toggle_class("-guided")
-        self.call_after_refresh(self.lay_out)
-
-    def action_keep(self) -> None:
-        self.time.touch()
-        sheet = self.query_one(AnswerSheet)
-        missing = sheet.missing()
-        if missing:
-            sheet.border_subtitle = Content(f"no answer on {missing} yet")
-            return
-        self.busy = True
-        self.settle_case(sheet.judged(), self.time.seconds, "")
-
-    def action_skip(self) -> None:
-        self.time.touch()
-        ask = AskLine("Skip this case", "Why can this case not be judged? The reason is stored.")
-        self.app.push_screen(ask, self._skip)
-
-    def _skip(self, reason: str | None) -> None:
-        if reason is not None:
-            self.time.touch()
-            self.busy = True
-            self.settle_case(None, self.time.seconds, reason)
-
-    def action_note(self) -> None:
-        note = self.query_one(AnswerSheet).note
-        ask = AskLine("Note on this case", "A short note, stored with the verdict", note)
-        self.app.push_screen(ask, self._noted)
-
-    def _noted(self, note: str | None) -> None:
-        if note is not None:
-            self.query_one(AnswerSheet).set_note(note)
-
-    def action_flag(self) -> None:
-        if self.shown is not None:
-            self.time.touch()
-            titles = titles_of(self.shown.material)
-            self.app.push_screen(flag_form(titles, self.shown.issues), self._flagged)
-
-    def _flagged(self, given: dict[str, Any] | None) -> None:
-        if given is not None:
-            self.query_one(AnswerSheet).add_flag(ItemFlag(**given))
-
-    def action_drop_flag(self) -> None:
-        self.time.touch()
-        self.query_one(AnswerSheet).drop_flag()
-
-    def action_leave(self) -> None:
-        """Leave: wait for a verdict that is being stored, and ask about unconfirmed input."""
-        if self.busy and self.shown is not None:
-            self._leaving = True
-        elif self.query_one(AnswerSheet).changed and self.shown is not None:
-            text = "Your answers to this case are not confirmed and will be lost. Earlier cases are saved."
-            self.app.push_screen(
-                Confirm("Leave?", text, "leave", "stay"), lambda sure: self.leave_now() if sure else None
-            )
-        else:
-            self.leave_now()
-
-    def leave_now(self) -> None:
-        self.host.leave_screen()
-
-    def action_step_back(self) -> None:
-        if self.has_class("-guided") and not self.has_class("-huge"):
-            self.action_guidelines()
-        else:
-            self.action_leave()
-
-    def case_failed(self, error: RecjudgeError) -> None:
-        """A case could not be stored or read: the input stays."""
-        self.busy = False
-        self._leaving = False
-        self.host.show_error(error)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        ours = ("answer", "aspect", "keep", "skip", "note", "flag", "drop_flag")
-        if action in ours:
-            sheet = self.query(AnswerSheet)
-            if self.busy or self.shown is None or not sheet or sheet.first().locked:
-                return False
-            if action == "answer":
-                return sheet.first().takes(str(parameters[0]))
-            if action in ("flag", "drop_flag"):
-                return bool(self.shown.issues and self.shown.material.slates)
-            return action != "aspect" or len(sheet.first().questions) > 1
-        return super().check_action(action, parameters)
-
-    def _pane(self) -> VerticalScroll:
-        narrow = self.has_class("-guided") and not self.has_class("-huge")
-        return self.query_one("#guidelines" if narrow else "#shown", VerticalScroll)
-
-
-# a longer time without a key is a pause and does not count
-PAUSE_S = 120.0
-
-
-class ActiveTime:
-    """Call `begin` when it is first shown and `touch` at every key, and read `seconds` at the end. No timer runs."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._last = clock()
-        self.seconds = 0.0
-
-    def begin(self) -> None:
-        self._last = self._clock()
-        self.seconds = 0.0
-
-    def touch(self) -> None:
-        now = self._clock()
-        gap = now - self._last
-        self.seconds += gap if gap <= PAUSE_S else 0.0
-        self._last = now

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,12 +24,12 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
-from recjudge_tui.config_file import Fault, KeyRow, SettingsFile, faults_error, read_preferences, save_theme
+from recjudge_tui.config_file import Fault, faults_error, read_preferences, save_theme
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.runs.garbage import few_collections
-from recjudge_tui.store.database import Database, file_identity, file_is_gone
+from recjudge_tui.store.database import Database, StoredRow, file_identity, file_is_gone
 from recjudge_tui.store.projects import only_project, project_id, project_name
-from recjudge_tui.store.runs import ActiveRun, active_runs
+from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
@@ -77,7 +77,7 @@ class RecjudgeApp(App[None]):
         for theme in THEMES:
             self.register_theme(theme)
         self.db_path = db_path
-        self.active: list[ActiveRun] = []
+        self.active: list[StoredRow] = []
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
         self._looked_at = 0.0
@@ -131,7 +131,7 @@ class RecjudgeApp(App[None]):
         self._looked_at = time.monotonic()
         self.background.start("runs", _live_runs, self._show_active)
 
-    def _show_active(self, active: list[ActiveRun]) -> None:
+    def _show_active(self, active: list[StoredRow]) -> None:
         changed = bool(active or self.active)
         self.active = active
         if self.active and self._poll is None:
@@ -231,16 +231,18 @@ class RecjudgeApp(App[None]):
         self.push_screen(ErrorDialog(error))
 
     def action_show_keys(self) -> None:
-        from recjudge_tui.tui.keys import KeyHelp, keys_of
+        from recjudge_tui.tui.palette import help_commands
 
-        if not isinstance(self.screen, KeyHelp):
-            self.push_screen(KeyHelp(keys_of(self.screen)))
+        self._open_palette(help_commands, "Keys and terms")
 
     def action_command_palette(self) -> None:
+        self._open_palette(self.commands, "Commands")
+
+    def _open_palette(self, commands: Callable[[Screen[Any]], Iterable[Command]], title: str) -> None:
         from recjudge_tui.tui.dialogs import Palette
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
+            self.push_screen(Palette(tuple(commands(self.screen)), title), self._run_command)
 
     def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""
@@ -274,7 +276,7 @@ class RecjudgeApp(App[None]):
         """The keymap, and the problems with keys that it leaves out."""
         from recjudge_tui.tui.keys import usable_keys
 
-        return usable_keys(self._settings.preferences.keys, RecjudgeApp)
+        return usable_keys(self._settings.preferences.keys)
 
     def _use_keys(self, settled: tuple[dict[str, str], list[Fault]], faults: list[Fault]) -> None:
         self.own_keys, wrong = settled
@@ -355,13 +357,6 @@ if TYPE_CHECKING:
     _HOST: type[Host] = RecjudgeApp
 
 
-def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
-    """All bindings with their keys, the theme to use, and all problems in the settings."""
-    from recjudge_tui.tui.keys import checked
-
-    return checked(loaded, RecjudgeApp)
-
-
 def run_app(db_path: Path, project: str | None = None) -> None:
     """Open the app in this terminal and return when the user leaves it.
 
@@ -380,7 +375,7 @@ def run_app(db_path: Path, project: str | None = None) -> None:
         raise app.fault
 
 
-def _live_runs(db: Database) -> list[ActiveRun]:
+def _live_runs(db: Database) -> list[StoredRow]:
     """The active runs, without those whose process died."""
     if not (runs := active_runs(db)):
         return []

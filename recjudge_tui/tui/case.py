@@ -19,8 +19,8 @@ from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.cases import written_profile
-from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.case_detail import CaseDetail
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.verdicts import LOW_CONFIDENCE
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.widgets import (
@@ -92,7 +92,7 @@ class AnswerText(NamedTuple):
     body: tuple[Content, ...]
 
 
-def reasonings(case: CaseDetail, answers: Sequence[CallAnswer], longest: int) -> Iterator[AnswerText]:
+def reasonings(case: CaseDetail, answers: Sequence[StoredRow], longest: int) -> Iterator[AnswerText]:
     """The answers one after the other: the first order, then the swapped one."""
     for at, answer in enumerate(answers):
         yield AnswerText(_title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, longest)))
@@ -111,7 +111,7 @@ def cut_text(text: str, longest: int) -> str:
     return f"{shown} … ({left:,} more characters: “Y” saves all of it)" if left > 0 else shown
 
 
-def _title(case: CaseDetail, answer: CallAnswer, at: int, several: bool) -> str:
+def _title(case: CaseDetail, answer: StoredRow, at: int, several: bool) -> str:
     """`Reasoning (cooccurrence first → embedding)`."""
     name = "Reasoning" if at == 0 else "Swapped" if answer.set_one else "Again"
     sample = f"sample {answer.sample + 1}" if several and not answer.set_one else ""
@@ -122,7 +122,7 @@ def _title(case: CaseDetail, answer: CallAnswer, at: int, several: bool) -> str:
     return f"{name} ({first} → {chosen})"
 
 
-def _body(case: CaseDetail, answer: CallAnswer, longest: int) -> Iterator[Content]:
+def _body(case: CaseDetail, answer: StoredRow, longest: int) -> Iterator[Content]:
     if answer.failed:
         tries = quantity(answer.attempts, "attempt")
         kind = one_line(answer.error_kind.replace("_", " "), 40)
@@ -131,7 +131,7 @@ def _body(case: CaseDetail, answer: CallAnswer, longest: int) -> Iterator[Conten
     yield _named(case, answer, text) if text else Content.styled("(no reasoning)", "dim")
 
 
-def _named(case: CaseDetail, answer: CallAnswer, text: str) -> Content:
+def _named(case: CaseDetail, answer: StoredRow, text: str) -> Content:
     """The text with the name of the system behind every `list A` and `Set 2`, by the order that the judge was shown."""
     names = [name for name, _ in case.slates]
     if len(names) != 2 or answer.set_one not in names:
@@ -205,7 +205,7 @@ def _share(apart: int, people: int) -> str:
     return {1: "the person", 2: "both people"}.get(people, f"all {people} people")
 
 
-def _on_the_question(case: CaseDetail) -> list[Opinion]:
+def _on_the_question(case: CaseDetail) -> list[StoredRow]:
     question = question_of(case.protocol)
     return [
         o
@@ -320,8 +320,8 @@ def _history(user: UserView, lines: int) -> Iterator[Content]:
         yield Content.styled(f"  {GLYPHS.cut} {len(user.history) - most} more", "dim")
 
 
-def _flags(case: CaseDetail) -> dict[str, list[CaseFlag]]:
-    flags: dict[str, list[CaseFlag]] = {}
+def _flags(case: CaseDetail) -> dict[str, list[StoredRow]]:
+    flags: dict[str, list[StoredRow]] = {}
     for flag in case.flags:
         flags.setdefault(flag.item_id, []).append(flag)
     return flags
@@ -356,9 +356,9 @@ def _places(case: CaseDetail) -> Iterator[list[_Cell | None]]:
         yield from ([x, y] for x, y in zip_longest(a[first:last], b[start:end]))
 
 
-def _row(cells: Sequence[_Cell | None], flags: dict[str, list[CaseFlag]], column: int) -> Iterator[Content]:
+def _row(cells: Sequence[_Cell | None], flags: dict[str, list[StoredRow]], column: int) -> Iterator[Content]:
     parts: list[str | tuple[str, str]] = []
-    raised: list[CaseFlag] = []
+    raised: list[StoredRow] = []
     on_one_line = None not in cells and len({cell.item.item_id for cell in cells if cell}) == 1
     for place, cell in enumerate(cells):
         flagged = flags.get(cell.item.item_id, []) if cell else []
@@ -386,7 +386,7 @@ def _item(cell: _Cell, flagged: bool, letter: str, paired: bool, column: int) ->
     return head + (fit(title, room).rstrip() if cell_len(title) > room else title) + elsewhere
 
 
-def _flag(flag: CaseFlag, width: int) -> Iterator[Content]:
+def _flag(flag: StoredRow, width: int) -> Iterator[Content]:
     """Issue and reason, indented under the item, wrapped by hand to keep the indent."""
     order = f", Set 1 = {one_line(flag.set_one, 30)}" if flag.set_one else ""
     text = f"{one_line(flag.issue, 60)}: {one_line(flag.reason, 1200)} ({one_line(flag.rater, 30)}{order})"
@@ -491,7 +491,7 @@ def _orders(case: CaseDetail) -> Iterator[_Column]:
 
 def _rater_columns(case: CaseDetail) -> Iterator[_Column]:
     """The verdict's own rater first; of scores, the user's own, and last those without an opinion."""
-    by_rater: dict[str, list[Opinion]] = {}
+    by_rater: dict[str, list[StoredRow]] = {}
     for opinion in case.opinions:
         by_rater.setdefault(opinion.rater, []).append(opinion)
     truth = {o.aspect: o.value for o in case.opinions if o.rater_kind == "ground_truth"}
@@ -510,7 +510,7 @@ def _rater_columns(case: CaseDetail) -> Iterator[_Column]:
         yield _Column(one_line(rater, 12), rater == case.rater, cells)
 
 
-def _scored(opinion: Opinion, truth: float | None) -> Part:
+def _scored(opinion: StoredRow, truth: float | None) -> Part:
     """A score, and its distance from the user's own: `4 -1`. Disagreement with a random baseline has no meaning."""
     if opinion.failed or opinion.value is None:
         return GLYPHS.failed, "$error"
@@ -527,7 +527,7 @@ def _scored(opinion: Opinion, truth: float | None) -> Part:
 
 
 def _lines(case: CaseDetail) -> Iterator[Content]:
-    by_rater: dict[tuple[str, str], list[Opinion]] = {}
+    by_rater: dict[tuple[str, str], list[StoredRow]] = {}
     for opinion in case.opinions:
         by_rater.setdefault((opinion.rater, opinion.rater_kind), []).append(opinion)
     several = len({opinion.protocol for opinion in case.opinions}) > 1
@@ -544,7 +544,7 @@ def _lines(case: CaseDetail) -> Iterator[Content]:
         yield Content.assemble(*parts)
 
 
-def opinion_part(opinion: Opinion, *, short: bool = False) -> Part:
+def opinion_part(opinion: StoredRow, *, short: bool = False) -> Part:
     """The label, or a number and a bar if there is none; `swap` (a glyph if `short`) for a flip."""
     if opinion.failed:
         label = GLYPHS.failed
@@ -622,7 +622,7 @@ def case_title(case: CaseDetail) -> str:
 def _triage(case: CaseDetail, longest: int) -> Iterator[Line]:
     """The readers' actions on the verdict, oldest first, without undone ones."""
     for entry in case.triage:
-        if entry.active:
+        if entry.standing:
             change = (
                 f" to {one_line(entry.label, 40) or score(entry.value)}" if entry.action == "override" else ""
             )

@@ -149,7 +149,7 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
         {**told.rows[0], "p_holm": tested["p_holm"]},
         told.answer,
         tuple(note for note in told.notes if note_kind(note) != "definition"),
-        array("q", changes.parts[0].cases().tolist()),
+        array("q", changes.parts[0].grid.cases().tolist()),
     )
 
 

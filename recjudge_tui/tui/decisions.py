@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.text import money, one_line, quantity, safe_text
+from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
@@ -37,26 +33,24 @@ from recjudge_tui.store.verdicts import (
     verdict_rows,
     verdict_to_keep,
 )
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog
+from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.screens import COMMON, BaseScreen, ExportScreen, Host, WrittenFile, write_text
+from recjudge_tui.tui.texts import call_facts, error_content, part, request_content
 from recjudge_tui.tui.verdict_list import VerdictList, list_verdicts
 from recjudge_tui.tui.widgets import (
     GLYPHS,
-    LONGEST_PROMPT,
-    ClickText,
-    DialogHint,
     KeyLine,
     TopBar,
     case_number,
-    clickable,
     number,
     score,
     short_label,
+    title_rule,
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.prompting.trial import SentCall, SentVerdict
+    from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
 
 
@@ -333,38 +327,6 @@ def _keep_example(db: Database, verdict_id: int) -> LogWrite:
 _MOST_STEPS = 9
 
 
-class PickDialog(Dialog[Any]):
-    """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
-    ]
-
-    def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
-        super().__init__()
-        self._title, self._about, self._offered = title, about, offered
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
-            if self._about:
-                yield Static(Content(one_line(self._about, 200)), classes="dialog-text")
-            rows = [
-                clickable(Content.assemble((f" {key} ", "bold $accent"), f" {text}"), f"screen.pick('{key}')")
-                for key, (_, text) in self._offered.items()
-            ]
-            yield ClickText(Content("\n").join(rows), id="choices")
-            yield DialogHint("esc cancel")
-
-    def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character.lower() in self._offered:
-            event.stop()
-            self.action_pick(event.character.lower())
-
-    def action_pick(self, key: str) -> None:
-        self.dismiss(self._offered[key][0])
-
-
 def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
     """The system that an answer about two lists chooses; else the label."""
     if len(systems) == 2 and value:
@@ -400,8 +362,7 @@ _WIDTH = 100
 _LONGEST = 10_000_000
 
 EXPORT_HINT = (
-    "The listed verdicts are written to this file. Its ending sets the format: "
-    ".csv .jsonl .json .md .tex .html .txt .parquet"
+    "The listed verdicts are written to this file. Its ending sets the format: .csv .jsonl .json .parquet"
 )
 
 
@@ -439,10 +400,11 @@ def export_list(
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.exports import save_verdicts
+    from recjudge_tui.reports.common.stream import format_of
+    from recjudge_tui.reports.exports import write_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
-    written = save_verdicts(Project.numbered(db, project_id), chosen.text(), path, ids=ids)
+    written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)
     note = written.message()
     return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
 
@@ -463,8 +425,6 @@ def page(host: Host, text: str) -> None:
 # ---- sent screen -------------------------------------------------------------------------------------------------
 
 
-_NAMED = re.compile(r'"(?:[^"\\\\]|\\\\.)*"(?=\s*:)')
-_VALUE = re.compile(r"(?<=:)\s*(?:-?\d[\d.eE+-]*|true|false|null)\b")
 _NONE = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
 
 
@@ -548,69 +508,26 @@ class SentScreen(ExportScreen):
 def _content(sent: SentVerdict, width: int) -> Iterator[Content]:
     """The content. Replies come before requests, because prompts are long."""
     for call in sent.calls:
-        rest = GLYPHS.rule * max(width - len(call.title()) - 4, 0)
-        yield Content.assemble(
-            (f"{GLYPHS.rule * 2} {one_line(call.title(), 60)} ", "bold $accent"), (rest, "dim")
-        )
-        yield Content.styled(_numbers(call), "dim")
-        if call.state == "failed":
-            kind = one_line(call.error_kind.replace("_", " "), 40)
-            yield Content.assemble(
-                (f"{GLYPHS.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
-            )
-        yield from _part("reply", call.reply)
-        if call.thinking:
-            yield from _part("thinking", call.thinking)
+        yield title_rule(one_line(call.title(), 60), width)
+        row = call.row
+        known = {**row, "seconds": row["latency_s"], "stop": row["stop_reason"]}
+        yield call_facts(row["attempts"], row["cost_usd"], known)
+        if row["cached_from"] is not None:
+            yield Content.styled("a stored reply was used", "dim")
+        if row["state"] == "failed":
+            kind = one_line((row["error_kind"] or "").replace("_", " "), 40)
+            yield error_content(RecjudgeError(kind, row["error"] or ""))
+        yield part("reply", row["reply"] or "")
+        if row["thinking"]:
+            yield part("thinking", row["thinking"])
         if call.request is None:
-            yield Content.styled(
-                f"The request cannot be rendered any more: {safe_text(call.fault)}", "$warning"
-            )
+            fault = f"The request cannot be rendered any more: {safe_text(call.fault)}"
+            yield Content.styled(fault, "$warning")
             continue
         if call.same is False:
-            yield Content.styled(
-                f"{GLYPHS.marked} This is not the request that was sent: its hash differs from the stored one.",
-                "$warning",
-            )
-        for message in call.request.messages:
-            yield from _part(f"sent, {message.role}", message.content)
+            other = "This is not the request that was sent: its hash differs from the stored one."
+            yield Content.styled(f"{GLYPHS.marked} {other}", "$warning")
+        yield request_content(call.request.messages)
         if call.parameters:
             given = ", ".join(f"{name} {value}" for name, value in call.parameters.items())
             yield Content.styled(f"with {one_line(given, 600)}", "dim")
-
-
-def _part(name: str, text: str) -> Iterator[Content]:
-    yield Content.styled(f"{GLYPHS.crumb} {name}", "bold")
-    shown = safe_text(text[:LONGEST_PROMPT]).expandtabs(4) or "(empty)"
-    yield coloured(shown) if shown.lstrip().startswith(("{", "[")) else Content(shown)
-    if len(text) > LONGEST_PROMPT:
-        yield Content.styled(f"({number(len(text) - LONGEST_PROMPT)} more characters: Y saves all)", "dim")
-
-
-def coloured(text: str) -> Content:
-    """JSON with the names of its fields and its other values apart."""
-    content = Content(text)
-    for pattern, style in ((_NAMED, "$accent"), (_VALUE, "$success")):
-        content = content.highlight_regex(pattern, style=style)
-    return content
-
-
-def _numbers(call: SentCall) -> str:
-    figures = call.numbers
-    parts = [quantity(call.attempts, "attempt")]
-    for name, unit in (
-        ("tokens_in", "tokens in"),
-        ("tokens_out", "out"),
-        ("tokens_cached", "from its cache"),
-        ("tokens_cache_written", "stored in its cache"),
-    ):
-        if (count := figures[name]) is not None:
-            parts.append(f"{number(int(count))} {unit}")
-    if (seconds := figures["latency_s"]) is not None:
-        parts.append(f"{seconds:.2f} s")
-    if (cost := figures["cost_usd"]) is not None:
-        parts.append(money(cost))
-    parts += ["a stored reply was used"] if call.cached else []
-    parts += [f"parsed as {call.parsed_by}"] if call.parsed_by else []
-    parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []
-    parts += [one_line(call.model, 40)] if call.model else []
-    return f" {GLYPHS.dot} ".join(parts)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -16,19 +20,31 @@ from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.widgets import DialogHint, FittedScreen, Options, key_hint, move_cursor
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.settings import user_path
+from recjudge_tui.tui.widgets import (
+    ClickText,
+    DialogHint,
+    FittedScreen,
+    Options,
+    clickable,
+    key_hint,
+    move_cursor,
+)
 from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
 
 
 _LONGEST = 4000
+# of a folder, how many entries are read to complete a path
+_MOST_ENTRIES = 10_000
 # errors that Textual raises for widgets, rows and screens that do not exist yet or no longer exist
 GONE = (LookupError, QueryError, ScreenStackError)
 
@@ -107,14 +123,41 @@ class Line(Input):
         self.insert_text_at_cursor(" ".join(event.text.split()))
 
 
+class Completion(Suggester):
+    """Completes a path as a shell does, else the name behind the last comma; `names` None: paths."""
+
+    def __init__(self, names: Sequence[str] | None = None) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._names = names
+
+    async def get_suggestion(self, value: str) -> str | None:
+        sign = "/" if self._names is None else ","
+        start = len(value) - len(value.rpartition(sign)[2].lstrip())
+        begun = value[start:]
+        known = _entries(value[:start]) if self._names is None else self._names
+        fits = sorted(name for name in known if begun and name.casefold().startswith(begun.casefold()))
+        return f"{value}{fits[0][len(begun) :]}" if fits else None
+
+
+def _entries(folder: str) -> list[str]:
+    """The names in a folder, of folders with a slash; nothing where it cannot be read."""
+    with suppress(OSError, ValueError), os.scandir(user_path(folder) if folder else Path()) as entries:
+        return [entry.name + "/" * entry.is_dir() for entry in islice(entries, _MOST_ENTRIES)]
+    return []
+
+
 class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
 
-    def __init__(self, title: str, hint: str, value: str = "", placeholder: str = "") -> None:
+    def __init__(
+        self, title: str, hint: str, value: str = "", placeholder: str = "", *, path: bool = False
+    ) -> None:
+        """With `path` the name of a file is completed."""
         super().__init__()
         self._title, self._hint, self._value, self._placeholder = title, hint, value, placeholder
+        self._completion = Completion() if path else None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
@@ -122,6 +165,7 @@ class AskLine(Dialog[str | None]):
             yield Line(
                 value=one_line(self._value),
                 placeholder=self._placeholder,
+                suggester=self._completion,
                 compact=True,
                 select_on_focus=False,
             )
@@ -152,7 +196,48 @@ class Notice(Dialog[None]):
             yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))
 
 
+class PickDialog(Dialog[Any]):
+    """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
+    ]
+
+    def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
+        super().__init__()
+        self._title, self._about, self._offered = title, about, offered
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(self._title)
+            if self._about:
+                with VerticalScroll(classes="dialog-text"):
+                    yield Static(plain(self._about))
+            rows = [
+                clickable(Content.assemble((f" {key} ", "bold $accent"), f" {text}"), f"screen.pick('{key}')")
+                for key, (_, text) in self._offered.items()
+            ]
+            yield ClickText(Content("\n").join(rows), id="choices")
+            yield DialogHint("esc cancel")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is not None and event.character.lower() in self._offered:
+            event.stop()
+            self.action_pick(event.character.lower())
+
+    def action_pick(self, key: str) -> None:
+        self.dismiss(self._offered[key][0])
+
+
 # ---- choice ------------------------------------------------------------------------------------------------------
+
+
+class FieldError(UsageError):
+    """The content of one field of a form is invalid; `field` is its name."""
+
+    def __init__(self, field: str, title: str, cause: str = "", next_step: str = "") -> None:
+        super().__init__(title, cause, next_step)
+        self.field = field
 
 
 class Choice(Widget, can_focus=True):
@@ -255,7 +340,8 @@ class Command(NamedTuple):
 
 
 class Palette(Dialog[Command | None]):
-    """`Palette(commands)`: a search, and the commands that match it, by group."""
+    """`Palette(commands)`: a search, and the commands that match it, by group. `other` makes a command of what was typed,
+    which is then the last; `typed` is typed already; `hint` stands below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "close", id="palette.close"),
@@ -265,22 +351,37 @@ class Palette(Dialog[Command | None]):
         Binding("pageup", "page(-1)", "page up", show=False, id="palette.page_up"),
     ]
 
-    def __init__(self, commands: Sequence[Command], title: str = "Commands") -> None:
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        title: str = "Commands",
+        other: Callable[[str], Command] | None = None,
+        typed: str = "",
+        hint: str = "",
+    ) -> None:
         super().__init__()
-        self._title = title
+        self._title, self._other, self._typed, self._hint = title, other, typed, hint
         self._commands = tuple(commands)
         self._shown: tuple[Command, ...] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
-            yield Input(placeholder="search", compact=True, id="palette-search")
+            yield Input(self._typed, "search", compact=True, select_on_focus=False, id="palette-search")
             listed = Options(id="palette-list", compact=True)
             listed.can_focus = False
             yield listed
+            if self._hint:
+                yield DialogHint(self._hint)
 
     def on_resize(self) -> None:
         self._list()
+
+    def offer(self, commands: Sequence[Command]) -> None:
+        """List other commands while it is open; the cursor stays on its place."""
+        self._commands, at = tuple(commands), self.query_one(Options).highlighted
+        self._list()
+        self.query_one(Options).highlighted = at
 
     @on(Input.Changed)
     def _list(self) -> None:
@@ -292,6 +393,8 @@ class Palette(Dialog[Command | None]):
             for command in self._commands
             if command.group == group and all(word in _searched(command) for word in words)
         )
+        if self._other is not None and words:
+            self._shown += (self._other(self.query_one(Input).value.strip()),)
         listed = self.query_one(Options)
         room = max(self.query_one(".dialog").content_size.width - 5, 20)
         listed.clear_options()

@@ -6,70 +6,37 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.suggester import Suggester
+from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
-from recjudge_tui.domain.address import sending_options
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, sending_options
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.options import Option
-from recjudge_tui.domain.run_options import RunOption
+from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.settings import user_path
-from recjudge_tui.tui.dialogs import Choice, Dialog
+from recjudge_tui.tui.dialogs import Choice, Completion, Dialog, FieldError
+from recjudge_tui.tui.judge_picker import JudgeField
 from recjudge_tui.tui.widgets import DialogHint
 
 LARGEST = 10**9
 _SHOWN = 40
 # so many options are shown at once
 _FIRST = 8
-# of a folder, how many entries are read to complete a path
-_MOST_ENTRIES = 10_000
 _WORDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
-class FieldError(UsageError):
-    """The content of one field is invalid; `field` is its name."""
-
-    def __init__(self, field: str, title: str, cause: str = "", next_step: str = "") -> None:
-        super().__init__(title, cause, next_step)
-        self.field = field
-
-
 # ---- fields ------------------------------------------------------------------------------------------------------
-
-
-class Completion(Suggester):
-    """Completes a path as a shell does, else the name behind the last comma; `names` None: paths."""
-
-    def __init__(self, names: Sequence[str] | None = None) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._names = names
-
-    async def get_suggestion(self, value: str) -> str | None:
-        sign = "/" if self._names is None else ","
-        start = len(value) - len(value.rpartition(sign)[2].lstrip())
-        begun = value[start:]
-        known = _entries(value[:start]) if self._names is None else self._names
-        fits = sorted(name for name in known if begun and name.casefold().startswith(begun.casefold()))
-        return f"{value}{fits[0][len(begun) :]}" if fits else None
-
-
-def _entries(folder: str) -> list[str]:
-    """The names in a folder, of folders with a slash; nothing where it cannot be read."""
-    with suppress(OSError, ValueError), os.scandir(user_path(folder) if folder else Path()) as entries:
-        return [entry.name + "/" * entry.is_dir() for entry in islice(entries, _MOST_ENTRIES)]
-    return []
 
 
 def label_of(option: Option) -> str:
@@ -101,10 +68,12 @@ def text_of(option: Option, value: Any) -> str:
     return "" if value in (None, {}) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def field(option: Option, value: Any, offered: Sequence[tuple[str, str]] = ()) -> Choice | Input:
-    """The widget `field-NAME`. `offered`: what can be chosen, (value, text); where the option takes several names they
-    complete the line."""
+def field(option: Option, value: Any, offered: Sequence[Any] = ()) -> Choice | Input:
+    """The widget `field-NAME`. `offered`: what can be chosen, (value, text), or the known judges; where the option takes
+    several names they complete the line."""
     name = f"field-{option.name}"
+    if option.type is JudgeSpec:
+        return JudgeField(offered, field_id=name)
     if choices := choices_of(option, offered):
         return Choice(choices, text_of(option, value), field_id=name)
     known = [*option.choices] or [word for word, _ in offered]
@@ -182,32 +151,180 @@ def _sending(option: Option, text: str) -> dict[str, Any]:
 # ---- the form ----------------------------------------------------------------------------------------------------
 
 
-class Form(Dialog[dict[str, Any] | None]):
-    """Returns the value of each option by its name; None when the user cancels.
+_FLAG = re.compile(r"--[a-z][a-z-]*")
+# options of the command line -> the names of their fields in the form
+_LABELS = {
+    flag: option.label for option in RUN_OPTIONS.values() if option.label for flag in option.flag.split("/")
+} | {option.flag: option.label for option in ADDRESS_OPTIONS.values()}
 
-    `values` are the current ones, `offered` what can be chosen for an option (see `field`). `does`: what the form is
-    accepted for. Of many options, the later ones at their defaults are shown only when they are asked for.
+
+def form_words(text: str) -> str:
+    """The text with the form's names of options: “judge again” instead of --again."""
+    return _FLAG.sub(lambda flag: f"“{_LABELS[flag[0]]}”" if flag[0] in _LABELS else flag[0], text)
+
+
+class Fields(Vertical):
+    """A row for each option: `row-NAME` with its label and the widget `field-NAME`; below them a line about the field in
+    use, or what is wrong with it. Of many options the later ones at their defaults, and the rare ones, are shown only when
+    they are asked for. `offered`: what can be chosen for an option, see `field`."""
+
+    DEFAULT_CSS = """
+    Fields { height: auto; }
+    Fields #rows { height: auto; max-height: 30; overflow-y: auto; scrollbar-size-vertical: 1; }
+    Fields .row { height: 1; }
+    Fields .row Label { width: 18; color: $text-muted; }
+    Fields .row Input { height: 1; border: none; padding: 0; width: 1fr; background: $surface; }
+    Fields .row Input:focus { background: $block-cursor-background; }
+    Fields .row .aside { width: 1fr; padding: 0 0 0 2; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Fields .row.-wrong Label { color: $error; text-style: bold; }
+    Fields #rare { height: auto; display: none; }
+    Fields.-all #rare { display: block; }
+    Fields #more { height: 1; border: none; width: 100%; content-align: left middle; text-align: left;
+                   background: $surface; color: $text-muted; text-style: none; }
+    Fields #more:focus { background: $block-cursor-background; }
+    Fields #about { height: auto; min-height: 2; max-height: 10; color: $text-muted; }
+    Fields #about.-wrong { color: $error; }
     """
+
+    def __init__(
+        self, options: Sequence[Option], values: Mapping[str, Any], offered: Mapping[str, Sequence[Any]]
+    ) -> None:
+        super().__init__()
+        self.options = {option.name: option for option in options}
+        self._values, self._offered = values, offered
+        self._rare = [
+            option
+            for at, option in enumerate(options)
+            if (option.rare or at >= _FIRST) and self._value_of(option) in (option.default, None, ())
+        ]
+        self._wrong: dict[str, str] = {}
+
+    def _value_of(self, option: Option) -> Any:
+        return self._values.get(option.name, option.default)
+
+    def compose(self) -> ComposeResult:
+        # no scroll view, whose keys would take the arrows
+        with Vertical(id="rows"):
+            yield from (self._row(option) for option in self.options.values() if option not in self._rare)
+            if self._rare:
+                yield Button("", id="more", compact=True)
+                with Vertical(id="rare"):
+                    yield from map(self._row, self._rare)
+        yield Static(id="about")
+
+    def _row(self, option: Option) -> Horizontal:
+        widget = field(option, self._value_of(option), self._offered.get(option.name, ()))
+        parts: list[Widget] = [Label(Content(label_of(option))), widget]
+        if isinstance(widget, Choice):
+            widget.styles.width = "auto"
+            parts.append(Static(classes="aside"))
+        return Horizontal(*parts, classes="row", id=f"row-{option.name}")
+
+    def on_mount(self) -> None:
+        self._sum_up()
+
+    # ---- what stands in it
+
+    def __getitem__(self, name: str) -> Choice | Input:
+        widget = self.query_one(f"#field-{name}")
+        assert isinstance(widget, Choice | Input)
+        return widget
+
+    def text(self, name: str) -> str:
+        return self[name].value
+
+    def is_shown(self, name: str) -> bool:
+        return self.query_one(f"#row-{name}").display
+
+    def show(self, name: str, shown: bool) -> None:
+        """Whether the form has the row at all."""
+        self.query_one(f"#row-{name}").display = shown
+
+    def aside(self, name: str, text: str) -> None:
+        """Say something beside a choice."""
+        self.query_one(f"#row-{name} .aside", Static).update(Content(one_line(text, 200)))
+
+    def read(self) -> dict[str, Any]:
+        """The value of each option shown; None for its default. Raises FieldError for the first that does not fit."""
+        self._wrong = {}
+        self.query(".row").remove_class("-wrong")
+        shown = {name: option for name, option in self.options.items() if self.is_shown(name)}
+        values: dict[str, Any] = {}
+        for name, option in shown.items():
+            field = self[name]
+            values[name] = field.judge if isinstance(field, JudgeField) else read(option, field.value)
+        return values
+
+    def complain(self, error: FieldError, *, go_there: bool = False) -> None:
+        """Say what is wrong at its field."""
+        said = ". ".join(filter(None, (error.title, error.cause.rstrip("."), error.next_step)))
+        self._wrong = {error.field: form_words(said)}
+        self.query_one(f"#row-{error.field}").add_class("-wrong")
+        if go_there:
+            self.set_class(error.field in [option.name for option in self._rare], "-all")
+            self[error.field].focus()
+        self._say(self._wrong[error.field], True)
+
+    # ---- the line about the field in use
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        name = (event.widget.id or "").removeprefix("field-")
+        if option := self.options.get(name):
+            # a digit chooses, so the numbers are shown
+            listed = event.widget.numbered() if isinstance(event.widget, Choice) else ""
+            about = form_words(" ".join(filter(None, (option.help, option.details, listed))))
+            self._say(self._wrong.get(name, about), name in self._wrong)
+
+    def _say(self, text: str, wrong: bool = False) -> None:
+        about = self.query_one("#about", Static)
+        about.set_class(wrong, "-wrong")
+        about.update(Content(one_line(text, 700)))
+
+    # ---- the rare ones
+
+    @on(Input.Changed)
+    @on(Choice.Changed)
+    def _sum_up(self) -> None:
+        """Say on the button which of the rare ones are not at their defaults."""
+        if not self._rare:
+            return
+        shown = [option for option in self._rare if self.is_shown(option.name)]
+        changed = [
+            f"{label_of(option)} {one_line(self.text(option.name), 30)}"
+            for option in shown
+            if self.text(option.name) not in ("", text_of(option, option.default), _first(option))
+        ]
+        title = f"{'-' if self.has_class('-all') else '+'} {len(shown)} more"
+        self.query_one("#more", Button).label = Content(": ".join(filter(None, (title, ", ".join(changed)))))
+
+    @on(Button.Pressed, "#more")
+    def toggle(self) -> None:
+        """Show the rare ones, or hide them."""
+        if self._rare:
+            self.toggle_class("-all")
+            self._sum_up()
+            shown = [option.name for option in self._rare if self.is_shown(option.name)]
+            if self.has_class("-all") and shown:
+                self[shown[0]].focus()
+            else:
+                self.query_one("#more").focus()
+
+
+def _first(option: Option) -> str:
+    choices = choices_of(option)
+    return choices[0][0] if choices else ""
+
+
+class Form(Dialog[Any]):
+    """Returns the value of each option by its name, or what `make` makes of them; None when the user cancels. A FieldError
+    of `make` is shown at its field. `does`: what the form is accepted for."""
 
     CSS = """
     Form .dialog { max-height: 90%; }
-    Form #fields { height: auto; max-height: 30; }
-    Form.-short #fields { max-height: 12; }
-    Form .row { height: 1; }
-    Form .row Label { width: 18; }
-    Form .row Input { height: 1; border: none; padding: 0; width: 1fr; background: $surface; }
-    Form .row Input:focus { background: $block-cursor-background; }
-    Form .-more { display: none; }
-    Form.-all .-more { display: block; }
-    Form.-all #more { display: none; }
-    Form #more { height: 1; border: none; width: 100%; content-align: left middle; text-align: left;
-                 background: $surface; color: $text-muted; text-style: none; }
-    Form #more:focus { background: $block-cursor-background; }
-    Form #about { height: auto; min-height: 2; max-height: 10; color: $text-muted; }
-    Form #about.-wrong { color: $error; }
+    Form.-short Fields #rows { max-height: 12; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "accept", id="form.accept"),
+        Binding("enter,f5", "accept", "accept", id="form.accept"),
         Binding("down", "app.focus_next", "next", show=False, id="form.down"),
         Binding("up", "app.focus_previous", "previous", show=False, id="form.up"),
         Binding("plus,f2", "more", "more fields", key_display="+", show=False, id="form.more"),
@@ -219,75 +336,32 @@ class Form(Dialog[dict[str, Any] | None]):
         title: str,
         options: Sequence[Option],
         values: Mapping[str, Any],
-        offered: Mapping[str, Sequence[tuple[str, str]]],
+        offered: Mapping[str, Sequence[Any]],
         does: str = "show",
+        make: Callable[[dict[str, Any]], Any] = lambda given: given,
     ) -> None:
         super().__init__()
-        self._title, self._options, self._values, self._offered = title, tuple(options), values, offered
-        self._more = [
-            option.name
-            for at, option in enumerate(options)
-            if (option.rare or at >= _FIRST)
-            and values.get(option.name, option.default) in (option.default, None, ())
-        ]
-        self._does = does
-        self._wrong: dict[str, str] = {}
+        self._title, self._does, self._make = title, does, make
+        self.fields = Fields(options, values, offered)
 
     def compose(self) -> ComposeResult:
-        usual = [option for option in self._options if option.name not in self._more]
         with Vertical(classes="dialog") as box:
             box.border_title = Content(one_line(self._title, _SHOWN))
-            with VerticalScroll(id="fields", can_focus=False):
-                for option in usual:
-                    yield self._row(option)
-                if self._more:
-                    yield Button(Content(f"+ {len(self._more)} more"), id="more", compact=True)
-                for option in (option for option in self._options if option.name in self._more):
-                    yield self._row(option, "-more")
-            yield Static(id="about")
-            yield DialogHint(f"← → choose   ↑ ↓ field   enter {self._does}   esc cancel")
+            yield self.fields
+            # at a judge, enter lists all judges
+            key = (
+                "f5" if any(option.type is JudgeSpec for option in self.fields.options.values()) else "enter"
+            )
+            yield DialogHint(f"← → choose   ↑ ↓ field   {key} {self._does}   esc cancel")
 
-    def _row(self, option: Option, *classes: str) -> Horizontal:
-        value = self._values.get(option.name, option.default)
-        widget = field(option, value, self._offered.get(option.name, ()))
-        return Horizontal(Label(Content(label_of(option))), widget, classes=" ".join(("row", *classes)))
-
-    def on_descendant_focus(self) -> None:
-        focused = self.focused
-        option = next(
-            (o for o in self._options if focused is not None and focused.id == f"field-{o.name}"), None
-        )
-        if option is not None:
-            wrong = self._wrong.get(option.name, "")
-            # a digit chooses, so the numbers are shown
-            listed = self.focused.numbered() if isinstance(self.focused, Choice) else ""
-            self._say(wrong or " ".join(filter(None, (option.help, option.details, listed))), bool(wrong))
-
-    def _say(self, text: str, wrong: bool = False) -> None:
-        about = self.query_one("#about", Static)
-        about.set_class(wrong, "-wrong")
-        about.update(Content(one_line(text, 700)))
-
-    @on(Button.Pressed, "#more")
     def action_more(self) -> None:
-        if self._more:
-            self.add_class("-all")
-            self.query_one(f"#field-{self._more[0]}").focus()
+        self.fields.toggle()
 
     @on(Input.Submitted)
     def action_accept(self) -> None:
-        given: dict[str, Any] = {}
-        for option in self._options:
-            widget = self.query_one(f"#field-{option.name}")
-            assert isinstance(widget, Choice | Input)
-            try:
-                value = read(option, widget.value)
-            except FieldError as error:
-                said = ". ".join(filter(None, (error.title, error.cause.rstrip("."), error.next_step)))
-                self._wrong = {option.name: said}
-                self._say(said, True)
-                self.set_class(option.name in self._more or self.has_class("-all"), "-all")
-                widget.focus()
-                return
-            given[option.name] = option.default if value is None else value
-        self.dismiss(given)
+        try:
+            given = self.fields.read()
+            defaults = {name: option.default for name, option in self.fields.options.items()}
+            self.dismiss(self._make({n: defaults[n] if v is None else v for n, v in given.items()}))
+        except FieldError as error:
+            self.fields.complain(error, go_there=True)

@@ -25,8 +25,8 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import RUNS_NAMED, Gap, Home, Step, conclusion, with_next_part
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import ActiveRun, NewestRun, newest_runs
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs import newest_runs
 from recjudge_tui.tui.row_list import shared_prefix
 from recjudge_tui.tui.screens import COMMON, Background, ImportScreen, ShowError, Working
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
@@ -207,7 +207,7 @@ def _to_read(one: First, widths: tuple[int, int], prefix: str, width: int) -> Li
     return (Cell(f" {sign} ", style), open_it, Cell(line_end, PLAIN), Cell(quoted, DIM))
 
 
-def runs(home: Home, active: Sequence[ActiveRun], width: int) -> Block | None:
+def runs(home: Home, active: Sequence[StoredRow], width: int) -> Block | None:
     """The newest runs, live ones with their progress."""
     if not home.runs:
         return None
@@ -219,7 +219,7 @@ def runs(home: Home, active: Sequence[ActiveRun], width: int) -> Block | None:
     return Block("Runs", tuple(lines))
 
 
-def _run(run: NewestRun, active: ActiveRun | None, width: int) -> Line:
+def _run(run: StoredRow, active: StoredRow | None, width: int) -> Line:
     status = at_rest(run.state)
     glyph, kind = RUN_LOOKS.get(status, ("?", ""))
     style = _STYLES.get(kind, PLAIN)
@@ -405,7 +405,7 @@ class Layout(NamedTuple):
 def laid_out(
     home: Home,
     first: Sequence[First] | None,
-    active: Sequence[ActiveRun],
+    active: Sequence[StoredRow],
     size: tuple[int, int],
 ) -> Layout:
     """The home for a widget of this width and height."""
@@ -803,7 +803,7 @@ class HomeScreen(ImportScreen):
         else:
             self.action_read_again()
 
-    def _show_runs(self, runs: tuple[NewestRun, ...]) -> None:
+    def _show_runs(self, runs: tuple[StoredRow, ...]) -> None:
         self.seen = self.seen._replace(home=replace(self.seen.home, runs=runs))
         self._show()
 
@@ -859,7 +859,7 @@ class HomeGlance(Working, HomeBoard, can_focus=False):
         super().__init__()
         self._homes: dict[int, HomeState] = {}
         self._project_id: int | None = None
-        self._active: Sequence[ActiveRun] = ()
+        self._active: Sequence[StoredRow] = ()
         self._asked: int | None = None
         self._delay: Timer | None = None
 
@@ -871,7 +871,7 @@ class HomeGlance(Working, HomeBoard, can_focus=False):
     def cursor(self) -> Figure | None:
         return None
 
-    def show_home(self, project_id: int | None, active: Sequence[ActiveRun]) -> None:
+    def show_home(self, project_id: int | None, active: Sequence[StoredRow]) -> None:
         if project_id != self._project_id:
             self.stop_reading()
             self.scroll_home(animate=False)

@@ -1,29 +1,24 @@
-"""Which judge: those that this machine has, and the one that the user names."""
+"""Which judge: those that this machine has, those used before, and the one that the user names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
-from rich.cells import set_cell_size
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from recjudge_tui.config_file import read_preferences
-from recjudge_tui.domain.address import ADDRESS_OPTIONS
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
 from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
+from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.judges.registry import takes_address
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import project_judges
-from recjudge_tui.tui.dialogs import AskLine, Dialog
-from recjudge_tui.tui.widgets import DialogHint, Options, move_cursor
+from recjudge_tui.tui.dialogs import Choice, Command, FieldError, Palette
+from recjudge_tui.tui.widgets import GLYPHS
 
-_SPEC_CELLS = 32
 _NO_SERVER = (
     "No model server answers on this machine: Ollama, llama.cpp, vLLM, LM Studio. One way: ollama serve"
 )
@@ -37,8 +32,9 @@ class KnownJudge(NamedTuple):
     address: JudgeAddress = JudgeAddress()
 
     @property
-    def base_urls(self) -> tuple[str, ...]:
-        return self.address.base_urls
+    def key(self) -> str:
+        """What tells it from a judge of the same name elsewhere."""
+        return "\n".join((self.spec, *self.address.base_urls))
 
     @property
     def is_whole(self) -> bool:
@@ -51,30 +47,21 @@ class LocalJudges(NamedTuple):
 
     judges: tuple[KnownJudge, ...]
     places: dict[tuple[str, ...], str]
-    note: str
 
 
 BUILT_IN = (KnownJudge("rules", "built in, no model"), KnownJudge("random", "built in, a baseline"))
-CONFIGURED = "your settings"
-_ANOTHER = KnownJudge("", "type its name")
 
 
-def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
-    """The judge of the settings file, those used in the project before, then the built-in ones."""
+def known_judges(db: Database, project_id: int) -> list[KnownJudge]:
+    """The judge of the settings file, then those used in the project before."""
     default = read_preferences().preferences.judge
-    first = [_known(default.judge, CONFIGURED)] if default else []
-    used = [
-        _known(judge, "used before")
-        for judge in project_judges(db, project_id)
-        if judge.spec not in [known.spec for known in BUILT_IN]
+    judges = [(default.judge, "your settings")] if default else []
+    judges += [(judge, "used before") for judge in project_judges(db, project_id)]
+    return [
+        KnownJudge(judge.spec, source, JudgeAddress.of_words(judge.words))
+        for judge, source in judges
+        if source != "used before" or judge.spec not in [known.spec for known in BUILT_IN]
     ]
-    places = [(judge.spec, judge.base_urls) for judge in first]
-    rest = [judge for judge in (*used, *BUILT_IN) if (judge.spec, judge.base_urls) not in places]
-    return (*first, *rest)
-
-
-def _known(judge: JudgeSpec, source: str) -> KnownJudge:
-    return KnownJudge(judge.spec, source, JudgeAddress.of_words(judge.words))
 
 
 def local_judges() -> LocalJudges:
@@ -96,99 +83,123 @@ def local_judges() -> LocalJudges:
     providers = built_in()
     if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
         judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
-    note = "" if judges else _NO_SERVER
     for provider in providers:
         variable = next((name for name in provider.key_variables if is_set(name)), "")
         if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
             judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))
-    return LocalJudges(tuple(judges), places, note)
+    return LocalJudges(tuple(judges), places)
 
 
-class JudgePicker(Dialog[KnownJudge | None]):
-    """Returns the chosen judge, or None. `note` says which judges could not be listed."""
+class JudgeField(Choice):
+    """A choice among the known judges, to which those found on this machine are added as soon as they are; enter lists all
+    of them, and takes another one. As long as the user has chosen none it is the first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "close", key_display="esc", id="picker.close"),
-        Binding("j", "move(1)", "down", show=False, id="picker.down"),
-        Binding("k", "move(-1)", "up", show=False, id="picker.up"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list", "judges", id="judge.list")]
 
-    def __init__(self, judges: Sequence[KnownJudge], note: str) -> None:
-        super().__init__()
-        self._judges = [*judges, _ANOTHER]
-        self._note = note
+    def __init__(self, used: Sequence[KnownJudge], *, field_id: str) -> None:
+        super().__init__([("", "")], field_id=field_id)
+        self._used = list(used)
+        self.local: LocalJudges | None = None
+        self._is_chosen = False
+        self._judges: dict[str, KnownJudge] = {}
+        self._palette: Palette | None = None
+        self._offer()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content("Judges")
-            yield Options(*self._options(), id="known-judges", markup=False, compact=True)
-            yield DialogHint(self._hint())
+    def on_mount(self) -> None:
+        # without what a server of another kind answers, the form works, too
+        self.run_worker(self._look, thread=True, exit_on_error=False)
 
-    def show(self, judges: Sequence[KnownJudge], note: str) -> None:
-        """Show other judges while the list is open; the cursor stays on its judge."""
-        rows = self.query_one(OptionList)
-        current = self._judges[rows.highlighted] if rows.highlighted is not None else None
-        self._judges, self._note = [*judges, _ANOTHER], note
-        rows.clear_options()
-        rows.add_options(self._options())
-        if current in self._judges:
-            rows.highlighted = self._judges.index(current)
-        self.query_one(".dialog-hint", Static).update(Content(self._hint()))
+    def _look(self) -> None:
+        self.call_later(self._show_local, local_judges())
 
-    def action_move(self, rows: int) -> None:
-        move_cursor(self.query_one(OptionList), rows)
+    @property
+    def judge(self) -> KnownJudge:
+        return self._judges[self.value]
 
-    @on(OptionList.OptionSelected)
-    def _choose(self, event: OptionList.OptionSelected) -> None:
-        judge = self._judges[event.option_index]
-        if judge.is_whole:
-            self.dismiss(judge)
-        else:
-            self.app.push_screen(AskLine("Judge", _forms(), judge.spec), self._typed)
+    def asks_server(self) -> bool:
+        return takes_address(JudgeSpec(spec=self.judge.spec))
 
-    def _typed(self, spec: str | None) -> None:
-        if spec is not None:
-            self.dismiss(KnownJudge(spec, "typed"))
+    def about(self) -> str:
+        """Where the judge was found."""
+        if self.local is None:
+            return "looking for servers" if self.asks_server() else self.judge.source
+        if self.judge in self.local.judges:
+            urls = self.judge.address.base_urls
+            return f"{GLYPHS.done} {self.local.places.get(urls, self.judge.source)}"
+        return self.judge.source
 
-    def _options(self) -> list[Option]:
+    def _offer(self) -> None:
+        found = self.local.judges if self.local is not None else ()
+        self._judges = {}
+        for judge in (*self._used, *found, *BUILT_IN):
+            self._judges.setdefault(judge.key, judge)
+        whole = [(key, one_line(judge.spec, 60)) for key, judge in self._judges.items() if judge.is_whole]
+        self.offer(whole)
+        if not self._is_chosen:
+            self.choose(whole[0][0])
+
+    def _show_local(self, local: LocalJudges) -> None:
+        self.local = local
+        self._offer()
+        self._say_changed()
+        if self._palette is not None and self._palette.is_current:
+            self._palette.offer(self._commands())
+
+    def take(self, judge: KnownJudge) -> None:
+        """Choose a judge for the user, which need not be one of those offered before."""
+        self._is_chosen = True
+        if judge.key not in self._judges:
+            self._used.insert(0, judge)
+            self._offer()
+        self.choose(judge.key)
+        # a message created by a parent, as after a dialog, would not reach the screen
+        self.call_later(self._say_changed)
+
+    def _take(self, chosen: str) -> None:
+        self._is_chosen = True
+        super()._take(chosen)
+
+    def _say_changed(self) -> None:
+        self.post_message(self.Changed(self, self.value))
+
+    # ---- the list of all
+
+    def action_list(self, typed: str = "") -> None:
+        nothing = self.local is not None and not self.local.judges
+        hint = _NO_SERVER if nothing else "enter choose   esc close"
+        self._palette = Palette(self._commands(), "Judges", self._other, typed, hint)
+        self.app.push_screen(self._palette, lambda command: command and command.run())
+
+    def _commands(self) -> list[Command]:
         return [
-            Option(
-                Content.assemble(
-                    set_cell_size(_shown(judge), _SPEC_CELLS),
-                    (one_line(judge.source, 40), "dim"),
-                )
-            )
-            for judge in self._judges
-        ]
+            Command("", one_line(judge.spec, 40) + ("" if judge.is_whole else GLYPHS.cut), one_line(judge.source, 40),
+                    partial(self.take, judge) if judge.is_whole else partial(self.action_list, judge.spec))
+            for judge in self._judges.values()
+        ]  # fmt: skip
 
-    def _hint(self) -> str:
-        lines = [one_line(self._note, 200)] if self._note else []
-        return "\n".join([*lines, "enter choose   esc close"])
+    def _other(self, spec: str) -> Command:
+        return Command(
+            "", f"“{one_line(spec, 60)}”", "as typed", partial(self.take, KnownJudge(spec, "typed"))
+        )
 
 
-def _forms() -> str:
-    """How judges are written that are not chosen by their name alone."""
-    from recjudge_tui.judges.registry import built_in
-
-    return ", ".join(provider.form for provider in built_in() if ":" in provider.form)
-
-
-def _shown(judge: KnownJudge) -> str:
-    if judge.is_whole:
-        return one_line(judge.spec, _SPEC_CELLS - 1)
-    return f"{judge.spec}MODEL" if judge.spec else "another judge"
+JUDGE = Option(
+    "judge", JudgeSpec, "← → choose; enter lists all judges, and takes another one.", label="judge"
+)
+ADDRESS = tuple(
+    Option(name, str, option.hint, label=option.label, placeholder=option.placeholder, rare=True)
+    for name, option in ADDRESS_OPTIONS.items()
+)
 
 
-ADDRESS = tuple(ADDRESS_OPTIONS)
-
-
-def address_texts(address: JudgeAddress) -> dict[str, str]:
-    """The content of each field, by the name of its option."""
-    return {name: " ".join(words) for name, words in address.words.items()}
-
-
-def read_address(texts: Mapping[str, str]) -> JudgeAddress:
-    """The address in the fields; commas and spaces separate words. Raises AddressError naming the option."""
-    address = JudgeAddress.of_words({name: texts[name].replace(",", " ").split() for name in ADDRESS})
-    address.check()
-    return address
+def chosen_judge(given: Mapping[str, Any]) -> JudgeSpec:
+    """The judge in the fields of a form. An address that is typed, with commas or spaces between words, replaces the one
+    that the judge is known at. Raises FieldError."""
+    known: KnownJudge = given["judge"]
+    words = {name: (given.get(name) or "").replace(",", " ").split() for name in ADDRESS_OPTIONS}
+    try:
+        address = JudgeAddress.of_words(words) if any(words.values()) else known.address
+        address.check()
+    except AddressError as error:
+        raise FieldError(error.option, error.title, error.cause, error.next_step) from error
+    return address.judge_named(known.spec)

@@ -26,7 +26,6 @@ from recjudge_tui.store.projects import (
     project_names,
     project_overview,
 )
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeGlance
@@ -46,7 +45,7 @@ from recjudge_tui.tui.widgets import (
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-def _progress(active: ActiveRun) -> str:
+def _progress(active: StoredRow) -> str:
     share = active.finished / active.calls if active.calls else 0.0
     return f"{GLYPHS.running} {share:.0%}"
 
@@ -131,7 +130,7 @@ class ProjectsScreen(ListScreen):
         self.rows = ProjectList(self)
         self.names: dict[int, str] = {}
         self.figures: dict[int, StoredRow] = {}
-        self.active: dict[int, ActiveRun] = {}
+        self.active: dict[int, StoredRow] = {}
         self._any_active = self._makes_demo = False
         self._seen: tuple[int, int] | None = None
 
@@ -196,7 +195,7 @@ class ProjectsScreen(ListScreen):
         self.names = {row["id"]: row["name"] for row in rows}
         self._list()
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
         self.active = {run.project_id: run for run in active}
         before, self._any_active = self._any_active, bool(active)

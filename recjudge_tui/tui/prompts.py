@@ -8,68 +8,61 @@ import shlex
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from rich.syntax import Syntax
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input
 
-from recjudge_tui.domain.address import ADDRESS_OPTIONS
-from recjudge_tui.domain.calls import Flag, Message, Order, Reply, Request, Trial, estimate_prompt_tokens
+from recjudge_tui.domain.calls import Order, Request, Trial, estimate_prompt_tokens
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.roles import BUILT_IN as KINDS
-from recjudge_tui.domain.text import money, one_line, safe_text
+from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.prompting.drafts import StoredDraft, draft_findings, store_draft
 from recjudge_tui.prompting.trial import request_now, try_prompt
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.changes import prompt_diff
+from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.store.cases import Direction, showable_case
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import list_prompts, load_shipped, prompt_by_id, prompt_toml
-from recjudge_tui.tui.dialogs import AskLine, Dialog, plain
-from recjudge_tui.tui.judge_picker import (
-    BUILT_IN,
-    JudgePicker,
-    KnownJudge,
-    LocalJudges,
-    address_texts,
-    known_judges,
-    local_judges,
-    read_address,
-)
+from recjudge_tui.tui.dialogs import AskLine, PickDialog
+from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, chosen_judge, known_judges
 from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     FILTER,
-    FORM,
-    BaseScreen,
     ChoiceField,
-    Host,
     ListScreen,
     choice_form,
 )
+from recjudge_tui.tui.texts import (
+    call_facts,
+    diff_content,
+    error_content,
+    part,
+    request_content,
+    toml_content,
+)
 from recjudge_tui.tui.widgets import (
     GLYPHS,
-    LONGEST_PROMPT,
     LONGEST_TEXT,
-    DialogHint,
     KeyLine,
     Layout,
     TopBar,
     case_number,
-    fraction,
+    key_hint,
     number,
     score,
 )
@@ -78,16 +71,17 @@ from recjudge_tui.tui.widgets import (
 
 
 _FALLBACK = "vi"
+_MOST_PROBLEMS = 40
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class Draft(NamedTuple):
-    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why."""
+    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why it is not to be stored."""
 
     path: Path
-    state: Literal["unchanged", "fine", "wrong", "gone", "given up"]
     prompt: Prompt | None = None
     problems: tuple[str, ...] = ()
+    is_changed: bool = True
 
 
 def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -119,34 +113,17 @@ def write_draft(text: str, name: str) -> Path:
     return path
 
 
-def run_editor(host: Host, path: Path) -> int:
-    """Lend the terminal to the editor; its exit code. Raises UsageError when it cannot be started."""
-    command = editor_command()
-    try:
-        return host.lend([*command, str(path)], draft=path)
-    except OSError as error:
-        raise UsageError(
-            f"the editor “{command[0] if command else ''}” cannot be started",
-            f"{error.strerror or error}.",
-            "Set VISUAL or EDITOR to your editor (such as nano) and open recjudge again.",
-        ) from error
-
-
 def check_draft(path: Path, original: str, exit_code: int) -> Draft:
     """Check the file after the editor ended."""
     try:
         text = small_file(path)
-    except FileNotFoundError:
-        return Draft(path, "gone", None, ("The editor left no file behind; nothing is stored.",))
     except OSError as error:
-        return Draft(path, "wrong", None, (f"{path} cannot be read. {error.strerror}.",))
+        return Draft(path, None, (f"{path} cannot be read. {error.strerror}.",))
     if text == original.encode():
-        return Draft(path, "unchanged")
+        return Draft(path, is_changed=False)
     prompt, problems = draft_findings(path)
-    if exit_code:
-        remark = f"The editor ended with code {exit_code}, so its text was not used."
-        return Draft(path, "given up", prompt, (remark, *problems))
-    return Draft(path, "wrong" if problems else "fine", prompt, tuple(problems))
+    remark = [f"The editor ended with code {exit_code}, so its text was not used."] if exit_code else []
+    return Draft(path, prompt, (*remark, *problems))
 
 
 def drop_draft(path: Path) -> None:
@@ -156,128 +133,19 @@ def drop_draft(path: Path) -> None:
         path.parent.rmdir()
 
 
-# ---- editing -----------------------------------------------------------------------------------------------------
-
-
-_TITLES = {"wrong": "The prompt has a fault", "gone": "The file is gone", "given up": "Not stored"}
-
-
-class EditingScreen(BaseScreen):
-    """A screen that can open a prompt in the editor.
-
-    No text is ever lost: a text that is not stored stays in its file.
-    """
-
-    def prompt_stored(self, name: str, version: int) -> None:
-        """The edited text is stored as a prompt of this name and version; screens define what to do then."""
-        raise NotImplementedError
-
-    def edit_prompt(self, prompt_id: int, name: str) -> None:
-        """Open a prompt in the editor; a valid, changed text is stored as a new version."""
-        try:
-            text = prompt_toml(prompt_by_id(self.host.db, prompt_id))
-            editor_command()
-        except RecjudgeError as error:
-            self.host.show_error(error)
-            return
-        self._edit(write_draft(text, name), text)
-
-    def _edit(self, path: Path, original: str) -> None:
-        """Give the terminal to the editor until it ends, then check its result."""
-        try:
-            code = run_editor(self.host, path)
-        except SuspendNotSupported:
-            self.host.show_error(
-                RecjudgeError(
-                    "an editor cannot be opened here",
-                    "This terminal cannot be handed to another program.",
-                    f"Edit {path} from another one, then “recjudge prompt add {path}”.",
-                )
-            )
-            return
-        except RecjudgeError as error:
-            self.host.show_error(error)
-            return
-        draft = check_draft(path, original, code)
-        if draft.state == "unchanged":
-            drop_draft(path)
-            self.notify("You changed nothing, so nothing was stored.")
-        elif draft.state == "fine":
-            self._keep(draft)
-        else:
-            self.app.push_screen(DraftDialog(draft), partial(self._decided, draft=draft, original=original))
-
-    def _decided(self, decision: str | None, draft: Draft, original: str) -> None:
-        if decision == "edit":
-            if draft.state == "gone":
-                draft = draft._replace(path=write_draft(original, draft.path.stem))
-            self._edit(draft.path, original)
-        elif decision == "store":
-            self._keep(draft)
-
-    def _keep(self, draft: Draft) -> None:
-        assert draft.prompt is not None
-        job = partial(store_draft, prompt=draft.prompt)
-        self.background.start("keep", job, partial(self._show_kept, draft.path))
-
-    def _show_kept(self, path: Path, kept: StoredDraft) -> None:
-        named = f"{kept.name}@{kept.version}"
-        if kept.new:
-            drop_draft(path)
-            self.notify(f"Stored as {named}.", markup=False)
-        else:
-            why = f"{named} is the same prompt (comments, description and source do not count)"
-            self.notify(f"Nothing was stored: {why}. Your text is kept in {path}",
-                        severity="warning", timeout=15, markup=False)  # fmt: skip
-        self.prompt_stored(kept.name, kept.version)
-
-
-class DraftDialog(Dialog[str | None]):
-    """The problems of a text that cannot be stored. Returns `edit`, `store`, or None to leave the file where it is."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("e,enter", "dismiss('edit')", "edit again", key_display="e", id="draft.edit"),
-        Binding("s", "dismiss('store')", "store it anyway", id="draft.store"),
-        Binding("escape,q", "dismiss(None)", "leave it", key_display="esc", id="draft.leave"),
-    ]
-
-    def __init__(self, draft: Draft) -> None:
-        super().__init__()
-        self.draft = draft
-
-    def compose(self) -> ComposeResult:
-        draft = self.draft
-        with Vertical(classes="dialog error") as box:
-            box.border_title = Content(_TITLES.get(draft.state, "Prompt"))
-            with VerticalScroll(classes="dialog-text"):
-                for problem in draft.problems[:40]:
-                    yield Static(plain(f"{GLYPHS.failed} {problem}"))
-                more = len(draft.problems) - 40
-                if more > 0:
-                    yield Static(Content(f"and {more} more"))
-            if draft.state != "gone":
-                yield Static(
-                    Content(f"Nothing is stored. The text is kept in {safe_text(draft.path)}"),
-                    classes="error-step",
-                )
-            keys = ["e edit again", *(["s store it anyway"] if draft.prompt else []), "esc leave it"]
-            yield DialogHint("   ".join(keys))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if parameters == ("store",):
-            return self.draft.prompt is not None
-        return super().check_action(action, parameters)
+def draft_dialog(draft: Draft) -> PickDialog:
+    """The problems of a text that is not stored; returns `edit`, `store`, or None to leave the file where it is."""
+    problems = [f"{GLYPHS.failed} {problem}" for problem in draft.problems[:_MOST_PROBLEMS]]
+    more = len(draft.problems) - _MOST_PROBLEMS
+    about = [*problems, *([f"and {more} more"] if more > 0 else [])]
+    about.append(f"\nNothing is stored. The text is kept in {draft.path}")
+    offered = {"e": ("edit", "edit again"), "s": ("store", "store it anyway")}
+    if draft.prompt is None:
+        del offered["s"]
+    return PickDialog("The prompt is not stored", "\n".join(about), offered)
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-class Step(NamedTuple):
-    """The case to show: `case_id` itself, the case `times` before or after it, or the first one."""
-
-    direction: Direction = "first"
-    case_id: int = 0
-    times: int = 1
 
 
 class CasePreview(NamedTuple):
@@ -288,7 +156,7 @@ class CasePreview(NamedTuple):
     order: Order = ""
     orders: tuple[Order, ...] = ()
     request: Request | None = None
-    kind: str = ""
+    kind: CaseKind = "list"
     error: RecjudgeError | None = None
 
 
@@ -306,39 +174,25 @@ def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> 
             return lambda width: toml_content(text, width)
         older = prompt_toml(prompt_by_id(db, before["id"]))
     except RecjudgeError as error:
-        return _error_layout(error)
+        fault = error_content(error)
+        return lambda _: fault
     lines = prompt_diff(older, text, prompt_label(before), prompt_label(row))
-    if not lines:
-        return lambda _: Content("The two texts are the same. Press D to compare with another prompt.")
-    return lambda width: diff_content(lines, width)
+    same = Content("The two texts are the same. Press D to compare with another prompt.")
+    shown = diff_content(lines) if lines else same
+    return lambda _: shown
 
 
 def read_case(
-    db: Database,
-    project_id: int,
-    prompt_id: int,
-    step: Step | None,
-    order: Order | None,
-    places: Mapping[str, int],
+    db: Database, project_id: int, prompt_id: int, order: Order | None, places: Mapping[str, int]
 ) -> CasePreview:
-    """The text of a prompt for a case of the project; at either end a step stays where it is.
-
-    Without a step: the case of `places`, which has one for each kind of case, or else the first. Raises NotFoundError
-    for a case number that this prompt cannot show.
-    """
+    """The text of a prompt for the case of `places`, which has one for each kind of case, or else for the first."""
     try:
         prompt = prompt_by_id(db, prompt_id)
         rules = protocol_named(prompt.protocol)
     except RecjudgeError as error:
         return CasePreview(prompt_id, None, error=error)
     kind = rules.facts.unit
-    case = _stepped(db, project_id, kind, step or Step("at", places.get(kind, 0)))
-    if case is None and step is not None and step.direction == "at":
-        raise NotFoundError(
-            f"prompt “{prompt.name}” cannot show case {step.case_id}",
-            f"It needs a case of kind {kind} of this project, with its lists or text.",
-        )
-    case = case or showable_case(db, project_id, kind, "at", places.get(kind, 0))
+    case = showable_case(db, project_id, kind, "at", places.get(kind, 0))
     case = case or showable_case(db, project_id, kind)
     if case is None:
         return CasePreview(prompt_id, None, kind=kind)
@@ -350,168 +204,20 @@ def read_case(
         return shown._replace(error=error)
 
 
-def _stepped(db: Database, project_id: int, kind: CaseKind, step: Step) -> StoredRow | None:
-    case_row, here = None, step.case_id
-    for _ in range(step.times):
-        row = showable_case(db, project_id, kind, step.direction, here)
-        if row is None:
-            break
-        case_row, here = row, row["id"]
-    return case_row
-
-
-# ---- text --------------------------------------------------------------------------------------------------------
-
-
-LONGEST_LINE = 8_000
-MOST_CHANGED_LINES = 2_000
-
-Piece = tuple[str, str]
-# token types of Pygments, the narrower before the wider
-Styles = tuple[tuple[str, str], ...]
-
-_STRING = "Token.Literal.String"
-_TOML: Styles = (
-    ("Token.Comment", "dim italic"),
-    ("Token.Keyword", "bold $accent"),
-    ("Token.Literal", "$warning"),
-    ("Token.Name", "bold $secondary"),
-    ("Token.Operator", "dim"),
-)
-# template syntax stands out by weight too, not by colour alone
-_TEMPLATE: Styles = (
-    ("Token.Other", ""),
-    ("Token.Comment.Preproc", "bold $success"),
-    ("Token.Comment", "dim italic"),
-    ("Token.Keyword", "bold $success"),
-    ("Token.Name.Function", "italic $accent"),
-    ("Token.Name", "bold italic $secondary"),
-    ("Token.Literal", "$warning"),
-    ("Token.Operator", "bold $success"),
-)
-_HEADS = {"system": "instructions, the same for every case", "user": "the text of this case"}
-
-
-def toml_content(text: str, width: int) -> Content:
-    """A prompt file with line numbers: TOML, with template syntax highlighted in its strings."""
-    shown, more = _cut(safe_text(text).expandtabs(4).rstrip("\n"))
-    lines = Content.assemble(*_toml_pieces(shown)).split("\n", allow_blank=True)
-    numbered = list(_numbered(lines, width))
-    return Content("\n").join([*numbered, *([_rest(more)] if more else [])])
-
-
-def rendered_content(messages: Sequence[Message], width: int) -> Content:
-    """The messages of a request, each under its role, with data tags and headings highlighted."""
-    parts: list[Content] = []
-    left = LONGEST_PROMPT
-    for message in messages:
-        head = f"{GLYPHS.rule * 3} {message.role} {GLYPHS.rule * 3} {_HEADS.get(message.role, '')}"
-        parts.append(Content.styled(head.rstrip(), "bold $accent"))
-        shown, more = _cut(safe_text(message.content).expandtabs(4), max(left, 0))
-        left -= len(shown)
-        parts += [piece for line in shown.split("\n") for piece in _wrapped(_text_line(line), width)]
-        parts += [_rest(more)] if more else []
-        parts.append(Content(""))
-    return Content("\n").join(parts)
-
-
-def diff_content(lines: Sequence[str], width: int) -> Content:
-    """A unified diff; added and removed lines begin with `+` and `-`, and are also coloured."""
-    shown: list[Content] = []
-    for line in lines[:MOST_CHANGED_LINES]:
-        styled = Content.styled(safe_text(line[:LONGEST_LINE]).expandtabs(4), _diff_style(line))
-        shown += _wrapped(styled, width)
-    more = len(lines) - MOST_CHANGED_LINES
-    if more > 0:
-        shown.append(Content.styled(f"{number(more)} more lines", "dim"))
-    return Content("\n").join(shown)
-
-
-def _diff_style(line: str) -> str:
-    if line.startswith(("--- ", "+++ ")):
-        return "bold"
-    if line.startswith("@@"):
-        return "$accent"
-    return {"+": "$success", "-": "$error"}.get(line[:1], "dim")
-
-
-def _text_line(line: str) -> Content:
-    stripped = line.strip()
-    if stripped.startswith("<") and stripped.endswith(">") and " " not in stripped:
-        return Content.styled(line[:LONGEST_LINE], "bold $secondary")
-    if stripped.startswith("#"):
-        return Content.styled(line[:LONGEST_LINE], "bold")
-    return Content(line[:LONGEST_LINE] + _too_long(line))
-
-
-def _too_long(line: str) -> str:
-    more = len(line) - LONGEST_LINE
-    return f" ({number(more)} more characters)" if more > 0 else ""
-
-
-def _toml_pieces(text: str) -> Iterator[Piece]:
-    for kind, value in _tokens("toml", text):
-        if kind.startswith(_STRING):
-            yield from _string_pieces(value)
-        else:
-            yield value, _style(kind, _TOML)
-
-
-def _string_pieces(value: str) -> Iterator[Piece]:
-    if "{{" not in value and "{%" not in value and "{#" not in value:
-        yield value, ""
-        return
-    for kind, part in _tokens("jinja", value):
-        yield part, _style(kind, _TEMPLATE)
-
-
-def _tokens(language: str, text: str) -> Iterator[Piece]:
-    """(kind, text) of every token; together they are the original text."""
-    left = len(text)
-    for kind, value in _lexer(language).get_tokens(text):
-        # the lexer adds a newline to every text
-        if part := value[:left]:
-            yield str(kind), part
-        left -= len(part)
-
-
-@lru_cache(maxsize=2)
-def _lexer(language: str) -> Any:
-    return Syntax("", language).lexer
-
-
-def _style(kind: str, styles: Styles) -> str:
-    return next((style for family, style in styles if kind.startswith(family)), "")
-
-
-def _numbered(lines: Sequence[Content], width: int) -> Iterator[Content]:
-    """Each line wrapped to the width beside its number."""
-    cells = len(str(len(lines)))
-    for place, line in enumerate(lines, 1):
-        for first, piece in enumerate(_wrapped(line, max(width - cells - 1, 8))):
-            yield Content.assemble((f"{'' if first else place:>{cells}} ", "dim"), piece)
-
-
-def _wrapped(line: Content, width: int) -> list[Content]:
-    return list(line.wrap(width)) if line.plain else [Content("")]
-
-
-def _cut(text: str, longest: int = LONGEST_PROMPT) -> tuple[str, int]:
-    """The text up to a maximum length, with long lines cut, and the number of characters left out."""
-    shown = "\n".join(line[:LONGEST_LINE] for line in text[:longest].split("\n"))
-    return shown, len(text) - len(shown)
-
-
-def _rest(more: int) -> Content:
-    return Content.styled(
-        f"({number(more)} more characters: “recjudge prompt show” prints all of them)", "dim"
-    )
+def ask_judge(
+    db: Database, spec: JudgeSpec, read: Callable[[Database], CasePreview], cancelled: threading.Event
+) -> tuple[CasePreview, Trial]:
+    """Try a prompt on the case that is read. Raises NotFoundError where there is none, and what `try_prompt` raises."""
+    shown = read(db)
+    if shown.case is None:
+        raise NotFoundError("there is no case to ask about", "The project has no case that fits this prompt.")
+    prompt = prompt_by_id(db, shown.prompt_id)
+    return shown, try_prompt(db, prompt, shown.case["id"], spec, shown.order, cancelled=cancelled)
 
 
 # ---- pane --------------------------------------------------------------------------------------------------------
 
 
-_LONGEST_CAUSE = 2_000
 _NEEDS = {
     "list": "a list of a user",
     "pair": "lists of two systems for one user",
@@ -551,24 +257,19 @@ def systems_of(shown: CasePreview) -> str:
 
 def case_layout(shown: CasePreview) -> Layout:
     """The text of a case, or why there is none."""
-    request = shown.request
-    if request is not None:
-        return lambda width: rendered_content(request.messages, width)
-    if shown.error is not None:
-        return _error_layout(shown.error)
-    what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
-    message = f"""This project has no case that this prompt can show.
+    if shown.request is not None:
+        content = request_content(shown.request.messages)
+    elif shown.error is not None:
+        content = error_content(shown.error)
+    else:
+        what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
+        content = Content(
+            f"""This project has no case that this prompt can show.
 
 It asks about {what}; a first run makes cases of what was imported.
 q  goes back: there  i  imports {kind}, and  r  n  starts a run"""
-    return lambda _: Content(message)
-
-
-def _error_layout(error: RecjudgeError) -> Layout:
-    parts = [(f"{GLYPHS.failed} {safe_text(error.title)}", "bold $error")]
-    parts += [(f"\n\n{safe_text(error.cause[:_LONGEST_CAUSE])}", "")] if error.cause else []
-    parts += [(f"\n\n{safe_text(error.next_step)}", "$accent")] if error.next_step else []
-    return lambda _: Content.assemble(*parts)
+        )
+    return lambda _: content
 
 
 # ---- list --------------------------------------------------------------------------------------------------------
@@ -599,10 +300,10 @@ def _origin(row: StoredRow, _: int) -> tuple[str, str]:
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-View = Literal["text", "case", "diff"]
+View = Literal["text", "case", "diff", "answer"]
 
 
-class PromptsScreen(ListScreen, EditingScreen):
+class PromptsScreen(ListScreen):
     """A list, and beside it the prompt under the cursor; in a narrow window, `enter` shows the prompt instead of the
     list."""
 
@@ -638,13 +339,14 @@ class PromptsScreen(ListScreen, EditingScreen):
         self.project_id = project_id
         self.view: View = "text" if case is None else "case"
         self.case: CasePreview | None = None
+        self.trial: Trial | None = None
         self.rows = PromptList()
         self._places: dict[str, int] = {} if case is None else dict([case])
         self._order: Order | None = None
         self._against: int | None = None
         self._select: tuple[str, int] | None = prompt
-        self._seen = False
-        self._ahead = 0
+        # set to cancel the call in flight
+        self._asking: threading.Event | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Prompts")
@@ -656,6 +358,10 @@ class PromptsScreen(ListScreen, EditingScreen):
 
     def on_mount(self) -> None:
         self._list()
+
+    def on_unmount(self) -> None:
+        self._give_up()
+        super().on_unmount()
 
     def on_resize(self) -> None:
         # the pane has just appeared beside the list and is empty
@@ -688,6 +394,8 @@ class PromptsScreen(ListScreen, EditingScreen):
     @on(RowList.Moved)
     def _moved(self) -> None:
         self._against = None
+        self._give_up()
+        self.view = "case" if self.view == "answer" else self.view
         self._show()
 
     # ---- the pane
@@ -697,65 +405,60 @@ class PromptsScreen(ListScreen, EditingScreen):
         current, pane = self.current, self.query_one(Reader)
         self.refresh_bindings()
         if current is None:
-            pane.border_title = Content("prompt")
-            pane.show(lambda _: Content(""))
-        elif not pane.display:
+            self._say("prompt", Content(""))
+        elif not pane.display or self.view == "answer":
             return
         elif self.view == "case":
-            self._read_case(None)
+            self.background.start("pane", self._case_reader(), self._show_case)
         else:
             before = self._before() if self.view == "diff" else None
             self.view = "text" if before is None else "diff"
             job = partial(read_text, row=current, before=before)
             self.background.start("pane", job, partial(self._show_text, current, before))
 
+    def _say(self, title: str, text: Content, about: str = "") -> None:
+        pane = self.query_one(Reader)
+        pane.border_title, pane.border_subtitle = Content(one_line(title, 100)), Content(about)
+        pane.show(lambda _: text)
+
     def _show_text(self, row: StoredRow, before: StoredRow | None, layout: Layout) -> None:
         if self.current is None or self.current["id"] != row["id"]:
             return
-        pane, self._seen = self.query_one(Reader), False
         title, about = prompt_label(row), one_line(row["description"] or "", 60)
         if before is not None:
             title, about = f"{prompt_label(before)} to {title}", "diff"
-        pane.border_title, pane.border_subtitle = Content(one_line(title, 70)), Content(about)
-        pane.show(layout)
+        self._say(title, Content(""), about)
+        self.query_one(Reader).show(layout)
 
-    def _read_case(self, step: Step | None) -> None:
-        if (current := self.current) is not None:
-            job = partial(
-                read_case,
-                project_id=self.project_id,
-                prompt_id=current["id"],
-                step=step,
-                order=self._order,
-                places=dict(self._places),
-            )
-            self.background.start("pane", job, self._show_case)
+    def _case_reader(self) -> Callable[[Database], CasePreview]:
+        assert self.current is not None
+        return partial(
+            read_case,
+            project_id=self.project_id,
+            prompt_id=self.current["id"],
+            order=self._order,
+            places=dict(self._places),
+        )
 
     def _show_case(self, shown: CasePreview) -> None:
-        current = self.current
-        if current is None or shown.prompt_id != current["id"]:
+        current, before = self.current, self.case
+        if current is None or shown.prompt_id != current["id"] or self.view != "case":
             return
-        # keep the scroll position from case to case
-        before = self.case if self._shows_case() and self._seen else None
-        stay = before is not None and before.prompt_id == shown.prompt_id
-        self.case, self._seen, self._ahead = shown, True, 0
+        self.case = shown
         if shown.case is not None:
             self._places[shown.kind] = shown.case["id"]
         pane = self.query_one(Reader)
         pane.border_title = Content(one_line(f"{prompt_label(current)} {case_heading(shown)}", 100))
         pane.border_subtitle = Content(self._case_hint(shown))
-        pane.show(case_layout(shown), stay=stay)
+        # keep the scroll position from case to case
+        pane.show(case_layout(shown), stay=before is not None and before.prompt_id == shown.prompt_id)
         self.refresh_bindings()
 
     def _case_hint(self, shown: CasePreview) -> str:
         """The size of the text, and the keys of this view, for which the footer has no room."""
-        wanted = ("prompts.previous", "prompts.next", "prompts.order")
-        bindings = {
-            active.binding.id: active.binding for active in self.active_bindings.values() if active.enabled
-        }
-        keys = [self.app.get_key_display(bindings[name]) for name in wanted if name in bindings]
-        hints = [f"{' '.join(keys[:2])} case"] if len(keys) > 1 else []
-        hints += [f"{keys[2]} order"] if len(keys) > 2 else []
+        keys = [("prompts.previous", "←", ""), ("prompts.next", "→", "case")]
+        keys += [("prompts.order", "o", "order")] if len(shown.orders) > 1 else []
+        hints = [key_hint(self.app, *keys)] if shown.case is not None else []
         if shown.request is not None:
             low, high = estimate_prompt_tokens(shown.request.messages)
             hints.append(f"{number(low)} to {number(high)} tokens")
@@ -772,7 +475,7 @@ class PromptsScreen(ListScreen, EditingScreen):
 
     def _turn_to(self, view: View) -> None:
         """Change the view of the pane, and open the pane if only the list is visible."""
-        self.view = view
+        self.view, self.case = view, None
         if not self.query_one(Reader).display:
             self._open_pane()
         self._show()
@@ -783,7 +486,7 @@ class PromptsScreen(ListScreen, EditingScreen):
         if isinstance(self.focused, Input):
             return super().check_action(action, parameters)
         if action in ("case", "diff", "diff_with", "edit", "try"):
-            return self.current is not None
+            return self.current is not None and self._asking is None
         if action in ("step", "number"):
             return self._shows_case()
         if action == "order":
@@ -793,38 +496,35 @@ class PromptsScreen(ListScreen, EditingScreen):
         return super().check_action(action, parameters)
 
     def _shows_case(self) -> bool:
-        seen = self.view == "case" and self.query_one(Reader).display
-        return seen and self.case is not None and self.case.case is not None
+        return self.view == "case" and self.case is not None and self.case.case is not None
 
     def action_case(self) -> None:
         self._turn_to("text" if self.view == "case" else "case")
 
-    def action_step(self, direction: Literal["next", "previous"]) -> None:
-        if self.case is not None and self.case.case is not None:
-            # keys may arrive faster than texts are rendered
-            self._ahead += 1 if direction == "next" else -1
-            towards: Direction = "next" if self._ahead > 0 else "previous" if self._ahead else "at"
-            self._read_case(Step(towards, self.case.case["id"], max(abs(self._ahead), 1)))
+    def action_step(self, direction: Direction, case_id: int | None = None) -> None:
+        """Show the case before or after the one shown, or `case_id`; at either end it stays."""
+        if self.case is None:
+            return
+        # the place, because keys may arrive faster than texts are rendered
+        kind = self.case.kind
+        here = self._places[kind] if case_id is None else case_id
+        row = showable_case(self.host.db, self.project_id, kind, direction, here)
+        if row is not None:
+            self._places[kind] = row["id"]
+            self._show()
+        elif case_id is not None:
+            needs = f"It needs a case of kind {kind} of this project, with its lists or text."
+            self.host.show_error(NotFoundError(f"this prompt cannot show case {case_id}", needs))
 
-    def action_number(self, typed: str = "") -> None:
-        self.app.push_screen(AskLine("Case", "The number of a case of this project", typed), self._go_to_case)
-
-    def on_key(self, event: events.Key) -> None:
-        if (
-            event.character
-            and event.character.isdecimal()
-            and self._shows_case()
-            and not isinstance(self.focused, Input)
-        ):
-            event.stop()
-            self.action_number(event.character)
+    def action_number(self) -> None:
+        self.app.push_screen(AskLine("Case", "The number of a case of this project"), self._go_to_case)
 
     def _go_to_case(self, wanted: str | None) -> None:
         if wanted is None:
             return
         digits = wanted.lstrip("#")
         if digits.isascii() and digits.isdecimal() and len(digits) < 16:
-            self._read_case(Step("at", int(digits)))
+            self.action_step("at", int(digits))
         else:
             self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
 
@@ -832,7 +532,7 @@ class PromptsScreen(ListScreen, EditingScreen):
         if self.case is not None and len(self.case.orders) > 1:
             orders = self.case.orders
             self._order = orders[(orders.index(self.case.order) + 1) % len(orders)]
-            self._read_case(None)
+            self._show()
 
     def action_diff(self) -> None:
         if self.view == "diff":
@@ -867,28 +567,125 @@ class PromptsScreen(ListScreen, EditingScreen):
             self._against = int(chosen["prompt"])
             self._turn_to("diff")
 
-    def action_try(self) -> None:
-        if (current := self.current) is not None:
-            case = self.case.case if self._shows_case() and self.case else None
-            at = Step("at", case["id"]) if case is not None else None
-            self.app.push_screen(PromptTryScreen(self.project_id, current, at, self._order, self._places))
-
     def action_step_back(self) -> None:
-        if self.has_class("-reading"):
+        if self._give_up():
+            self._say("answer", Content.styled("cancelled; nothing was stored", "dim"))
+        elif self.has_class("-reading"):
             self.remove_class("-reading")
             self.rows.focus()
             self.refresh_bindings()
         else:
             self.action_leave()
 
-    def action_edit(self) -> None:
-        current = self.current
-        if current is not None:
-            self.edit_prompt(current["id"], current["name"])
+    # ---- trying it
 
-    def prompt_stored(self, name: str, version: int) -> None:
-        """Move the cursor to the new version as soon as it is listed."""
-        self._select = (name, version)
+    def action_try(self) -> None:
+        """Choose a judge to ask about the case shown, or else about the first one."""
+        if (current := self.current) is not None:
+            shown = self.case if self._shows_case() else None
+            where = f"on case {case_number(shown.case['id'])}" if shown and shown.case else "on a case"
+            judge = JUDGE.but(help=f"One call, which may cost money; nothing is stored. {JUDGE.help}")
+            judges = known_judges(self.host.db, self.project_id)
+            form = Form(
+                f"{prompt_label(current)} {where}",
+                (judge, *ADDRESS),
+                {},
+                {"judge": judges},
+                "ask",
+                chosen_judge,
+            )
+            self.app.push_screen(form, self._ask)
+
+    def _ask(self, spec: JudgeSpec | None) -> None:
+        if spec is None or self.current is None:
+            return
+        self._asking = threading.Event()
+        self._turn_to("answer")
+        self._say("asking", Content.styled(f"asking {one_line(spec.spec, 60)}   esc cancels", "dim"))
+        job = partial(ask_judge, spec=spec, read=self._case_reader(), cancelled=self._asking)
+        self.background.start("try", job, self._show_trial, self._trial_failed)
+
+    def _trial_failed(self, error: RecjudgeError) -> None:
+        if self._give_up():
+            self._say("answer", Content.styled("no call was made", "dim"))
+            self.host.show_error(error)
+
+    def _show_trial(self, answered: tuple[CasePreview, Trial]) -> None:
+        if self._give_up():
+            shown, self.trial = answered
+            title = f"{'answer' if self.trial.parsed else 'no answer'} {GLYPHS.dot} {case_heading(shown)}"
+            self._say(title, trial_content(self.trial, systems_of(shown)))
+
+    def _give_up(self) -> bool:
+        """Cancel the call in flight, or note that it has ended; False if there is none."""
+        asking, self._asking = self._asking, None
+        if asking is not None:
+            asking.set()
+            self.refresh_bindings()
+        return asking is not None
+
+    # ---- editing: no text is ever lost, one that is not stored stays in its file
+
+    def action_edit(self) -> None:
+        """Open the prompt in the editor; a valid, changed text is stored as a new version."""
+        if (current := self.current) is None:
+            return
+        try:
+            text = prompt_toml(prompt_by_id(self.host.db, current["id"]))
+            editor = editor_command()
+        except RecjudgeError as error:
+            self.host.show_error(error)
+        else:
+            self._edit(editor, write_draft(text, current["name"]), text)
+
+    def _edit(self, editor: list[str], path: Path, original: str) -> None:
+        """Give the terminal to the editor until it ends, then check its result."""
+        try:
+            code = self.host.lend([*editor, str(path)], draft=path)
+        except (OSError, SuspendNotSupported) as error:
+            what, why = (
+                "an editor cannot be opened here",
+                "This terminal cannot be handed to another program.",
+            )
+            if isinstance(error, OSError):
+                what, why = f"the editor “{editor[0]}” cannot be started", f"{error.strerror or error}."
+            step = f"Set EDITOR, or edit {path} from another terminal, then “recjudge prompt add {path}”."
+            self.host.show_error(RecjudgeError(what, why, step))
+            return
+        draft = check_draft(path, original, code)
+        if not draft.is_changed:
+            drop_draft(path)
+            self.notify("You changed nothing, so nothing was stored.")
+        elif draft.problems:
+            decided = partial(self._decided, draft=draft, editor=editor, original=original)
+            self.app.push_screen(draft_dialog(draft), decided)
+        else:
+            self._keep(draft)
+
+    def _decided(self, decision: str | None, draft: Draft, editor: list[str], original: str) -> None:
+        if decision == "edit":
+            if not draft.path.exists():
+                draft.path.write_text(original, encoding="utf-8", newline="\n")
+            self._edit(editor, draft.path, original)
+        elif decision == "store":
+            self._keep(draft)
+
+    def _keep(self, draft: Draft) -> None:
+        assert draft.prompt is not None
+        job = partial(store_draft, prompt=draft.prompt)
+        self.background.start("keep", job, partial(self._show_kept, draft.path))
+
+    def _show_kept(self, path: Path, kept: StoredDraft) -> None:
+        """The cursor goes to the new version as soon as it is listed."""
+        named = f"{kept.name}@{kept.version}"
+        if kept.new:
+            drop_draft(path)
+            self.notify(f"Stored as {named}.", markup=False)
+        else:
+            why = f"{named} is the same prompt (comments, description and source do not count)"
+            self.notify(f"Nothing was stored: {why}. Your text is kept in {path}",
+                        severity="warning", timeout=15, markup=False)  # fmt: skip
+        self._select = (kept.name, kept.version)
         self._list()
 
 
@@ -896,300 +693,21 @@ class PromptsScreen(ListScreen, EditingScreen):
 
 
 def trial_content(trial: Trial, whose: str) -> Content:
-    """Answers and flags, or the error; then tokens, cost and time; then the raw reply. `whose` says who A and B are."""
-    lines = [Content.styled(whose, "dim")] if whose and trial.parsed else []
-    lines += [*_outcome(trial), Content(""), *_took(trial)]
-    if trial.reply is not None:
-        lines += _reply_lines(trial.reply)
-    return Content("\n").join(lines)
-
-
-def _outcome(trial: Trial) -> Iterator[Content]:
-    if trial.parsed is None:
-        yield Content.styled(f"{GLYPHS.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
-        yield Content(safe_text(trial.error[:LONGEST_TEXT]).expandtabs(4))
-        return
-    for answer in trial.parsed.answers:
-        label = one_line(answer.label, 60)
-        figure = score(answer.value)
-        value = "" if label == figure else f" ({figure})"
-        sure = "" if answer.confidence is None else f"  confidence {fraction(answer.confidence, GLYPHS.none)}"
-        yield Content.assemble(
-            f"{GLYPHS.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
-        )  # fmt: skip
-        if answer.reasoning:
-            yield Content(f"  {safe_text(answer.reasoning[:LONGEST_TEXT]).expandtabs(4)}")
-    for flag in trial.parsed.flags:
-        yield Content.assemble(
-            (f"{GLYPHS.marked} {one_line(flag.issue, 60)}", "bold $warning"),
-            f"  {_titled(trial, flag)}: {one_line(flag.reason, 400)}",
-        )
-
-
-def _titled(trial: Trial, flag: Flag) -> str:
-    material = trial.request.material
-    for slate in material.slates if material is not None else ():
-        for place, item in enumerate(slate.items, 1):
-            if item.item_id == flag.item_id:
-                return f"{place}. {one_line(item.title, 80)}"
-    return one_line(flag.item_id, 60)
-
-
-def _took(trial: Trial) -> Iterator[Content]:
-    reply = trial.reply
-    model = f" ({one_line(reply.model, 40)})" if reply is not None and reply.model else ""
-    kind = f", {KINDS[trial.rater_kind]}" if trial.rater_kind in KINDS else ""
-    rows = [("judge", f"{one_line(trial.judge, 60)}{model}{kind}")]
-    if reply is not None and trial.rater_kind not in KINDS:
-        usage = reply.usage
-        counted = [GLYPHS.none if count is None else number(count) for count in (usage.input, usage.output)]
-        rows.append(("tokens", f"{counted[0]} in, {counted[1]} out"))
-        rows.append(("cost", "unknown" if trial.cost_usd is None else money(trial.cost_usd)))
-    attempts = f"{number(trial.attempts)} {'attempt' if trial.attempts == 1 else 'attempts'}"
-    latency = reply.latency_s if reply is not None else None
-    rows.append(("time", f"{latency:.2f} s, {attempts}" if latency is not None else attempts))
-    if trial.parsed is not None:
-        rows.append(("parsed", trial.parsed.parsed_by))
-    for name, value in rows:
-        yield Content.assemble((f"{name:<9}", "dim"), value)
-    yield Content.styled("This was a trial: nothing is stored and no verdict is counted.", "dim")
-
-
-def _reply_lines(reply: Reply) -> Iterator[Content]:
-    for name, text in (("thinking", reply.thinking), ("reply", reply.text)):
-        if text or name == "reply":
-            yield Content("")
-            yield Content.styled(f"{GLYPHS.rule * 3} {name}", "bold $accent")
-            yield Content(safe_text(text[:LONGEST_TEXT]).expandtabs(4) or "(empty)")
-            if len(text) > LONGEST_TEXT:
-                yield Content.styled(f"({number(len(text) - LONGEST_TEXT)} more characters)", "dim")
-
-
-# ---- trial -------------------------------------------------------------------------------------------------------
-
-
-FIELDS = (
-    ("judge", "judge", "rules, ollama:MODEL, openai:MODEL, … (enter: choose)"),
-    *((name, option.label, option.hint) for name, option in ADDRESS_OPTIONS.items()),
-)
-_HINT = "f5  asks the judge about this case. This is one call, which may cost money; nothing is stored."
-
-
-class PromptTryScreen(BaseScreen):
-    """A prompt tried on one case: that of `at`, or else the first one that fits."""
-
-    CSS = """
-    PromptTryScreen #ask { height: 6; border: round $primary; border-title-color: $accent; padding: 0 1; }
-    PromptTryScreen #answer { height: 1fr; border: round $primary; border-title-color: $accent; }
-    PromptTryScreen #ask:focus-within, PromptTryScreen #answer:focus { border: round $accent; }
-    PromptTryScreen .row { height: 1; }
-    PromptTryScreen .row Label { width: 14; color: $text-muted; }
-    PromptTryScreen .row Input { width: 1fr; background: $surface; }
-    PromptTryScreen .row Input:focus { background: $primary 45%; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f5", "ask", "ask the judge", id="trial.ask"),
-        Binding("f6", "flip", "other order", id="trial.order"),
-        Binding("down", "field(1)", "next field", show=False, id="trial.down"),
-        Binding("up", "field(-1)", "previous field", show=False, id="trial.up"),
-        *FORM,
+    """Answers and flags, or the error; what the call took; then the raw reply. `whose` says who A and B are."""
+    table, reply = trial_table(trial, ""), trial.reply
+    lines = [Content.styled(whose, "dim")] if whose and table.rows else []
+    for row in table.rows:
+        mark = GLYPHS.done if row["kind"] == "answer" else GLYPHS.marked
+        value = f" ({score(row['value'])})" if isinstance(row["value"], float) else ""
+        sure = "" if row["confidence"] is None else f"  confidence {row['confidence']:.2f}"
+        named = (one_line(row["aspect"], 40), "bold"), "  ", (one_line(row["label"], 60), "bold $accent")
+        lines.append(Content.assemble(f"{mark} ", *named, value, (sure, "dim")))
+        lines.append(Content(f"  {safe_text(str(row['reasoning'] or '')[:LONGEST_TEXT]).expandtabs(4)}"))
+    lines += [
+        Content.styled(safe_text(note[:LONGEST_TEXT]).expandtabs(4), "$warning") for note in table.notes
     ]
-
-    def __init__(
-        self,
-        project_id: int,
-        prompt: StoredRow,
-        at: Step | None,
-        order: Order | None,
-        places: Mapping[str, int],
-    ) -> None:
-        super().__init__()
-        self.project_id, self._prompt, self._at = project_id, prompt, at
-        self.shown: CasePreview | None = None
-        self.trial: Trial | None = None
-        self._order, self._places = order, dict(places)
-        self._known: tuple[KnownJudge, ...] = BUILT_IN
-        self._local: tuple[KnownJudge, ...] = ()
-        self._note = ""
-        self._asking: threading.Event | None = None
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Prompts", "Try")
-        with Vertical(id="ask") as box:
-            box.border_title = Content(prompt_label(self._prompt))
-            for name, label, hint in FIELDS:
-                with Horizontal(classes="row"):
-                    yield Label(Content(label))
-                    yield Input(placeholder=hint, compact=True, select_on_focus=False, id=f"try-{name}")
-        yield Reader(id="answer")
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one("#try-judge", Input).focus()
-        self._say("answer", Content.styled(_HINT, "dim"))
-        self._find_case()
-        job = partial(known_judges, project_id=self.project_id)
-        self.background.start("judges", job, self._show_judges)
-
-    def on_unmount(self) -> None:
-        self._give_up()
-        super().on_unmount()
-
-    # ---- the case
-
-    def _find_case(self) -> None:
-        job = partial(
-            read_case,
-            project_id=self.project_id,
-            prompt_id=self._prompt["id"],
-            step=self._at,
-            order=self._order,
-            places=self._places,
-        )
-        self.background.start("case", job, self._show_case)
-
-    def _show_case(self, shown: CasePreview) -> None:
-        self.shown = shown
-        title = f"{prompt_label(self._prompt)} {case_heading(shown)}"
-        self.query_one("#ask").border_title = Content(one_line(title, 100))
-        if shown.error is not None:
-            self._say("answer", Content(one_line(shown.error, 2000)))
-        elif shown.case is None:
-            why = f"This project has no case of kind {shown.kind}, which this prompt needs."
-            self._say("answer", Content(why))
-        self.refresh_bindings()
-
-    # ---- the judge
-
-    def _show_judges(self, judges: tuple[KnownJudge, ...]) -> None:
-        self._known = judges
-        field = self.query_one("#try-judge", Input)
-        if not field.value:
-            self._take(self._known[0])
-
-    def _take(self, judge: KnownJudge) -> None:
-        for name, value in {"judge": judge.spec, **address_texts(judge.address)}.items():
-            self.query_one(f"#try-{name}", Input).value = one_line(value)
-
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        if event.input.id != "try-judge":
-            self.action_field(1)
-            return
-        # this job needs no database; its group lets a newer job replace it
-        self.background.start("models", lambda _: local_judges(), self._show_models)
-        self.app.push_screen(JudgePicker(self._judges(), self._note), self._picked)
-
-    def _judges(self) -> list[KnownJudge]:
-        return list(dict.fromkeys((*self._known, *self._local)))
-
-    def _show_models(self, local: LocalJudges) -> None:
-        self._local, self._note = local.judges, local.note
-        if isinstance(self.app.screen, JudgePicker):
-            self.app.screen.show(self._judges(), self._note)
-
-    def _picked(self, judge: KnownJudge | None) -> None:
-        if judge is not None:
-            self._take(judge)
-
-    def _spec(self) -> JudgeSpec:
-        """The judge in the fields. Raises UsageError when there is none, and for an address that cannot be used."""
-        texts = {name: self.query_one(f"#try-{name}", Input).value.strip() for name, _, _ in FIELDS}
-        if not texts["judge"]:
-            raise UsageError("no judge was given", next_step="Type one, or press enter to choose.")
-        return read_address(texts).judge_named(texts["judge"])
-
-    # ---- asking
-
-    def action_ask(self) -> None:
-        if self._asking is not None:
-            return
-        try:
-            spec = self._spec()
-            if self.shown is None or self.shown.case is None:
-                raise NotFoundError(
-                    "there is no case to ask about", "The project has no case that fits this prompt."
-                )
-        except RecjudgeError as error:
-            self.host.show_error(error)
-            return
-        self._asking = threading.Event()
-        job = partial(
-            _try,
-            prompt_id=self._prompt["id"],
-            case_id=self.shown.case["id"],
-            spec=spec,
-            order=self.shown.order,
-            cancelled=self._asking,
-        )
-        self._say("asking", Content.styled(f"asking {one_line(spec.spec, 60)}   esc cancels", "dim"))
-        self.background.start("try", job, self._show_trial, self._trial_failed)
-        self.refresh_bindings()
-
-    def _trial_failed(self, error: RecjudgeError) -> None:
-        if self._asking is not None:
-            self._asking = None
-            self.refresh_bindings()
-            self._say("answer", Content.styled("no call was made", "dim"))
-            self.host.show_error(error)
-
-    def _show_trial(self, trial: Trial) -> None:
-        if self._asking is None:
-            return
-        self._asking = None
-        self.refresh_bindings()
-        self.trial = trial
-        self.query_one("#answer").border_title = Content("answer" if trial.parsed else "no answer")
-        pane = self.query_one(Reader)
-        whose = systems_of(self.shown) if self.shown is not None else ""
-        pane.show(lambda _: trial_content(trial, whose))
-        pane.focus()
-
-    def _give_up(self) -> bool:
-        """Cancel the current call; False if there is none."""
-        if self._asking is None:
-            return False
-        self._asking.set()
-        self._asking = None
-        return True
-
-    def _say(self, title: str, text: Content) -> None:
-        pane = self.query_one(Reader)
-        pane.border_title = Content(title)
-        pane.show(lambda _: text)
-
-    # ---- keys
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input) and action in ("app.show_keys", "leave"):
-            return False
-        if action == "ask":
-            return self._asking is None
-        if action == "flip":
-            return self._asking is None and self.shown is not None and len(self.shown.orders) > 1
-        return super().check_action(action, parameters)
-
-    def action_field(self, by: int) -> None:
-        if by > 0:
-            self.focus_next()
-        else:
-            self.focus_previous()
-
-    def action_flip(self) -> None:
-        if self.shown is not None and self.shown.orders:
-            orders = self.shown.orders
-            self._order = orders[(orders.index(self.shown.order) + 1) % len(orders)]
-            self._find_case()
-
-    def action_step_back(self) -> None:
-        if self._give_up():
-            self._say("answer", Content.styled(f"cancelled; nothing was stored\n\n{_HINT}", "dim"))
-            self.refresh_bindings()
-        else:
-            self.action_leave()
-
-
-def _try(
-    db: Database, prompt_id: int, case_id: int, spec: JudgeSpec, order: Order, cancelled: threading.Event
-) -> Trial:
-    return try_prompt(db, prompt_by_id(db, prompt_id), case_id, spec, order, cancelled=cancelled)
+    lines.append(call_facts(trial.attempts, trial.cost_usd, table.settings))
+    if reply is not None:
+        lines += [part("thinking", reply.thinking)] if reply.thinking else []
+        lines.append(part("reply", reply.text))
+    return Content("\n").join(lines)

@@ -20,18 +20,41 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, who
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.options import OCCASIONS
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import NotFoundError, RecjudgeError
+from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, make
-from recjudge_tui.reports.figures.marks import EVEN, Mark, axis
+from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
+from recjudge_tui.reports.figures.files import PICTURES, save_figure
+from recjudge_tui.reports.figures.marks import (
+    EVEN,
+    LEVEL_NAMES,
+    METHOD_NAMES,
+    Behind,
+    Figure,
+    Grid,
+    Lines,
+    Mark,
+    Scatter,
+    axis,
+)
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.database import Database
+from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import COMMON, ChoiceField, TabbedScreen, WrittenFile, choice_form, write_text
+from recjudge_tui.tui.screens import (
+    COMMON,
+    ChoiceField,
+    OccasionScreen,
+    WrittenFile,
+    choice_form,
+    export_table,
+    write_text,
+)
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     ClickText,
@@ -40,7 +63,9 @@ from recjudge_tui.tui.widgets import (
     KeyLine,
     TextPane,
     TopBar,
+    clickable,
     interval,
+    key_name,
     tick,
 )
 from recjudge_tui.tui.words import advice
@@ -49,39 +74,65 @@ PAPER = "paper"
 # reports that another screen shows, or that need more than a question and a rater
 _ELSEWHERE = ("runs", "cases", "verdicts", "imports", "rater", "gate", "compare", "estimate")
 _FIRST = ("leaderboard", "agreement", "flags", "metrics", "trend", "biases")
-TABS = tuple(
-    sorted(
+# the figure about the same cells
+_FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
+# figure -> its key, and its tab
+FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
+FIGURE_TABS = {f"figure {name}": name for name in FIGURES}
+_VALUE_NAMES = {
+    "stat": {name: statistic.label for name, statistic in STATISTICS.items()},
+    "level": LEVEL_NAMES,
+    "method": METHOD_NAMES,
+}
+TABS = (
+    *sorted(
         (
             name
             for name, report in REPORTS.items()
             if name.split()[0] not in _ELSEWHERE and report.section in ("Results", "Judge")
         ),
         key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST),
-    )
+    ),
+    PAPER,
+    *FIGURE_TABS,
 )
-# the figure about the same cells
-_FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
 # a report about one rater, by default the first of the question
 _OF_ONE = "why"
 # how the cases of its rows are found
 _SAID = {"phrase": "text", "flag": "flag"}
 _MOST_ROWS = 1_000
+_MOST_NOTES = 8
+_FIGURE_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
 _AXIS = (12, 40)
 _EMPTY = """Nothing has been judged yet.
 
 Press i to import labels, and r, then n, to start a run."""
 
 
-def title_of(name: str) -> str:
-    return name.removeprefix("robustness ").removesuffix(" show")
+def title_of(tab: str) -> str:
+    if tab in FIGURE_TABS:
+        return FIGURES[FIGURE_TABS[tab]].title
+    return tab.removeprefix("robustness ").removesuffix(" show")
+
+
+def about_tab(tab: str) -> tuple[str, str]:
+    """The tab and what it shows, and other words by which it is found."""
+    title = title_of(tab)
+    if tab in FIGURE_TABS:
+        return f"Figure: {title}, {FIGURES[FIGURE_TABS[tab]].about}", ""
+    if tab == PAPER:
+        return "Paper: the table of the paper whose data this is", ""
+    return f"{title.capitalize()}: {REPORTS[tab].summary}", REPORTS[tab].words
 
 
 class ReportChoice(NamedTuple):
-    """What the user chose to see: the tab, the question, and the values of each report's options."""
+    """What the user chose to see: the tab, the question, and the values of each report's options. `any_topic`: a figure that
+    cannot be drawn of this question turns to the first one of which it can."""
 
     tab: str = "leaderboard"
     topic: Topic | None = None
     values: Mapping[str, Mapping[str, Any]] = {}
+    any_topic: bool = True
 
 
 class TabContent(NamedTuple):
@@ -92,10 +143,14 @@ class TabContent(NamedTuple):
     topic: Topic | None
     raters: tuple[str, ...]
     systems: tuple[str, ...]
-    values: Mapping[str, Any]
-    content: Table | Page | str | None
+    values: Mapping[str, Any] = {}
+    content: Table | Page | Figure | str | None = None
     error: RecjudgeError | None = None
     rows: Table | None = None
+
+    @property
+    def has_rows(self) -> bool:
+        return isinstance(self.content, Table | Figure) and bool(self.content.rows)
 
 
 def load(db: Database, project_id: int, chosen: ReportChoice, occasions: OccasionFilter) -> TabContent:
@@ -108,17 +163,18 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
     known = topics(project)
     topic = chosen.topic if chosen.topic in known else next(iter(known), None)
     raters = tuple(rater.name for rater in project_raters(db, project_id).values() if rater.kind != "metric")
-    systems = tuple(sorted(known_systems(db, project_id)))
-    values: dict[str, Any] = {}
+    made = TabContent(chosen.tab, known, topic, raters, tuple(sorted(known_systems(db, project_id))))
+    if chosen.tab in FIGURE_TABS:
+        return made if topic is None else _with_figure(project, made, topic, chosen, occasions)
     if chosen.tab == PAPER:
         from recjudge_tui.reports.papers.runner import of_project
 
         try:
             paper = of_project(project)
         except RecjudgeError as error:
-            return TabContent(PAPER, known, topic, raters, systems, values, None, error)
-        return TabContent(PAPER, known, topic, raters, systems, values, paper.page, rows=paper.rows)
-    report = REPORTS[chosen.tab]
+            return made._replace(error=error)
+        return made._replace(content=paper.page, rows=paper.rows)
+    report, values = REPORTS[chosen.tab], dict[str, Any]()
     if topic is not None and report.name in (*_FIGURES, _OF_ONE):
         # other reports answer for all questions
         own = {"protocol": topic.protocol, "aspect": topic.aspect}
@@ -130,14 +186,29 @@ def load(db: Database, project_id: int, chosen: ReportChoice, occasions: Occasio
     values |= chosen.values.get(chosen.tab, {})
     served = zip(OCCASIONS, (occasions.contexts, occasions.start, occasions.end), strict=True)
     values |= {option.name: value for option, value in served if option in report.options and value}
+    made = made._replace(values=values)
     try:
-        return TabContent(chosen.tab, known, topic, raters, systems, values, make(project, report, **values))
-    except NotFoundError as error:
-        if occasions != EVERY_OCCASION:
-            raise  # the filter names what is not there: the one before stays
-        return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
+        return made._replace(content=make(project, report, **values))
     except RecjudgeError as error:
-        return TabContent(chosen.tab, known, topic, raters, systems, values, None, error)
+        if isinstance(error, NotFoundError) and occasions != EVERY_OCCASION:
+            raise  # the filter names what is not there: the one before stays
+        return made._replace(error=error)
+
+
+def _with_figure(
+    project: Project, made: TabContent, topic: Topic, chosen: ReportChoice, occasions: OccasionFilter
+) -> TabContent:
+    given = chosen.values.get(chosen.tab, {})
+
+    def drawn(topic: Topic) -> Figure:
+        values = {**given, "protocol": topic.protocol, "aspect": topic.aspect}
+        return figure(project, FIGURE_TABS[chosen.tab], values, occasions=occasions, strict=False)
+
+    data = drawn(topic)
+    if chosen.any_topic and not data.rows:
+        data = next((other for other in map(drawn, data.topics) if other.rows), data)
+    values = {name: choice.value for name, choice in data.choices.items()}
+    return made._replace(topic=data.topic, values=values, content=data)
 
 
 def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: str = "system") -> str:
@@ -168,14 +239,30 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()
 
 
-class ReportsScreen(TabbedScreen):
+class ReportsScreen(OccasionScreen):
+    """A tab for each report and each figure: the answer, the table or the page, and what is to be known about it."""
+
     CSS = """
+    ReportsScreen #tabs { height: 1; padding: 0 1; }
     ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
-    ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane { display: block; }
+    ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
+    ReportsScreen .pane:focus-within { border: round $accent; }
+    ReportsScreen #body { height: 1fr; }
+    ReportsScreen #body > * { display: none; }
+    ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane, ReportsScreen #body.-plot #plot {
+        display: block;
+    }
+    ReportsScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
+                                scrollbar-size-horizontal: 1; }
+    ReportsScreen #body.-plot FigureTable { height: auto; max-height: 30%; }
+    ReportsScreen #plot { height: 1fr; }
+    ReportsScreen #details { max-height: 6; }
+    ReportsScreen.-tall #details { max-height: 10; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "turn(1)", "report", key_display="tab", priority=True, id="tabs.next"),
+        Binding("shift+tab", "turn(-1)", "the one before", show=False, priority=True, id="tabs.previous"),
         Binding("m", "choose", "choose", id="tabs.choose"),
         Binding("o", "topic", "question", id="reports.topic"),
         Binding("plus", "whole", "columns", key_display="+", id="reports.whole"),
@@ -183,11 +270,18 @@ class ReportsScreen(TabbedScreen):
         Binding("e", "export", "export", show=False, id="tabs.export"),
         Binding("f", "figures", "figures", id="reports.figures"),
         Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
+        Binding("r", "runs", "runs", show=False, id="tabs.runs"),
         Binding("R", "compute", "compute again", show=False, id="reports.compute"),
         Binding("P", "tab('paper')", "the paper's table", show=False, id="reports.paper"),
+        *[
+            Binding(FIGURE_KEYS[name], f"tab({tab!r})", f"figure: {title_of(tab)}", show=False,
+                    id=f"views.{name.replace('-', '_')}")
+            for tab, name in FIGURE_TABS.items()
+        ],
+        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="tabs.details_down"),
+        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="tabs.details_up"),
         *COMMON,
-    ]
-    tabs: ClassVar[Mapping[str, str]] = {name: title_of(name) for name in (*TABS, PAPER)}
+    ]  # fmt: skip
 
     def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
         super().__init__(occasion_text)
@@ -195,8 +289,10 @@ class ReportsScreen(TabbedScreen):
         self.made: TabContent | None = None
         self._first = tab
         self._chosen = ReportChoice()
+        self._report = self._chosen.tab
         self._whole = self._explain = False
         self._table: Table | None = None
+        self._marks = MarksTable([], [], [])
         self._rows: tuple[Row, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -206,7 +302,8 @@ class ReportsScreen(TabbedScreen):
         yield Static(Content.styled("computing", "dim"), id="answer")
         yield Static(id="about")
         with Vertical(id="body", classes="pane"):
-            yield FigureTable(id="table", cursor_type="row", cell_padding=1)
+            yield Plot(id="plot")
+            yield FigureTable(id="table", cursor_type="row", cell_padding=1, cursor_background_priority="css")
             yield TextPane(id="page")
         yield DetailsPane(id="details", classes="pane")
         yield KeyLine()
@@ -219,18 +316,49 @@ class ReportsScreen(TabbedScreen):
             self._chosen = self._chosen._replace(tab=self._first)
         self.action_compute()
 
+    # ---- the tabs
+
+    def _show_tabs(self) -> None:
+        """The tabs in one line; where it is too short, those around the current one."""
+        current = TABS.index(self._chosen.tab)
+        titles = [f"[{title_of(tab)}]" if at == current else title_of(tab) for at, tab in enumerate(TABS)]
+        first, last = _tabs_in(titles, current, max(self.size.width - 2, 1))
+        shown = [
+            clickable(
+                Content.styled(titles[at], "bold $accent" if at == current else "dim"),
+                f"screen.tab({TABS[at]!r})",
+            )
+            for at in range(first, last)
+        ]
+        more = [Content.styled(GLYPHS.cut, "dim")]
+        line = [*(more if first else []), *shown, *(more if last < len(TABS) else [])]
+        self.query_one("#tabs", Static).update(Content("  ").join(line))
+
+    def action_turn(self, by: int) -> None:
+        self.action_tab(TABS[(TABS.index(self._chosen.tab) + by) % len(TABS)])
+
+    def action_tab(self, name: str) -> None:
+        self._chosen = self._chosen._replace(tab=name, any_topic=True)
+        self.action_compute()
+
     # ---- the report
 
     def action_compute(self) -> None:
-        self.tab = self._chosen.tab
-        self.show_tabs()
+        chosen = self._chosen
+        if chosen.tab not in FIGURE_TABS:
+            self._report = chosen.tab
+        self._show_tabs()
         self.query_one("#body").border_subtitle = Content("computing")
-        self.host.chosen[type(self).__name__, self.project_id] = self._chosen
-        job = partial(load, project_id=self.project_id, chosen=self._chosen, occasions=self.occasions)
+        self.host.chosen[type(self).__name__, self.project_id] = chosen
+        job = partial(load, project_id=self.project_id, chosen=chosen, occasions=self.occasions)
         self.background.start("report", job, self._show, self._show_failure)
 
     def occasions_changed(self) -> None:
         self.action_compute()
+
+    def runs_moved(self, *, live: bool) -> None:
+        if not live:
+            self.action_compute()
 
     def _show(self, made: TabContent) -> None:
         self.made = made
@@ -249,103 +377,139 @@ class ReportsScreen(TabbedScreen):
         made = self.made
         if made is None:
             return
-        body = self.query_one("#body")
+        content = made.content
+        body, about = self.query_one("#body"), self.query_one("#about", Static)
         body.border_subtitle = Content("")
-        self._table = table = made.content if isinstance(made.content, Table) else None
-        answer, about = self.query_one("#answer", Static), self.query_one("#about", Static)
-        body.set_class(table is not None and bool(table.rows), "-table")
-        body.set_class(not body.has_class("-table"), "-page")
-        if table is not None and table.rows:
-            answer.update(Content(one_line(table.answer or table.title, 600)))
-            body.border_title = Content(one_line(table.title, max(self.size.width - 6, 20)))
+        self._table = table = content if isinstance(content, Table) and content.rows else None
+        answer, title, about.display = "", title_of(made.tab), False
+        if isinstance(content, Figure) and content.marks is not None:
+            answer = content.title
+            self._fill_marks(content)
+        elif table is not None:
+            answer, title = table.answer or table.title, one_line(table.title, max(self.size.width - 6, 20))
             self._fill_table(table, about)
-            if self.takes_keys:
-                self.query_one("#table").focus()
         else:
-            answer.update(Content(one_line(table.answer, 600) if table is not None else ""))
-            about.display = False
-            body.border_title = Content(title_of(made.tab))
-            step = advice(self.app, made.error.step if made.error is not None else None)
-            self.query_one(TextPane).show(partial(_page, made, step))
-            if self.takes_keys:
-                self.query_one("#page").focus()
+            answer = content.answer if isinstance(content, Table) else ""
+            body.set_classes("pane -page")
+            self.query_one(TextPane).show(partial(self._page, made))
+        self.query_one("#answer", Static).update(Content(one_line(answer, 600)))
+        body.border_title = Content(title)
+        if self.takes_keys:
+            self.query_one("#page" if body.has_class("-page") else "#table").focus()
         self._show_details()
 
     def _fill_table(self, table: Table, about: Static) -> None:
-        grid = self.query_one("#table", FigureTable)
+        self.query_one("#body").set_classes("pane -table")
         seen, _ = readable(table, whole=self._whole)
         if self._whole or (len(seen.rows) < len(table.rows) and table.brief is None):
             seen = table
-        cursor = grid.cursor_row
-        grid.clear(columns=True)
         self._rows = rows_behind(table, seen)
         common, heads, lines = cells(seen, self._rows, self.size.width - 3)
         about.display = bool(common)
         about.update(Content(" · ".join(common)))
-        for place, head in enumerate(heads):
-            grid.add_column(head, key=str(place))
-        for line in lines[:_MOST_ROWS]:
-            grid.add_row(*line)
-        if grid.is_valid_row_index(cursor):
-            grid.move_cursor(row=cursor, animate=False)
+        self.query_one("#table", FigureTable).fill(heads, lines[:_MOST_ROWS])
+
+    def _fill_marks(self, figure: Figure) -> None:
+        body, grid, marks = self.query_one("#body"), self.query_one("#table", FigureTable), figure.marks
+        assert marks is not None
+        self._marks = marks_table(marks, self.size.width - 4)
+        body.set_classes(f"pane -table{' -plot' if isinstance(marks, Scatter | Lines) else ''}")
+        cells = isinstance(marks, Grid)
+        tall = 2 if isinstance(marks, Grid) and marks.below_title else 1
+        grid.fill(self._marks.heads, self._marks.lines, "cell" if cells else "row", tall)
+        if self._row() is None:
+            grid.move_cursor(row=0, column=self._marks.first_cell(), animate=False)
+        below = marks.below_title if isinstance(marks, Grid) else ""
+        body.border_subtitle = Content(f"below: {below}" if below else "")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        self.show_tabs()
+        self._show_tabs()
         self._fill()
 
     def _row(self) -> Row | None:
-        at = self.query_one("#table", FigureTable).cursor_row
+        """The row of the report under the cursor."""
+        grid = self.query_one("#table", FigureTable)
+        if self.made is not None and isinstance(self.made.content, Figure):
+            return self._marks.row(grid.cursor_row, grid.cursor_column)
+        at = grid.cursor_row
         return self._rows[at] if self._table is not None and at < len(self._rows) else None
 
     @on(DataTable.RowHighlighted)
+    @on(DataTable.CellHighlighted)
     def _show_details(self) -> None:
         """The note of the row, then what is to be known about these data; definitions behind a key."""
         made, row = self.made, self._row()
         if made is None:
             return
         lines: list[Content] = []
-        if row is not None and row.get("note"):
-            lines.append(Content(one_line(row["note"], 400)))
-        if self._table is not None and self._table.rows:
-            shown, _ = readable(self._table, explain=self._explain, notes="some")
+        notes: Sequence[str] = ()
+        if isinstance(made.content, Figure) and made.content.marks is not None:
+            lines += [] if row is None else [content_of(made.content.sentence(row))]
+            if isinstance(made.content.marks, Scatter | Lines):
+                self.query_one(Plot).show(made.content.marks, row)
+            notes = _figure_notes(made.content)
+        elif self._table is not None:
+            lines += [Content(one_line(row["note"], 400))] if row is not None and row.get("note") else []
+            notes = readable(self._table, explain=self._explain, notes="some")[0].notes
             if len(self._rows) > _MOST_ROWS:
                 lines.append(
                     Content(f"the first {_MOST_ROWS:,} of {len(self._rows):,} rows; an export has all")
                 )
-            for note in shown.notes:
-                style = "$warning" if note_kind(note) == "warning" else "dim"
-                mark = GLYPHS.marked if note_kind(note) == "warning" else GLYPHS.dot
-                step = advice(self.app, getattr(note, "step", None))
-                lines.append(Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", style))
+        for note in notes:
+            warns = note_kind(note) == "warning"
+            mark = GLYPHS.marked if warns else GLYPHS.dot
+            step = advice(self.app, getattr(note, "step", None))
+            lines.append(
+                Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", "$warning" if warns else "dim")
+            )
         pane = self.query_one(DetailsPane)
         pane.display = bool(lines)
         pane.show(Content("\n").join(lines))
 
+    def _page(self, made: TabContent, width: int) -> Content:
+        """A page, a text, an empty table or figure, or the reason why there is none, with the next step."""
+        content, output = made.content, Output(width, unicode=True)
+        if made.topic is None and not isinstance(content, Page | str):
+            return Content(_EMPTY)
+        if made.error is not None:
+            step = made.error.next_step or advice(self.app, made.error.step)
+            parts = [part for part in (made.error.title, made.error.cause, step) if part]
+            return Content("\n".join(map(safe_text, parts)))
+        if isinstance(content, Figure):
+            lines = [f"{GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
+            other = f"{key_name(self.app, 'reports.topic', 'o')} chooses another question."
+            return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
+        if isinstance(content, Page):
+            return Content(render_page(content, "text", output).text)
+        if isinstance(content, Table):
+            return Content(render(readable(content)[0], "text", output).text)
+        return Content(safe_text(content or ""))
+
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("choose", "whole", "explain", "copy", "export"):
-            content = None if self.made is None else self.made.content
-            table = isinstance(content, Table) and bool(content.rows)
+        made = self.made
+        if action in ("choose", "whole", "explain", "copy", "export", "turn", "topic", "figures", "tab"):
+            if made is None or not self.takes_keys:
+                return False
+            drawn = isinstance(made.content, Figure)
             possible = {
-                "choose": self.made is not None and self.made.tab != PAPER,
-                "export": content is not None,
+                "choose": made.tab != PAPER,
+                "export": made.has_rows if drawn else made.content is not None,
+                "figures": made.topic is not None,
+                **dict.fromkeys(("whole", "explain", "copy"), made.has_rows and not drawn),
             }
-            return possible.get(action, table) and self.takes_keys
-        if action in ("turn", "topic", "figures", "tab"):
-            return (
-                self.made is not None
-                and self.takes_keys
-                and (action != "figures" or self.made.topic is not None)
-            )
+            return possible.get(action, True)
         return super().check_action(action, parameters)
 
-    def action_tab(self, name: str) -> None:
-        self._chosen = self._chosen._replace(tab=name)
-        self.action_compute()
+    def action_scroll_details(self, lines: int) -> None:
+        self.query_one("#details").scroll_relative(y=lines, animate=False)
+
+    def action_step_back(self) -> None:
+        self.action_leave()
 
     def action_whole(self) -> None:
         self._whole = not self._whole
@@ -360,7 +524,8 @@ class ReportsScreen(TabbedScreen):
         if self.made is not None and self.made.topic is not None:
             known = self.made.topics
             options = [(str(at), topic.text()) for at, topic in enumerate(known)]
-            field = ChoiceField("topic", "question", options, str(known.index(self.made.topic)))
+            here = str(known.index(self.made.topic)) if self.made.topic in known else "0"
+            field = ChoiceField("topic", "question", options, here)
             self.app.push_screen(choice_form(field), partial(self._ask_about, known))
 
     def _ask_about(self, known: Sequence[Topic], chosen: dict[str, str] | None) -> None:
@@ -369,46 +534,60 @@ class ReportsScreen(TabbedScreen):
                 tab: {name: value for name, value in given.items() if name not in ("protocol", "aspect")}
                 for tab, given in self._chosen.values.items()
             }
-            self._chosen = self._chosen._replace(topic=known[int(chosen["topic"])], values=values)
+            topic = known[int(chosen["topic"])]
+            self._chosen = self._chosen._replace(topic=topic, values=values, any_topic=False)
             self.action_compute()
 
     def action_choose(self) -> None:
-        """The report's own options as a form."""
+        """The own options of the report or the figure as a form."""
         made = self.made
         if made is None or made.tab == PAPER:
             return
-        options = [option for option in REPORTS[made.tab].options if option not in OCCASIONS]
-        names = {
-            "protocol": dict.fromkeys(topic.protocol for topic in made.topics),
-            "aspect": dict.fromkeys(topic.aspect for topic in made.topics),
-            **dict.fromkeys(("rater", "raters", "truth", "quality", "crowd", "first", "second"), made.raters),
-            **dict.fromkeys(("systems", "system"), made.systems),
-        }
-        offered = {name: [(word, word) for word in words] for name, words in names.items()}
+        if isinstance(made.content, Figure):
+            choices = made.content.choices
+            # an option without values has nothing to choose
+            options = [
+                option.but(required=True)
+                for option in FIGURES[made.content.name].options
+                if option.name in choices and choices[option.name].values
+            ]
+            offered = {
+                name: [(word, _VALUE_NAMES.get(name, {}).get(word, word)) for word in choice.values]
+                for name, choice in choices.items()
+            }
+        else:
+            options = [option for option in REPORTS[made.tab].options if option not in OCCASIONS]
+            names = {
+                "protocol": dict.fromkeys(topic.protocol for topic in made.topics),
+                "aspect": dict.fromkeys(topic.aspect for topic in made.topics),
+                **dict.fromkeys(
+                    ("rater", "raters", "truth", "quality", "crowd", "first", "second"), made.raters
+                ),
+                **dict.fromkeys(("systems", "system"), made.systems),
+            }
+            offered = {name: [(word, word) for word in words] for name, words in names.items()}
         self.app.push_screen(Form(title_of(made.tab), options, made.values, offered), self._choose)
 
     def _choose(self, given: dict[str, Any] | None) -> None:
         if given is None or self.made is None:
             return
         values = dict(self._chosen.values) | {self._chosen.tab: given}
-        topic = self.made.topic
         asked = Topic(str(given.get("protocol")), str(given.get("aspect")))
-        self._chosen = self._chosen._replace(
-            values=values, topic=asked if asked in self.made.topics else topic
-        )
+        topic = asked if asked in self.made.topics else self.made.topic
+        self._chosen = self._chosen._replace(values=values, topic=topic, any_topic=False)
         self.action_compute()
 
     def action_figures(self) -> None:
-        """The figures of the raters in the row under the cursor."""
-        from recjudge_tui.tui.figures import FiguresScreen
-
+        """The figure of the raters in the row under the cursor; of a figure the report before it."""
         made, row = self.made, self._row() or {}
-        if made is None or made.topic is None:
+        if made is None or made.tab in FIGURE_TABS:
+            self.action_tab(self._report)
             return
+        tab = f"figure {_FIGURES.get(made.tab, 'q-matrix')}"
         options = (("rater_a", "rater"), ("rater_b", "truth"), ("rater", "rater"))
-        chosen = {option: str(row[key]) for key, option in options if row.get(key)}
-        name = _FIGURES.get(made.tab, "q-matrix")
-        self.app.push_screen(FiguresScreen(self.project_id, made.topic, name, chosen, self.occasion_text))
+        raters = {option: str(row[key]) for key, option in options if row.get(key)}
+        self._chosen = self._chosen._replace(values=dict(self._chosen.values) | {tab: raters})
+        self.action_tab(tab)
 
     def action_export(self) -> None:
         made = self.made
@@ -418,6 +597,8 @@ class ReportsScreen(TabbedScreen):
         name = f"{made.tab.replace(' ', '-')}.csv"
         if isinstance(content, Table):
             self.ask_export(name, lambda _: content)
+        elif isinstance(content, Figure):
+            self.ask_file(f"{content.name}.svg", _FIGURE_HINT, partial(_write_figure, data=content))
         else:
             hint = "The file's ending says what is written: .txt .md .html .json .csv .tex"
             self.ask_file(name, hint, partial(_write_page, content=content))
@@ -436,26 +617,32 @@ class ReportsScreen(TabbedScreen):
             copy_text(self, render(table, chosen["format"]).text)
 
     @on(DataTable.RowSelected)
+    @on(DataTable.CellSelected)
     def _open_cases(self) -> None:
         row, made = self._row(), self.made
         if row is None or made is None:
             return
-        if row.get("wins") is not None and row.get("system") is not None:
+        if isinstance(made.content, Figure):
+            data = made.content
+            self.background.start(
+                "behind", lambda db: behind(Project.numbered(db, self.project_id), data, row), self._open
+            )
+        elif row.get("wins") is not None and row.get("system") is not None:
             counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
             options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
             field = ChoiceField("outcome", "cases", options, "system")
             self.app.push_screen(choice_form(field), partial(self._open_outcome, row))
         else:
-            self._open(row_filter(made, row, self.occasions))
+            self._open(Behind(row_filter(made, row, self.occasions)))
 
     def _open_outcome(self, row: Row, chosen: dict[str, str] | None) -> None:
         if chosen is not None and self.made is not None:
-            self._open(row_filter(self.made, row, self.occasions, chosen["outcome"]))
+            self._open(Behind(row_filter(self.made, row, self.occasions, chosen["outcome"])))
 
-    def _open(self, filter_text: str) -> None:
+    def _open(self, cases: Behind) -> None:
         from recjudge_tui.tui.triage import CasesScreen
 
-        self.app.push_screen(CasesScreen(self.project_id, filter_text))
+        self.app.push_screen(CasesScreen(self.project_id, *cases))
 
 
 _OUTCOMES = (("won", "wins"), ("tied", "ties"), ("lost", "losses"))
@@ -538,19 +725,28 @@ def _real(value: object) -> float | None:
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
-def _page(made: TabContent, step: str, width: int) -> Content:
-    """A page, a text, an empty table or the reason why there is none, with the next step."""
-    if made.error is not None:
-        parts = [part for part in (made.error.title, made.error.cause, made.error.next_step or step) if part]
-        if made.topic is None:
-            parts = [_EMPTY]
-        return Content("\n".join(map(safe_text, parts)))
-    content, output = made.content, Output(width, unicode=True)
-    if isinstance(content, Page):
-        return Content(render_page(content, "text", output).text)
-    if isinstance(content, Table):
-        return Content(_EMPTY if made.topic is None else render(readable(content)[0], "text", output).text)
-    return Content(safe_text(content or ""))
+def _figure_notes(data: Figure) -> list[str]:
+    """What is to be known of a figure, with the meaning of its level line."""
+    line = data.marks.level if isinstance(data.marks, Scatter | Lines) else None
+    told = [note for note in data.notes if note_kind(note) != "definition"]
+    return [*([] if line is None else [f"line: {line.about}"]), *told][:_MOST_NOTES]
+
+
+def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
+    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
+    first, last = current, current + 1
+    while True:
+        wider = [(first, last + 1)] if last < len(titles) else []
+        wider += [(first - 1, last)] if first else []
+        fitting = [
+            (start, end)
+            for start, end in wider
+            if sum(cell_len(title) + 2 for title in titles[start:end]) + 4 <= room
+        ]
+        if not fitting:
+            return first, last
+        # both sides grow alike
+        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))
 
 
 def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
@@ -559,3 +755,15 @@ def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
 
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
     return write_text(path, text)
+
+
+def _write_figure(_: Database, path: Path, data: Figure) -> WrittenFile:
+    """Write the figure, or the table of its numbers, as the file's ending says. Raises UsageError for another ending,
+    RecjudgeError without Matplotlib, StoreError."""
+    if path.suffix.lower() in PICTURES:
+        return WrittenFile(path, data.name, save_figure(data, path))
+    try:
+        return WrittenFile(path, data.name, export_table(data.table, path))
+    except UsageError as error:
+        step = f"{', '.join(PICTURES)} draw it; for its numbers: {error.next_step}"
+        raise UsageError(error.title, error.cause, step) from error

@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.dialogs import AskLine
-from recjudge_tui.tui.widgets import TextPane, fit, middle
+from recjudge_tui.tui.widgets import Layout, TextPane, fit, middle
 
 Row = TypeVar("Row")
 # rows that are read at once, and how many windows of them stay
@@ -413,14 +413,46 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
 # ---- reader ------------------------------------------------------------------------------------------------------
 
 
+# of a screen with a Reader beside a list: it has `action_turn` and `action_scroll_text`
+READER: list[BindingType] = [
+    Binding("tab", "turn(1)", "next tab", id="reader.next"),
+    Binding("shift+tab", "turn(-1)", "tab before", show=False, id="reader.previous"),
+    Binding("J", "scroll_text(3)", "scroll the text down", show=False, id="reader.scroll_down"),
+    Binding("K", "scroll_text(-3)", "scroll the text up", show=False, id="reader.scroll_up"),
+]
+
+
 class Reader(TextPane):
-    """A text with search inside. The words of a filter and those that were searched for stand out."""
+    """What is known of one thing, in tabs, with search inside. The words of a filter and those that were searched for stand
+    out."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "find", "find in the text", show=False, id="reader.find")
     ]
     _words: tuple[str, ...] = ()
     _wanted = ""
+    _tabs: Mapping[str, Layout] = {}
+    # the tab that is shown, and whether the user chose it
+    tab = ""
+    _chosen = False
+
+    def show_tabs(self, title: str, tabs: Mapping[str, Layout], first: str, *, stay: bool = True) -> None:
+        """Show these texts on the tab that the user chose, or on `first` until he has; `stay`: about the same thing."""
+        before, self._tabs = self.tab, tabs
+        self.tab = self.tab if self._chosen and self.tab in tabs else first
+        self.border_title = Content(title)
+        self._show_tab(stay=stay and before == self.tab)
+
+    def turn(self, by: int) -> None:
+        names = list(self._tabs)
+        if names:
+            self._chosen, self.tab = True, names[(names.index(self.tab) + by) % len(names)]
+            self._show_tab(stay=False)
+
+    def _show_tab(self, *, stay: bool) -> None:
+        names = [(f"[{name}]", "bold $accent") if name == self.tab else (name, "dim") for name in self._tabs]
+        self.border_subtitle = Content(" ").join(Content.styled(*name) for name in names)
+        self.show(self._tabs[self.tab], stay=stay)
 
     def mark(self, words: Sequence[str]) -> None:
         """Let these words stand out, too."""

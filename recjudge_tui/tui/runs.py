@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple, cast
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Static
 
-from recjudge_tui.domain.occasions import occasion_text
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts, with_unit
+from recjudge_tui.domain.occasions import Occasion, occasion_text
+from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RunError
@@ -38,37 +37,26 @@ from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.runs import (
-    ActiveRun,
-    FinishedCall,
-    VerdictCount,
     delete_run,
     list_runs,
-    set_wanted,
-    verdict_counts,
 )
-from recjudge_tui.tui.dialogs import Confirm, Notice
-from recjudge_tui.tui.row_list import Column, RowList
+from recjudge_tui.tui.dialogs import Confirm
+from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     FILTER,
     IMPORT,
     BaseScreen,
     ListScreen,
-    Working,
 )
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     RUN_LOOKS,
     KeyLine,
-    Options,
-    TextPane,
     TopBar,
     ago,
     at_rest,
     case_number,
-    fit,
-    middle,
-    move_cursor,
     number,
     short_label,
     spark,
@@ -250,7 +238,7 @@ def _bar(watch: RunWatch, width: int) -> Content:
         ((progress.done - progress.cached) / calls, GLYPHS.bar, "$success"),
         (progress.failed / calls, "▒", "$error"),
     ]
-    return stacked(parts, width)
+    return Content.assemble(*stacked(parts, width))
 
 
 def waiting_text(watch: RunWatch) -> str:
@@ -305,10 +293,10 @@ def _counts(watch: RunWatch) -> Content:
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
     parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
-    if watch.trouble.retried:
-        parts += [gap, f"{number(watch.trouble.retried)} retried"]
+    if watch.retried:
+        parts += [gap, f"{number(watch.retried)} retried"]
     kinds = ", ".join(
-        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.trouble.kinds
+        f"{one_line(kind, 20).replace('_', ' ')} {number(n)}" for kind, n in watch.failures.items()
     )
     if kinds:
         parts += [gap, (kinds, "dim")]
@@ -327,52 +315,6 @@ def _pace(watch: RunWatch, width: int) -> Content:
     )
 
 
-def call_line(call: FinishedCall, width: int) -> Content:
-    """`✓ 0004410 A|B B  2.1 s  u17  als | cooc` for an answer, `✗ 0004372  timeout: …` for a failure."""
-    shown = ""
-    if call.order:
-        shown = " A|B" if call.order == "ab" else " B|A"
-    if call.error_kind:
-        head = f"{GLYPHS.failed} {case_number(call.case_id)}{shown} "
-        tries = f" {GLYPHS.dot} {call.attempts} attempts" if call.attempts > 1 else ""
-        text = f"{call.error_kind.replace('_', ' ')}: {one_line(call.error, 300)}"
-        return Content.assemble(
-            (head, "$error"), one_line(text, max(width - cell_len(head) - cell_len(tries), 8)), (tries, "dim")
-        )
-    systems = " | ".join(name for name in (call.system_a, call.system_b) if name)
-    took = "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
-    flags = f"{GLYPHS.marked} {call.flags} flagged" if call.flags else ""
-    answer = _answer(call)
-    # several answers use the space of the flags, which only calls about one aspect have
-    several = len(answer) > 8 and not flags
-    about = (one_line(call.user_id, 24), one_line(occasion_text(call.occasion), 40), one_line(systems, 40))
-    who = "  ".join(part for part in about if part)
-    room = max(width - 49, 8)
-    return Content.assemble(
-        (f"{GLYPHS.done} ", "$success"),
-        f"{case_number(call.case_id)}{shown:5}",
-        (_cell(answer, 22 if several else 9), "bold"),
-        (_cell(took, 8), "dim"),
-        ("" if several else _cell(flags, 13), "$warning"),
-        (_cell(who, room), "dim"),
-    )
-
-
-def _answer(call: FinishedCall) -> str:
-    """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
-    labels = call.label.split(", ")
-    if labels == [""]:
-        return "profile"
-    if len(labels) == 1:
-        return short_label(call.label)
-    return " ".join(label[:1] if label.isalpha() else label for label in labels)
-
-
-def _cell(text: str, width: int) -> str:
-    line = one_line(text, max(width - 1, 1))
-    return set_cell_size(line, width)
-
-
 def _short_time(seconds: float) -> str:
     """`0.03 s`, `2.1 s`, `45 s`, `16m`, `2h 05m`."""
     if seconds < 1:
@@ -383,212 +325,26 @@ def _short_time(seconds: float) -> str:
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
-def facts_content(facts: Sequence[Fact], width: int | None = None) -> Content:
-    """A line for each fact; where a width is given, as many lines as it needs, each below its first word."""
+def facts_content(facts: Sequence[Fact], width: int) -> Content:
+    """As many lines for each fact as it needs, each below its first word."""
     wide = max(len(name) for name, _ in facts) + 1
     lines: list[Content] = []
     for name, text in facts:
-        parts = [text] if width is None else wrapped(text, max(width - wide, 8)) or [""]
-        lines += [
-            Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part)
-            for at, part in enumerate(parts)
-        ]
+        for at, part in enumerate(wrapped(text, max(width - wide, 8)) or [""]):
+            lines.append(Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part))
     return Content("\n").join(lines)
 
 
-# ---- details -----------------------------------------------------------------------------------------------------
-
-
-_SYSTEMS = 12
-# a run, and its verdicts on each system or pair of systems by label
-RunDetails = tuple[RunWatch, list[VerdictCount]]
-
-
-def read_details(db: Database, run_id: int) -> RunDetails:
-    """Reads every call and verdict of the run, so call it in a worker."""
-    return run_watch(db, run_id, newest=20), verdict_counts(db, run_id)
-
-
-def details_content(details: RunDetails, status: RunStatus, differs: Sequence[str], width: int) -> Content:
-    watch = details[0]
-    setup = [*setup_facts(watch), *estimate_facts(watch)]
-    if differs:
-        setup.append(("differs", f" {GLYPHS.dot} ".join(differs)))
-    parts = [
-        ("Setup", facts_content(setup, width)),
-        ("Calls and verdicts", _calls(watch, status, width)),
-        *_verdicts(details, width),
-        *_errors(watch, status, width),
-    ]
+def errors_content(watch: RunWatch, width: int) -> Content:
+    """The errors of each kind in full, each text once, and the newest cases that have them."""
     lines: list[Content] = []
-    for title, text in parts:
-        lines += [*([Content("")] if lines else []), title_rule(title, width), text]
-    return Content("\n").join(lines)
-
-
-def _calls(watch: RunWatch, status: RunStatus, width: int) -> Content:
-    progress, active = watch.progress, status in ("running", "pausing", "stopping")
-    finished = progress.done + progress.failed
-    done = (
-        f"  {number(finished)} of {quantity(progress.calls, 'call')}  {clock(worked_s(watch, active=active))}"
-    )
-    lines = [Content.assemble(status_content(status), (done, "dim"))]
-    if finished < progress.calls or progress.failed:
-        lines.append(_bar(watch, width))
-    if active and (waits := waiting_text(watch)):
-        lines.append(Content.styled(waits, "bold $warning"))
-    facts: list[Fact] = [("failed", number(progress.failed))] if progress.failed else []
-    if progress.cached:
-        facts.append(("cached", f"{number(progress.cached)} answers were already known"))
-    if reused := reused_words(progress):
-        facts.append(("prompts", reused))
-    if watch.trouble.retried:
-        facts.append(("retried", f"{number(watch.trouble.retried)} answered at a later attempt"))
-    facts.append(("flagged", f"{quantity(watch.marked.flagged, 'verdict')} with a flagged item"))
-    facts += [("flips", flipped)] if (flipped := _flips(watch)) else []
-    return Content("\n").join([*lines, facts_content(facts, width)])
-
-
-def _verdicts(details: RunDetails, width: int) -> list[tuple[str, Content]]:
-    """A line for each system: wins, ties and losses, or how often it got each label."""
-    watch, counts = details
-    labels = protocol_facts(watch.settings.protocol).labels
-    heads: tuple[str, ...]
-    rows: list[tuple[str, tuple[int, ...]]]
-    if compares_lists(watch.settings.protocol):
-        heads = ("won", "tied", "lost")
-        rows = [(s.system, (s.won, s.tied, s.lost)) for s in watch.tallies]
-    elif labels:
-        heads = tuple(short_label(name) for name in labels.values())
-        rows = _by_label(counts, tuple(labels))
-    else:
-        return []
-    if not rows:
-        return []
-    cells = [max(len(head), *(len(number(row[1][at])) for row in rows)) + 2 for at, head in enumerate(heads)]
-    longest = max(cell_len(one_line(system, 80)) for system, _ in rows[:_SYSTEMS])
-    room = min(longest, max(width - sum(cells), 8))
-    lines = [Content.styled(" " * room + "".join(map(str.rjust, heads, cells)), "dim")]
-    for system, figures in rows[:_SYSTEMS]:
-        name = fit(middle(one_line(system, 80), room), room)
-        lines.append(Content(name + "".join(map(str.rjust, map(number, figures), cells))))
-    if len(rows) > _SYSTEMS:
-        lines.append(Content.styled(f"{number(len(rows) - _SYSTEMS)} more systems", "dim"))
-    return [("Verdicts by system", Content("\n").join(lines))]
-
-
-def _by_label(counts: Sequence[VerdictCount], values: Sequence[float]) -> list[tuple[str, tuple[int, ...]]]:
-    """(system, its verdicts with each of the values), the system with the best mean first."""
-    tallies: dict[str, dict[float, int]] = {}
-    for count in counts:
-        tally = tallies.setdefault(count.system_a, dict.fromkeys(values, 0))
-        tally[count.value] = tally.get(count.value, 0) + count.verdicts
-    means = {
-        system: sum(v * n for v, n in tally.items()) / sum(tally.values())
-        for system, tally in tallies.items()
-    }
-    order = sorted(tallies, key=lambda system: (-means[system], system))
-    return [(system, tuple(tallies[system][value] for value in values)) for system in order]
-
-
-def _errors(watch: RunWatch, status: RunStatus, width: int) -> list[tuple[str, Content]]:
-    lines = []
-    if status == "failed" and watch.error:
-        lines.append(Content.styled(safe_text(watch.error[:_LONGEST_ERROR]), "$error"))
-    for kind, count in watch.trouble.kinds:
-        lines += [Content.styled(kind_title(kind, count), "bold $error"),
-                  Content(one_line(_first_error(watch, kind), 3 * width))]  # fmt: skip
-    return [("Errors", Content("\n").join(lines))] if lines else []
-
-
-def kind_title(kind: str, count: int) -> str:
-    """`5 × bad body`."""
-    return f"{number(count)} {GLYPHS.times} {one_line(kind, 30).replace('_', ' ')}"
-
-
-def kind_line(watch: RunWatch, kind: str, count: int) -> Content:
-    """`5 × bad body   The answer of … is not JSON`."""
-    title = kind_title(kind, count)
-    return Content.assemble((title, "bold $error"), f"   {one_line(_first_error(watch, kind), 200)}")
-
-
-def _first_error(watch: RunWatch, kind: str) -> str:
-    return next((call.error for call in watch.failed if call.error_kind == kind), "")
-
-
-def kind_text(watch: RunWatch, kind: str) -> str:
-    """The errors of one kind in full, each once, and the newest calls that have them."""
-    calls = [call for call in watch.failed if call.error_kind == kind]
-    texts = [text[:_LONGEST_ERROR] for text in dict.fromkeys(call.error for call in calls)]
-    return "\n\n".join([*texts[:5], "\n".join(call_line(call, 90).plain for call in calls[:20])])
-
-
-# ---- run pane ----------------------------------------------------------------------------------------------------
-
-
-_REST_S = 0.06
-
-
-class PaneRun(NamedTuple):
-    """A run of the list; it is read again when one of these has changed."""
-
-    run_id: int
-    title: str
-    status: RunStatus
-    finished: int
-    differs: tuple[str, ...]
-
-
-class RunPane(Working, TextPane):
-    """Reads the run under the cursor once the cursor has come to rest; a run that the cursor leaves is read no further."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._run: PaneRun | None = None
-        self._reading: PaneRun | None = None
-        self._shown: PaneRun | None = None
-        self._delay: Timer | None = None
-
-    def show_run(self, run: PaneRun | None) -> None:
-        left = self._run is not None and (run is None or run.run_id != self._run.run_id)
-        self._run = run
-        if left:
-            self.stop_reading()
-        self._read_soon()
-
-    def stop_reading(self) -> None:
-        self._reading = None
-        if self._delay is not None:
-            self._delay.stop()
-        self.background.stop()
-
-    def _read_soon(self) -> None:
-        if not self.size.width:
-            return
-        if self._run is None:
-            self._shown = None
-            self.border_title = Content("")
-            self.show(lambda _: Content.styled("no run matches", "dim"))
-        elif self._reading is None and self._run != self._shown:
-            self._reading = self._run
-            self._delay = self.set_timer(_REST_S, partial(self._read, self._run))
-
-    def _read(self, run: PaneRun) -> None:
-        self.background.start("run", partial(read_details, run_id=run.run_id), partial(self._show_run, run))
-
-    def _show_run(self, run: PaneRun, details: RunDetails) -> None:
-        stay = self._shown is not None and self._shown.run_id == run.run_id
-        self._shown, self._reading = run, None
-        self.border_title = Content(run.title)
-        self.show(lambda width: details_content(details, run.status, run.differs, width), stay=stay)
-        # it may have changed while it was read
-        self._read_soon()
-
-    def on_resize(self) -> None:
-        self._read_soon()
-
-    def on_unmount(self) -> None:
-        self.stop_reading()
+    for kind, count in watch.failures.items():
+        calls = [call for call in watch.failed if call.error_kind == kind]
+        title = f"{number(count)} {GLYPHS.times} {one_line(kind, 30).replace('_', ' ')}"
+        texts = list(dict.fromkeys(safe_text(call.error[:_LONGEST_ERROR]) for call in calls))[:5]
+        cases = ", ".join(dict.fromkeys(case_number(call.case_id) for call in calls[:20]))
+        lines += [title_rule(title, width), *map(Content, texts), Content.styled(f"cases {cases}", "dim")]
+    return Content("\n").join(lines or [Content.styled("No call has failed.", "dim")])
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -662,12 +418,6 @@ def _cost(run: ListedRun) -> str:
 
 
 class RunsScreen(ListScreen):
-    CSS = """
-    RunsScreen #listed { width: 3fr; }
-    RunsScreen RunPane { display: none; width: 2fr; border: round $primary; border-title-color: $accent; }
-    RunsScreen RunPane:focus { border: round $accent; }
-    RunsScreen.-huge RunPane { display: block; }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new run", id="runs.new"),
         Binding("V", "verdicts", "verdicts", id="runs.verdicts"),
@@ -692,17 +442,11 @@ It works in the background, also after you close the app."""
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
         yield self.words("part of a state, protocol, judge or rater")
-        with Horizontal():
-            yield from self.listed()
-            yield RunPane()
+        yield from self.listed()
         yield KeyLine()
 
     def on_screen_resume(self) -> None:
         self._read()
-
-    def on_screen_suspend(self) -> None:
-        super().on_screen_suspend()
-        self.query_one(RunPane).stop_reading()
 
     def imported(self, project: str) -> None:
         self._read()
@@ -717,16 +461,11 @@ It works in the background, also after you close the app."""
         row = run.row
         return f"{row['id']} {run.status} {row['protocol']} {row['judge']} {row['rater']} {row['prompt']}"
 
-    def fill(self, every: Sequence[ListedRun], anchor: int | None = None) -> None:
-        super().fill(every, anchor)
-        self._show_one()
-
     @on(RowList.Moved)
     def _show_one(self) -> None:
-        """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
-        run, pane = self.rows.cursor_row, self.query_one(RunPane)
-        pane.show_run(None if run is None else _in_pane(run))
-        own = f" {GLYPHS.dot} ".join(run.own) if run is not None and not pane.display else ""
+        """Below the list: what sets the run under the cursor apart."""
+        run = self.rows.cursor_row
+        own = f" {GLYPHS.dot} ".join(run.own) if run is not None else ""
         text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
         self.query_one("#listed").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
 
@@ -776,12 +515,6 @@ It works in the background, also after you close the app."""
         self._read()
 
 
-def _in_pane(run: ListedRun) -> PaneRun:
-    row = run.row
-    title = f"Run {row['id']} {row['protocol']} by {one_line(row['rater'], 40)}"
-    return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
-
-
 def _list(db: Database, project_id: int) -> list[ListedRun]:
     own = run_differences(db, project_id)
     return [
@@ -826,7 +559,7 @@ def interrupt(db: Database, run_id: int, wanted: Wanted) -> str:
     """Request a pause or a stop; returns a toast."""
     word = "Pausing" if wanted == "pause" else "Stopping"
     if is_active(db, run_id):
-        set_wanted(db, run_id, wanted)
+        db.change("runs", run_id, wanted=wanted)
         return f"{word}: the calls in flight are finished first."
     return stop_and_wait(db, run_id, wanted).capitalize() + "."
 
@@ -867,26 +600,66 @@ def _next_read_s(view: RunSnapshot) -> float | None:
     return _OTHER_STAGE_POLL_S if other is not None and other.state in ("planned", "running") else None
 
 
+class CallList(RowList[StoredRow]):
+    """The newest answers of a run. While the cursor is on the first one it stays there; below it, on its call."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "case", key_display="enter", id="monitor.open_case")
+    ]
+
+    def __init__(self) -> None:
+        columns: tuple[Column[StoredRow], ...] = (
+            Column("case", lambda call, _: (case_number(call.case_id), "dim"), 12),
+            Column("order", lambda call, _: ({"ab": "A|B", "ba": "B|A"}.get(call.order, ""), "dim"), 5),
+            Column("answer", lambda call, _: (_answer(call), "reviewed"), 22, 6),
+            Column("took", lambda call, _: (_took(call), "dim"), 8),
+            Column(
+                "flags", lambda call, _: (f"{GLYPHS.marked} {call.flags}" if call.flags else "", "marked"), 6
+            ),
+            Column("user", lambda call, _: (call.user_id, ""), 24, 6, middle=True),
+            Column(
+                "occasion",
+                lambda call, _: (occasion_text(Occasion(call.context, call.served_at)), ""),
+                24,
+                11,
+                rank=1,
+            ),
+            Column("systems", lambda call, _: (_systems(call), "dim"), 60, 10),
+        )
+        super().__init__(columns, lambda call: call.id, id="calls")
+
+
+def _answer(call: StoredRow) -> str:
+    """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
+    labels = call.label.split(", ")
+    if len(labels) > 1:
+        return " ".join(label[:1] if label.isalpha() else label for label in labels)
+    return short_label(call.label) or "profile"
+
+
+def _took(call: StoredRow) -> str:
+    return "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
+
+
+def _systems(call: StoredRow) -> str:
+    return " | ".join(name for name in (call.system_a, call.system_b) if name)
+
+
 class MonitorScreen(BaseScreen):
     """Polls the run while a process works on it, and while its other stage is planned or running."""
 
+    AUTO_FOCUS = "CallList"
     CSS = """
-    MonitorScreen .pane { border: round $primary; border-title-color: $accent; padding: 0 1; height: auto; }
-    MonitorScreen #setup { width: 1fr; }
-    MonitorScreen #estimate { width: 1fr; }
-    MonitorScreen #run-facts { height: auto; min-height: 5; max-height: 12; }
-    MonitorScreen #run-facts Static { text-wrap: nowrap; text-overflow: ellipsis; }
-    MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: auto; min-height: 3; }
-    MonitorScreen #latest { height: 1fr; min-height: 4; padding: 0; }
-    MonitorScreen #latest OptionList { height: 1fr; }
-    MonitorScreen #error-kinds { height: auto; max-height: 4; }
-    MonitorScreen OptionList { border: none; padding: 0; background: $background; background-tint: $foreground 0%;
-                                       scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    MonitorScreen #latest:focus-within { border: round $accent; }
-    MonitorScreen #errors { max-height: 6; border: round $error; border-title-color: $error; display: none;
-                            scrollbar-size-vertical: 1; }
-    MonitorScreen.-troubled #errors { display: block; }
-    MonitorScreen.-wide #errors { max-height: 10; }
+    MonitorScreen #progress, MonitorScreen CallList, MonitorScreen Reader { border: round $primary;
+                                                                            border-title-color: $accent; }
+    MonitorScreen CallList:focus, MonitorScreen Reader:focus { border: round $accent; }
+    MonitorScreen #progress { height: auto; min-height: 5; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    MonitorScreen #lower { layout: vertical; height: 1fr; }
+    MonitorScreen CallList { height: 2fr; }
+    MonitorScreen Reader { height: 1fr; min-height: 6; }
+    MonitorScreen.-wide #lower { layout: horizontal; }
+    MonitorScreen.-wide CallList { width: 3fr; height: 1fr; }
+    MonitorScreen.-wide Reader { width: 2fr; height: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pause", "pause", id="monitor.pause"),
@@ -895,12 +668,9 @@ class MonitorScreen(BaseScreen):
         Binding("R", "retry", "retry failed", id="monitor.retry"),
         Binding("plus", "concurrency(1)", "concurrency", key_display="+/-", id="monitor.more"),
         Binding("minus", "concurrency(0)", "fewer calls at once", show=False, id="monitor.fewer"),
-        Binding("o", "open_case", "open case", id="monitor.open_case"),
         Binding("V", "open_run", "verdicts", id="monitor.open_run"),
         Binding("n", "other", "other stage", id="monitor.other"),
-        Binding("f", "follow", "follow the newest", show=False, id="monitor.follow"),
-        Binding("j", "move(1)", "down", show=False, id="monitor.down"),
-        Binding("k", "move(-1)", "up", show=False, id="monitor.up"),
+        *READER,
         *COMMON,
     ]
 
@@ -908,36 +678,17 @@ class MonitorScreen(BaseScreen):
         super().__init__()
         self.run_id = run_id
         self.view: RunSnapshot | None = None
-        self.follow = True
-        self._shown: tuple[int, ...] = ()
-        self._cases: tuple[int, ...] = ()
         self._next: Timer | None = None
-        self._kinds: tuple[tuple[str, int], ...] = ()
         self._presses = 0
         self._opened_at = now()
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
-        with Horizontal(id="run-facts"):
-            with Vertical(id="setup", classes="pane") as box:
-                box.border_title = Content("Setup")
-                yield Static(Content("reading"), id="setup-text")
-            with Vertical(id="estimate", classes="pane") as box:
-                box.border_title = Content("Estimate")
-                yield Static(id="estimate-text")
-        with Vertical(id="progress", classes="pane") as box:
-            box.border_title = Content("Progress")
-            yield Static(id="progress-text")
-        with Vertical(id="latest", classes="pane"):
-            yield Options(id="latest-list", markup=False)
-        with Vertical(id="errors", classes="pane") as box:
-            box.border_title = Content("Errors")
-            yield Static(id="errors-text")
-            yield Options(id="error-kinds", markup=False)
+        yield Static(Content("reading"), id="progress")
+        with Horizontal(id="lower"):
+            yield CallList()
+            yield Reader()
         yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one("#latest-list", OptionList).focus()
 
     def on_screen_resume(self) -> None:
         self.read_now()
@@ -970,16 +721,16 @@ class MonitorScreen(BaseScreen):
             self.host.check_runs()
 
     def _moves_on(self, before: RunSnapshot | None) -> bool:
-        """Whether to move on to the next stage: the watched run ended, its list was being followed, and its process
+        """Whether to move on to the next stage: the watched run ended, its newest answer was being watched, and its process
         began the next stage."""
-        if before is None or self.view is None or not self.follow or not self.is_current:
+        if before is None or self.view is None or self.query_one(CallList).cursor or not self.is_current:
             return False
         watch, other = self.view.watch, self.view.watch.other
         if other is None or self.view.active or watch.state != "done" or not self.view.other_active:
             return False
         return not before.other_active and other.attempt_started_at >= watch.finished_at > self._opened_at
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
         ours = any(run.run_id == self.run_id for run in active)
         if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
@@ -1002,82 +753,35 @@ class MonitorScreen(BaseScreen):
         if view is None or status is None:
             return
         watch = view.watch
-        worked = clock(worked_s(watch, active=view.active))
         state = status_content(status)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
-            right=f"{state.plain}  {worked}",
+            right=f"{state.plain}  {clock(worked_s(watch, active=view.active))}",
         )
-        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch)))
-        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch)))
-        progress = self.query_one("#progress")
+        progress, calls, reader = (
+            self.query_one("#progress", Static),
+            self.query_one(CallList),
+            self.query_one(Reader),
+        )
         progress.border_title = Content.assemble("Progress ", state)
-        width = max(progress.content_size.width, 40)
-        lines = progress_content(watch, width, active=view.active)
-        other = other_content(watch, active=view.other_active)
-        shown = [lines, other] if watch.other is not None else [lines]
-        self.query_one("#progress-text", Static).update(Content("\n").join(shown))
-        self._show_latest(watch)
-        self._show_errors(watch, status)
+        lines = [progress_content(watch, max(self.size.width - 4, 40), active=view.active)]
+        if watch.other is not None:
+            lines.append(other_content(watch, active=view.other_active))
+        if status == "failed":
+            log = f"It ended without an error message. Its log is {self.host.db_path}.runs.log"
+            lines.append(Content.styled(safe_text((watch.error or log)[:_LONGEST_ERROR]), "$error"))
+        if step := next_step(status, watch):
+            lines.append(Content.styled(step, "bold"))
+        progress.update(Content("\n").join(lines))
+        calls.border_title = Content("Latest answers")
+        calls.fill(watch.done, anchor=None if calls.cursor else watch.done[0].id if watch.done else None)
+        facts = [*setup_facts(watch), *estimate_facts(watch)]
+        tabs = {"settings": partial(facts_content, facts), "errors": partial(errors_content, watch)}
+        reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
         self.refresh_bindings()
 
-    def _show_latest(self, watch: RunWatch) -> None:
-        rows = self.query_one("#latest-list", OptionList)
-        newest = tuple(call.id for call in watch.done)
-        fresh = sum(1 for key in newest if key not in self._shown)
-        waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
-        key = "f " if self.view is not None and self.view.active else ""
-        title = f"Latest verdicts {GLYPHS.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
-        self.query_one("#latest").border_title = Content(title)
-        if newest == self._shown or (self._shown and not self.follow):
-            return
-        width = max(rows.content_size.width, 40)
-        self._shown, self._cases = newest, tuple(call.case_id for call in watch.done)
-        rows.clear_options()
-        rows.add_options([Option(call_line(call, width)) for call in watch.done])
-        if newest:
-            with self.prevent(OptionList.OptionHighlighted):
-                rows.highlighted = 0
-
-    def _show_errors(self, watch: RunWatch, status: RunStatus) -> None:
-        box = self.query_one("#errors")
-        lines: list[Content] = []
-        if status == "failed":
-            message = (
-                watch.error or f"It ended without an error message. Its log is {self.host.db_path}.runs.log"
-            )
-            lines.append(Content.styled(safe_text(message[:_LONGEST_ERROR]), "$error"))
-        step = next_step(status, watch)
-        if step:
-            lines.append(Content.styled(step, "bold"))
-        self._show_kinds(watch)
-        self.set_class(bool(lines or self._kinds), "-troubled")
-        self.query_one("#errors-text").display = bool(lines)
-        box.border_title = Content("Errors" if watch.failed or status == "failed" else "Next")
-        self.query_one("#errors-text", Static).update(Content("\n").join(lines))
-
-    def _show_kinds(self, watch: RunWatch) -> None:
-        """One line for each kind of error; enter opens its text."""
-        rows = self.query_one("#error-kinds", OptionList)
-        rows.display = bool(watch.trouble.kinds)
-        if watch.trouble.kinds != self._kinds:
-            self._kinds, at = watch.trouble.kinds, rows.highlighted
-            rows.clear_options()
-            rows.add_options([Option(kind_line(watch, *kind)) for kind in self._kinds])
-            rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None
-
-    @on(OptionList.OptionSelected, "#error-kinds")
-    def _open_kind(self, event: OptionList.OptionSelected) -> None:
-        if self.view is not None:
-            (kind, count) = self._kinds[event.option_index]
-            self.app.push_screen(Notice(kind_title(kind, count), kind_text(self.view.watch, kind)))
-
     def on_resize(self) -> None:
-        self.call_after_refresh(self._redraw)
-
-    def _redraw(self) -> None:
-        self._shown = () if self.follow else self._shown
-        self._show()
+        self.call_after_refresh(self._show)
 
     # ---- keys
 
@@ -1095,9 +799,7 @@ class MonitorScreen(BaseScreen):
             return status in ("running", "pausing") or self._can_resume()
         if action == "other":
             return self.view is not None and self.view.watch.other is not None
-        if action == "follow":
-            return self.view is not None and self.view.active and bool(self.view.watch.done)
-        if action in ("open_case", "open_run", "move"):
+        if action == "open_run":
             return self.view is not None and bool(self.view.watch.done or self.view.watch.failed)
         return super().check_action(action, parameters)
 
@@ -1142,27 +844,16 @@ class MonitorScreen(BaseScreen):
         job = partial(step_concurrency, run_id=self.run_id, up=bool(up))
         self.background.start(f"concurrency {self._presses}", job, lambda _: self.read_now())
 
-    def action_move(self, rows: int) -> None:
-        focused = self.focused
-        latest = self.query_one("#latest-list", OptionList)
-        move_cursor(focused if isinstance(focused, OptionList) else latest, rows)
+    def action_turn(self, by: int) -> None:
+        self.query_one(Reader).turn(by)
 
-    @on(OptionList.OptionHighlighted, "#latest-list")
-    def _moved(self) -> None:
-        """Moving the cursor stops the list from following the newest call."""
-        if self.follow and self.query_one("#latest-list", OptionList).highlighted:
-            self.follow = False
-            self._show()
+    def action_scroll_text(self, lines: int) -> None:
+        self.query_one(Reader).scroll_relative(y=lines, animate=False)
 
-    def action_follow(self) -> None:
-        self.follow = not self.follow
-        self._redraw()
-
-    @on(OptionList.OptionSelected, "#latest-list")
-    def action_open_case(self) -> None:
-        rows = self.query_one("#latest-list", OptionList)
-        if rows.highlighted is not None:
-            self._open(f"run:{self.run_id} case:{self._cases[rows.highlighted]}")
+    @on(RowList.Opened)
+    def _open_case(self) -> None:
+        if (call := self.query_one(CallList).cursor_row) is not None:
+            self._open(f"run:{self.run_id} case:{call.case_id}")
 
     def action_open_run(self) -> None:
         self._open(f"run:{self.run_id}")

@@ -34,19 +34,16 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
-from recjudge_tui.store.database import Database, file_identity
+from recjudge_tui.store.database import Database, StoredRow, file_identity
 from recjudge_tui.store.projects import project_name
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.row_list import RowList
 from recjudge_tui.tui.widgets import (
-    GLYPHS,
     FittedScreen,
     Suggestion,
     TopBar,
     Values,
-    clickable,
     number,
     suggestions,
     word_start,
@@ -66,7 +63,7 @@ class Host(Protocol):
 
     db: Database
     db_path: Path
-    active: list[ActiveRun]
+    active: list[StoredRow]
     # (screen, project) -> the user's choices there, until the app ends
     chosen: dict[tuple[str, int], object]
 
@@ -398,7 +395,7 @@ class BaseScreen(Working, FittedScreen[None]):
             # Textual lays out a hidden screen before it knows its new width
             self.call_after_refresh(self.post_message, events.Resize(self.app.size, self.app.size))
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
         for bar in self.query(TopBar):  # while the app closes there is no screen
             bar.show(active=len(active))
@@ -1061,84 +1058,3 @@ def choice_form(*fields: ChoiceField, title: str = "Shown") -> Form:
     options = [Option(field.name, str, "", required=True, label=field.label) for field in shown]
     values = {field.name: field.value for field in shown}
     return Form(title, options, values, {field.name: field.options for field in shown})
-
-
-# ---- tabs --------------------------------------------------------------------------------------------------------
-
-
-class TabbedScreen(OccasionScreen):
-    """Tabs in one line, a body, and details below it. A subclass names its `tabs` (name -> title) and the `tab` shown, opens
-    another one in `action_tab`, and computes it again in `occasions_changed`."""
-
-    DEFAULT_CSS = """
-    TabbedScreen #tabs { height: 1; padding: 0 1; }
-    TabbedScreen .pane { border: round $primary; border-title-color: $accent; }
-    TabbedScreen .pane:focus-within { border: round $accent; }
-    TabbedScreen #body { height: 1fr; }
-    TabbedScreen #body > * { display: none; }
-    TabbedScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
-                               scrollbar-size-horizontal: 1; }
-    TabbedScreen #details { max-height: 6; }
-    TabbedScreen.-tall #details { max-height: 10; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "turn(1)", "next", key_display="tab", priority=True, id="tabs.next"),
-        Binding("shift+tab", "turn(-1)", "the one before", show=False, priority=True, id="tabs.previous"),
-        Binding("m", "choose", "choose", id="tabs.choose"),
-        Binding("e", "export", "export", id="tabs.export"),
-        Binding("r", "runs", "runs", show=False, id="tabs.runs"),
-        Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="tabs.details_down"),
-        Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="tabs.details_up"),
-    ]
-    tabs: ClassVar[Mapping[str, str]] = {}
-    tab = ""
-
-    def show_tabs(self) -> None:
-        """The tabs in one line; where it is too short, those around the current one."""
-        names = list(self.tabs)
-        titles = [f"[{title}]" if name == self.tab else title for name, title in self.tabs.items()]
-        first, last = _tabs_in(titles, names.index(self.tab), max(self.size.width - 2, 1))
-        shown = [
-            clickable(
-                Content.styled(title, "bold $accent" if name == self.tab else "dim"), f"screen.tab({name!r})"
-            )
-            for name, title in list(zip(names, titles, strict=True))[first:last]
-        ]
-        more = [Content.styled(GLYPHS.cut, "dim")]
-        line = [*(more if first else []), *shown, *(more if last < len(names) else [])]
-        self.query_one("#tabs", Static).update(Content("  ").join(line))
-
-    def action_tab(self, name: str) -> None:
-        """Show another tab."""
-
-    def action_turn(self, by: int) -> None:
-        names = list(self.tabs)
-        self.action_tab(names[(names.index(self.tab) + by) % len(names)])
-
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one("#details").scroll_relative(y=lines, animate=False)
-
-    def action_step_back(self) -> None:
-        self.action_leave()
-
-    def runs_moved(self, *, live: bool) -> None:
-        if not live:
-            self.occasions_changed()
-
-
-def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
-    """The first tab and the one behind the last that fit into a line with the current one, with room for two dots."""
-
-    def cells_of(first: int, last: int) -> int:
-        dots = 3 * ((first > 0) + (last < len(titles)))
-        return sum(cell_len(title) + 2 for title in titles[first:last]) - 2 + dots
-
-    first, last = current, current + 1
-    while True:
-        wider = [(first, last + 1)] if last < len(titles) else []
-        wider += [(first - 1, last)] if first else []
-        fitting = [ends for ends in wider if cells_of(*ends) <= room]
-        if not fitting:
-            return first, last
-        # both sides grow alike
-        first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))

@@ -15,9 +15,8 @@ from textual.timer import Timer
 from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import SavedFilter, delete_filter, save_filter, saved_filters
-from recjudge_tui.store.runs import ActiveRun
+from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
 from recjudge_tui.store.verdicts import next_undecided
 from recjudge_tui.tui.case import CasePanel, read_case
 from recjudge_tui.tui.decisions import (
@@ -218,7 +217,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         self.rows.focus()
         self.rows.list_if_never_listed()
 
-    def runs_changed(self, active: list[ActiveRun]) -> None:
+    def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
         self.rows.follow_runs(active)
 
@@ -236,15 +235,15 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._change_filters(lambda _: None, self._offer_filters)
 
     def _change_filters(
-        self, change: Callable[[Database], object], show: Callable[[list[SavedFilter]], object]
+        self, change: Callable[[Database], object], show: Callable[[list[StoredRow]], object]
     ) -> None:
-        def job(db: Database) -> list[SavedFilter]:
+        def job(db: Database) -> list[StoredRow]:
             change(db)
             return saved_filters(db, self.project_id)
 
         self.background.start("filters", job, show)
 
-    def _offer_filters(self, filters: list[SavedFilter]) -> None:
+    def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
         from recjudge_tui.tui.dialogs import Command, Palette
 
@@ -288,7 +287,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         hint = f"A name for: {one_line(present, 200)}\nAn older filter of that name is replaced."
         self.app.push_screen(AskLine("Save the filter", hint), save)
 
-    def _ask_to_delete(self, saved: SavedFilter) -> None:
+    def _ask_to_delete(self, saved: StoredRow) -> None:
         def delete(sure: bool | None) -> None:
             if sure:
                 self._change_filters(

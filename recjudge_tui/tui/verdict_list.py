@@ -20,9 +20,8 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disa
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.filters import check_filter_names
-from recjudge_tui.store.runs import ActiveRun
 from recjudge_tui.store.triage import count_triaged
 from recjudge_tui.store.verdicts import (
     ATTENTION,
@@ -343,7 +342,7 @@ class VerdictList(Working, RowList[VerdictRow]):
 
     # ---- an active run
 
-    def follow_runs(self, active: Sequence[ActiveRun]) -> None:
+    def follow_runs(self, active: Sequence[StoredRow]) -> None:
         """Show what the active runs of the project wrote since the list was read, if that does not take too long."""
         live = any(run.project_id == self.project_id for run in active)
         ended, self._live = self._live and not live, live

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -190,12 +190,6 @@ def _reached(length: int, breakpoints: list[tuple[int, str]] | None) -> list[str
 # ---- charts ------------------------------------------------------------------------------------------------------
 
 
-# backgrounds, faint to strong; each cell shows its value, and the colour only repeats it
-COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
-ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
-BELOW = ("#3a2320", "#552a24", "#713127", "#8d382a")
-
-
 def tick(value: float) -> str:
     """A value on an axis: three digits, and thousands without an exponent."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -213,8 +207,8 @@ def spark(values: Sequence[float], width: int, top: float | None = None) -> str:
     )
 
 
-def stacked(parts: Sequence[tuple[float, str, str]], width: int) -> Content:
-    """One bar of `width` cells from (share, character, style), in order; shares add up to at most 1.
+def stacked(parts: Sequence[tuple[float, str, str]], width: int) -> list[tuple[str, str]]:
+    """One bar of `width` cells from (share, character, style), in order, as (text, style); shares add up to at most 1.
 
     Cells are assigned by cumulative rounding, so the bar never gets too long; a share above zero gets a cell if there
     is room.
@@ -226,7 +220,7 @@ def stacked(parts: Sequence[tuple[float, str, str]], width: int) -> Content:
         cells.append(end - ends)
         ends = end
     drawn = [(char * count, style) for count, (_, char, style) in zip(cells, parts, strict=True)]
-    return Content.assemble(*drawn, (GLYPHS.dot * (width - ends), "dim"))
+    return [*drawn, (GLYPHS.dot * (width - ends), "dim")]
 
 
 def place_of(value: float, bounds: tuple[float, float], width: int) -> int:
@@ -265,13 +259,6 @@ def interval(
         cells[last] = "┤" if high <= bounds[1] else "▸"
     cells[place(value)] = "●"
     return "".join(cells)
-
-
-def shade(ramp: Sequence[str], share: float, bold: bool = False) -> str:
-    """The style of a text on a background that is stronger for a larger share; at 0 dim and without background."""
-    if share <= 0:
-        return "bold" if bold else "dim"
-    return f"{'bold ' if bold else ''}#ffffff on {ramp[min(int(share * len(ramp)), len(ramp) - 1)]}"
 
 
 # ---- text pane ---------------------------------------------------------------------------------------------------
@@ -473,9 +460,6 @@ def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
 # ---- figure table ------------------------------------------------------------------------------------------------
 
 
-Figures = TypeVar("Figures", bound="FigureTable")
-
-
 class FigureTable(DataTable[Text]):
     """A table of numbers. It declares its own `enter`, which opens cases, so that the line of keys shows it.
 
@@ -492,10 +476,24 @@ class FigureTable(DataTable[Text]):
     ]
     _filled = False
 
-    def clear(self: Figures, columns: bool = False) -> Figures:
+    def fill(
+        self,
+        heads: Sequence[Text],
+        lines: Sequence[Sequence[Text]],
+        cursor: Literal["row", "cell"] = "row",
+        height: int = 1,
+    ) -> None:
+        """Show other rows; the cursor keeps its place if it still exists."""
         self._filled = True
-        super().clear(columns)
-        return self
+        before = self.cursor_coordinate
+        self.clear(columns=True)
+        self.cursor_type, self.fixed_columns = cursor, int(cursor == "cell")
+        for place, head in enumerate(heads):
+            self.add_column(head, key=str(place))
+        for line in lines:
+            self.add_row(*line, height=height)
+        if self.is_valid_coordinate(before):
+            self.move_cursor(row=before.row, column=before.column, animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """An empty table has nothing to open."""

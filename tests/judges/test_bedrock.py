@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
-from recjudge_tui.judges.bedrock import BedrockJudge, failure_of, make
-from recjudge_tui.judges.keys import Key
+from recjudge_tui.judges.bedrock import BedrockJudge, make
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.counts import request_count
 from tests.support.servers.process import start
@@ -104,7 +102,7 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
         ("length", "length", False),
     ],
 )
-async def test_each_fault_has_its_own_error_and_boto_retries_none(fault: str, kind: str, retry: bool) -> None:
+async def test_each_fault_has_its_own_error_and_none_is_retried(fault: str, kind: str, retry: bool) -> None:
     with start("bedrock_api", "--faults", f"{fault}:1") as server:
         judge = await prepared(server.url)
         error = await call_error(judge)
@@ -158,10 +156,10 @@ async def test_what_is_missing_is_named_before_the_first_call(monkeypatch: pytes
     assert "cannot be used" in (await judge_error(judge_at())).title
 
 
-def test_without_boto3_it_says_what_to_install_and_the_others_work() -> None:
+def test_without_botocore_it_says_what_to_install_and_the_others_work() -> None:
     code = (
         "import asyncio, sys\n"
-        "sys.modules['boto3'] = None\n"
+        "sys.modules['botocore'] = None\n"
         "from recjudge_tui.judges.registry import make_judge, spellings\n"
         "from recjudge_tui.domain.judge import JudgeSpec, Workload\n"
         "assert 'bedrock:MODEL' in spellings()\n"
@@ -174,26 +172,28 @@ def test_without_boto3_it_says_what_to_install_and_the_others_work() -> None:
     assert "pip install 'recjudge[bedrock]'" in ended.stderr
 
 
-def meant(code: str, message: str = "", status: int = 400) -> RecjudgeError:
-    from botocore.exceptions import ClientError
-
-    response: Any = {
-        "Error": {"Code": code, "Message": message},
-        "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {}},
-    }
-    return failure_of(
-        ClientError(response, "Converse"), "http://b", MODEL, Key("AWS secret key", SECRET).scrub
-    )
-
-
 @pytest.mark.parametrize(
-    "code", ["AccessDeniedException", "UnrecognizedClientException", "ThrottlingException"]
+    ("code", "status"), [("AccessDeniedException", 403), ("UnrecognizedClientException", 400)]
 )
-def test_no_secret_is_in_what_is_said(code: str) -> None:
-    error = meant(code, f"signed with {SECRET}", 403 if code != "ThrottlingException" else 429)
-    assert isinstance(error, CallError if code == "ThrottlingException" else JudgeError)
+async def test_no_secret_is_in_what_is_said(code: str, status: int) -> None:
+    said = answer(status, {"message": f"signed with {SECRET}"}, f"x-amzn-ErrorType: {code}:http://internal")
+    with serving(lambda line, n: said) as stub:
+        judge = await prepared(stub.url)
+        error = await judge_error(judge, in_ask=True)
+        await judge.close()
+    assert code in error.title
     assert "[AWS secret key]" in error.cause
     assert SECRET not in f"{error} {error!r}"
+
+
+async def test_a_bearer_token_is_sent_instead_of_a_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", SECRET)
+    with serving(lambda line, n: answer(403, {"message": SECRET})) as stub:
+        judge = await prepared(stub.url)
+        error = await judge_error(judge, in_ask=True)
+        await judge.close()
+        assert f"Bearer {SECRET}" in str(stub.heads[0])
+    assert SECRET not in str(error)
 
 
 async def test_no_secret_is_in_a_reply_or_the_judge() -> None:

@@ -402,7 +402,7 @@ class TestNoConnection:
     def test_a_plain_request_to_a_port_of_tls_says_so(self) -> None:
         fault = self.asked_a_server("http", ALERT)
         assert isinstance(fault, UnreachableError)
-        assert fault.title.endswith("speaks TLS")
+        assert "TLS" in fault.title
         assert "https://" in fault.next_step
         assert "https://" in self.asked_a_server("http", b"").next_step
 

@@ -7,14 +7,14 @@ import pytest
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import UsageError
-from recjudge_tui.prompting.drafts import example_of_verdict, examples_from_outcomes, with_case_example
+from recjudge_tui.prompting.drafts import case_example, example_of_verdict, with_examples
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, list_prompts
 from recjudge_tui.store.triage import record
-from tests.support.runs import RULES, load, make_project, planned
+from tests.support.runs import RULES, make_project, planned
 
 WHY = "The second list repeats what the person rated low."
 
@@ -30,21 +30,16 @@ def case(db: Database, kind: str) -> int:
     return db.number("SELECT min(id) FROM cases WHERE kind = ?", (kind,))
 
 
-def added(
-    db: Database, name: str, kind: str, values: dict[str, Any], **more: Any
-) -> tuple[tuple[str, int], Prompt]:
-    made = with_case_example(db, get_prompt(db, name)[0], case(db, kind), values, WHY, **more)
-    return made, get_prompt(db, f"{made[0]}@{made[1]}")[2]
+def added(db: Database, name: str, kind: str, values: dict[str, Any]) -> Prompt:
+    prompt = get_prompt(db, name)[2]
+    return with_examples(prompt, [case_example(db, prompt, case(db, kind), values, WHY)])
 
 
-def test_a_pair_becomes_the_next_version_of_the_users_own(db: Database) -> None:
-    made, prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
-    assert made == ("my-pairwise-media", 1)
-    row = next(row for row in list_prompts(db) if row["name"] == made[0])
-    assert (row["origin"], row["version"]) == ("user", 1)
+def test_a_pair_is_one_more_example_of_a_prompt(db: Database) -> None:
+    prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
     before = get_prompt(db, "pairwise-media@1")[2]
     assert prompt.examples[:-1] == before.examples
-    assert prompt.model_copy(update={"examples": before.examples, "name": before.name}) == before
+    assert prompt.model_copy(update={"examples": before.examples}) == before
     assert prompt.examples[-1].reply == {"reasoning": WHY, "winner": "Set 1"}
     assert lint(prompt) == []
 
@@ -57,7 +52,7 @@ def test_the_judge_is_shown_the_texts_of_the_cases_own_request(
     db: Database, name: str, kind: str, values: dict[str, Any]
 ) -> None:
     own = request_now(db, get_prompt(db, name)[2], case(db, kind)).messages[1].content
-    _, prompt = added(db, name, kind, values)
+    prompt = added(db, name, kind, values)
     shown = prompt.examples[-1].input
     assert "customer" in shown
     assert len(shown) == (3 if kind == "pair" else 2)
@@ -74,7 +69,7 @@ def test_the_judge_is_shown_the_texts_of_the_cases_own_request(
 
 
 def test_nothing_of_the_future_is_shown(db: Database) -> None:
-    _, prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
+    prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
     assert "The Held Out Film" not in prompt.model_dump_json()
 
 
@@ -98,6 +93,8 @@ def test_an_overridden_case_becomes_an_example_with_the_note_as_its_reason(db: D
     run = db.value("SELECT p.name FROM verdicts v JOIN runs r ON r.id = v.run_id JOIN prompts p ON p.id = r.prompt_id"
                    " WHERE v.id = ?", (chosen,))  # fmt: skip
     assert example_of_verdict(db, chosen, "me") == (f"my-{run}", 1)
+    row = next(row for row in list_prompts(db) if row["name"] == f"my-{run}")
+    assert (row["origin"], row["version"]) == ("user", 1)
     reply = get_prompt(db, f"my-{run}")[2].examples[-1].reply
     assert reply == {"reasoning": WHY, "winner": "Set 2"}
 
@@ -135,29 +132,3 @@ def test_an_accepted_verdict_brings_the_judges_own_words_and_flags(db: Database)
     assert reply["reasoning"] == call["reasoning"]
     assert reply["category"] == f"{call['label'].removesuffix(' Match')} Match"
     assert reply["flagged_items"] == [{"item": 2, "issue": "other", "reason": "odd"}]
-
-
-def test_what_users_took_afterwards_becomes_examples(db: Database) -> None:
-    """Pairs of which one list has the item: half of the examples favour each place."""
-    pairs = db.rows("SELECT id, user_id FROM cases WHERE kind = 'pair' ORDER BY id")
-    prompt = get_prompt(db, "pairwise-media")[2]
-    rows: list[tuple[str, ...]] = [("user_id", "item_id", "type", "timestamp")]
-    for place, (case_id, user) in enumerate(pairs):
-        material = request_now(db, prompt, case_id).material
-        assert material is not None
-        ours, other = material.slates if place % 2 == 0 else material.slates[::-1]
-        (item, *_) = {i.item_id for i in ours.items} - {i.item_id for i in other.items}
-        rows.append((user, item, "heldout_purchase", "2030-01-01T00:00:00Z"))
-    project = db.value("SELECT id FROM projects")
-    with pytest.raises(UsageError, match="no outcome can be an example"):
-        examples_from_outcomes(db, project, "pairwise-media")
-    load(db, "events", rows)
-    made = examples_from_outcomes(db, project, "pairwise-media")
-    stored = get_prompt(db, f"{made.name}@{made.version}")[2]
-    new = stored.examples[len(prompt.examples) :]
-    assert sorted(example.reply["winner"] for example in new) == ["Set 1", "Set 2"]
-    assert all("Afterwards this person chose" in example.reply["reasoning"] for example in new)
-    assert set(made.users) == {user for _, user in pairs[:2]}
-    assert lint(stored) == []
-    with pytest.raises(UsageError, match="cannot be examples"):
-        examples_from_outcomes(db, project, "pointwise-media")

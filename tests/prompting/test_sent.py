@@ -37,7 +37,7 @@ def test_both_orders_as_they_were_sent(judged: tuple[Database, int, list[bytes]]
     assert sent is not None
     assert [call.first for call in sent.calls] == ["als", "pop"]
     assert [call.same for call in sent.calls] == [True, True]
-    assert all(call.reply == REPLY for call in sent.calls)
+    assert all(call.row["reply"] == REPLY for call in sent.calls)
     seen = sorted(json.loads(body)["messages"][-1]["content"] for body in bodies)
     assert sorted(call.request.messages[-1].content for call in sent.calls if call.request) == seen
     assert all(text in sent_text(sent, "text") for text in seen)

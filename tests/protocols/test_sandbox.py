@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from jinja2 import StrictUndefined, Template, TemplateError, Undefined
-from jinja2.filters import _GroupTuple
 from jinja2.runtime import LoopContext
 
 from recjudge_tui.domain.calls import Sampling
@@ -44,13 +43,13 @@ def db(project_db: Path) -> Iterator[Database]:
 def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The names that reach a template, whatever renders it."""
     names: list[dict[str, Any]] = []
-    render = Template.render
+    generate = Template.generate
 
-    def noting(template: Template, *args: Any, **kwargs: Any) -> str:
-        names.append(dict(*args, **kwargs))
-        return render(template, *args, **kwargs)
+    def noting(template: Template, given: dict[str, Any]) -> Iterator[str]:
+        names.append(given)
+        return generate(template, given)
 
-    monkeypatch.setattr(Template, "render", noting)
+    monkeypatch.setattr(Template, "generate", noting)
     return names
 
 
@@ -125,9 +124,9 @@ def check_reachable(sandbox: Any, start: list[Any], also: tuple[type, ...] = ())
     for way, value in reachable(sandbox, start):
         kinds.add(type(value))
         if isinstance(value, METHODS):
-            assert isinstance(value.__self__, (str, dict, list, tuple, LoopContext)), way
+            assert isinstance(value.__self__, (str, dict)), way
             assert not value.__name__.startswith("_"), way
-            assert value.__name__ not in ("format", "format_map", "encode", "update", "append", "pop"), way
+            assert value.__name__ not in ("format", "format_map", "encode", "update", "pop"), way
         elif value not in start:
             assert type(value) in (*PLAIN, *also), way
     return kinds
@@ -141,29 +140,14 @@ def test_nothing_but_plain_data_and_harmless_methods_can_be_reached(part: str) -
     assert kinds >= {Record, str, dict, tuple, BuiltinMethodType}
 
 
-@pytest.mark.parametrize("part", ["system", "user"])
-def test_nothing_can_be_reached_from_the_globals(part: str) -> None:
-    sandbox = environment(part)
-    assert set(sandbox.globals) == {"range", "dict", "namespace"}
-    shared = dict(sandbox.globals)
-    module = sandbox.from_string("{% macro m() %}{% endmacro %}").make_module()
-    others = [*shared.values(), shared["namespace"](), shared["range"](3), module.m, {}.items(), {}.keys()]
-    for value in others:
+def test_nothing_can_be_reached_from_a_global_a_view_or_a_loop() -> None:
+    sandbox = environment("user")
+    assert set(sandbox.globals) == {"range"}
+    for value in (sandbox.globals["range"], {}.items(), {}.keys()):
         assert [way for way, _ in reachable(sandbox, [value])] == [""], value
-
-
-def test_nothing_but_its_names_can_be_reached_from_a_loop() -> None:
     loop = LoopContext([1, 2, 3], StrictUndefined)
     next(loop)
-    ways = {way for way, _ in reachable(environment("user"), [loop]) if way.count(".") == 1}
-    assert ways <= {
-        f".{name}"
-        for name in (
-            "changed", "cycle", "depth", "depth0", "first", "index", "index0", "last", "length", "nextitem", "previtem",
-            "revindex", "revindex0",
-        )
-    }  # fmt: skip
-    assert check_reachable(environment("user"), [loop]) >= {bool, int, MethodType}
+    assert check_reachable(sandbox, [loop]) == {LoopContext, bool, int}
 
 
 def test_the_results_of_filters_lead_nowhere() -> None:
@@ -183,8 +167,7 @@ def test_the_results_of_filters_lead_nowhere() -> None:
             user["history"][0]["item"],
         )
     ]
-    calls += [("groupby", user["history"], ("type",)), ("batch", user["history"], (1,)), ("slice", "abc", (2,)),
-              ("attr", user, ("history",)), ("map", user["history"], ("item_line",))]  # fmt: skip
+    calls.append(("map", user["history"], ("item_line",)))
     done = set()
     for name, value, args in calls:
         try:
@@ -194,12 +177,12 @@ def test_the_results_of_filters_lead_nowhere() -> None:
         done.add(name)
         for way, found in reachable(sandbox, [result]):
             text = isinstance(found, str) and hasattr(found, "format")
-            listed_kind = isinstance(found, (*METHODS, _GroupTuple)) or type(found) in PLAIN
+            listed_kind = isinstance(found, METHODS) or type(found) in PLAIN
             assert way == "" or text or listed_kind, (name, way)
             if isinstance(found, METHODS):
-                assert isinstance(found.__self__, (str, dict, list, tuple)), (name, way)
-    assert len(done) > 35
-    assert {"attr", "groupby", "map", "item_line", "event_lines", "items"} <= done
+                assert isinstance(found.__self__, (str, dict)), (name, way)
+    assert len(done) > 30
+    assert {"map", "item_line", "event_lines", "items"} <= done
 
 
 ATTACKS = (
@@ -207,11 +190,11 @@ ATTACKS = (
     "user.model_copy(update={})", "user.copy()", "user.construct()", "user.from_orm(user)", "user.update_forward_refs()",
     "user.model_fields", "user.__class__", "''.__class__.__mro__[1].__subclasses__()", "user['__class__']",
     "user | attr('__class__')", "(user | attr('parse_raw'))('x')", "user['parse_raw']('x')",
-    "([user] | map(attribute='parse_raw') | first)('x')", "[user] | map(attribute='__class__') | list",
-    "[user] | map(attribute='history.__class__') | list", "[user] | map('attr', '__class__') | list",
-    "[user, user] | sort(attribute='__class__')", "[user] | groupby('__class__')",
-    "[user] | selectattr('__class__') | list", "[user] | unique(attribute='__class__') | list",
-    "[user] | sum(attribute='__class__')", "[user, user] | min(attribute='__class__')",
+    "(user.history | map(attribute='parse_raw') | first)('x')", "user.history | map(attribute='__class__') | list",
+    "user.history | map(attribute='history.__class__') | list", "user.history | map('attr', '__class__') | list",
+    "user.history | sort(attribute='__class__')", "user.history | groupby('__class__')",
+    "user.history | selectattr('__class__') | list", "user.history | unique(attribute='__class__') | list",
+    "user.history | sum(attribute='__class__')", "user.history | min(attribute='__class__')",
     "user.history.__init__.__globals__", "user.attributes.items.__self__", "''.join.__self__",
     "'{0.__class__}'.format(user)", "'{x.__class__}'.format_map({'x': user})", "('{0.__class__}' | attr('format'))(user)",
     "('{0.__class__}' | safe).format(user)", "'x'.encode('idna')", "'x'.translate({})", "'x'.center(9)", "'1'.zfill(9)",
@@ -221,18 +204,12 @@ ATTACKS = (
     "cycler.__init__.__globals__", "joiner(', ')", "lipsum.__globals__", "self.__init__.__globals__",
     "self._TemplateReference__context", "missing.__class__", "user.nothing._undefined_obj", "(1).real",
     "(1).bit_length()", "(user.attributes | items).gi_frame", "user.attributes.items().mapping",
-    "([user] | groupby('user_id') | first)._asdict()", "dict.mro()", "user[0]", "range[0]",
+    "(user.history | groupby('user_id') | first)._asdict()", "dict.mro()", "user[0]", "range[0]",
 )  # fmt: skip
 STATEMENTS = (
     "{% for x in [1] %}{{ loop.__init__.__globals__ }}{% endfor %}", "{% for x in [1] %}{{ loop._iterable }}{% endfor %}",
-    "{% for x in [1] %}{{ loop | attr('__class__') }}{% endfor %}",
-    "{% macro m() %}{% endmacro %}{{ m.__call__.__globals__ }}", "{% macro m() %}{% endmacro %}{{ m._func }}",
-    "{% macro m() %}{% endmacro %}{{ m | attr('_environment') }}",
-    "{% macro m() %}{{ caller.__class__ }}{% endmacro %}{% call m() %}{% endcall %}",
-    "{% macro m() %}{{ varargs.__class__ }}{% endmacro %}{{ m(1) }}", "{% block b %}{{ self.b.__class__ }}{% endblock %}",
-    "{% block b %}{{ super.__class__ }}{% endblock %}", "{% import 'os' as os %}", "{% include '/etc/passwd' %}",
-    "{% extends '/etc/passwd' %}", "{% set c = user.__class__ %}", "{% with c = user %}{{ c.__class__ }}{% endwith %}",
-    "{% filter attr('__class__') %}x{% endfilter %}", "{% if user.__class__ %}x{% endif %}", "{% do user.pop() %}",
+    "{% for x in [1] %}{{ loop['__class__'] }}{% endfor %}", "{% include '/etc/passwd' %}",
+    "{% set c = user.__class__ %}", "{% if user.__class__ %}x{% endif %}", "{% do user.pop() %}",
 )  # fmt: skip
 TEMPLATES = (*(f"{{{{ {attack} }}}}" for attack in ATTACKS), *STATEMENTS)
 
@@ -261,9 +238,8 @@ def test_an_attack_is_refused_with_its_line_in_every_text(attack: str) -> None:
     ("{{ user.__class__ }}", "a template may not use “__class__” of a user, or any other name that begins with “_”"),
     ("{{ user.attributes.pop() }}", "a mapping has no “pop” for a template; a template may use its keys and get, items"),
     ("{{ ''.format() }}", "text has no “format” for a template; a template may use capitalize,"),
-    ("{{ user.history.append(1) }}", "a sequence has no “append” for a template; a template may use count, index"),
     ("{{ (1).real }}", "a template may not use “real” of a number"),
-    ("{{ dict.fromkeys('a') }}", "a template may not use “fromkeys” of a function or other object"),
+    ("{{ range.mro() }}", "a template may not use “mro” of a function or other object"),
     ("{{ 'x' | event_line }}", "event_line expects an event, not text"),
     ("{{ user | item_line }}", "item_line expects an item, not a user"),
     ("{{ user.history | item_lines }}", "item_line expects an item, not an event"),
@@ -277,9 +253,6 @@ def test_the_message_says_what_a_template_may_use(template: str, message: str) -
 @pytest.mark.parametrize("template", [
     "{% for a in [1] %}" * 40 + "{% endfor %}" * 40,
     "{{ " + "(" * 400 + "1" + ")" * 400 + " }}",
-    "{{ 'a' * 10 ** 15 }}",
-    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "{{ [1] | batch(0) | list | first(1, 2) }}",
     "{{ " + "9" * 5000 + " }}",
     "{{ x | nothing }}",
     "{{ [] | max | min }}",
@@ -337,95 +310,49 @@ def test_a_pickle_in_a_prompt_runs_nothing_from_a_file_or_a_database(db: Databas
     assert not marker.exists()
 
 
-DOUBLED = "{% set ns = namespace(x='ab') %}{% for i in range(60) %}"
-NESTED = "{% set ns = namespace(x=['ab'], y=['ab']) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}"
+DOUBLED = "{% set x = 'ab' %}" + "{% set x = x ~ x %}" * 60
 BOMBS = {
-    "a huge range": "{% for i in range(10**9) %}x{% endfor %}",
+    "a huge range": "{% for i in range(9999999999) %}x{% endfor %}",
     "loops in loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-    "a long text in a loop": "{% for i in range(99999) %}" + "word " * 2000 + "{% endfor %}",
-    "the same in a block": "{% set x %}{% for i in range(99999) %}"
-    + "word " * 2000
-    + "{% endfor %}{% endset %}",
-    "a filter in a loop": "{% for i in range(99999) %}{{ range(9999) | sum }}{% endfor %}",
-    "a text many times": "{{ ('a' * 10 ** 9) | length }}",
-    "many times a text": "{{ (10 ** 9 * 'a') | length }}",
-    "a list many times": "{{ ([1] * 10 ** 8) | length }}",
-    "a tower": "{{ (9 ** (9 ** 9)) > 1 }}",
-    "a product": "{% set ns = namespace(x=7) %}{% for i in range(40) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
-    "a doubled text": DOUBLED + "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-    "a doubled sum": DOUBLED + "{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "a doubled block": DOUBLED + "{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
-    "a doubled join": DOUBLED + "{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
-    "a doubled method": DOUBLED + "{% set ns.x = ns.x.join([ns.x, ns.x]) %}{% endfor %}",
-    "a doubled list": DOUBLED.replace("'ab'", "[1]") + "{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "a replaced text": DOUBLED + "{% set ns.x = ns.x.replace('a', ns.x) %}{% endfor %}",
-    "a filter that replaces": DOUBLED + "{% set ns.x = ns.x | replace('a', ns.x) %}{% endfor %}",
-    "a wide field": "{{ '%1000000000d' % 1 }}",
-    "a field of any width": "{{ '%*d' % (1000000000, 1) }}",
-    "a wide format": "{{ '%1000000000d' | format(1) }}",
-    "a rounded number": "{{ 1.5 | round(10 ** 9, 'ceil') }}",
-    "a macro that doubles": "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
-    "a macro in a loop": "{% macro m() %}"
-    + "word " * 2000
-    + "{% endmacro %}{% for i in range(99999) %}{% set x = m() %}{% endfor %}",
-    "a list that stands in itself twice": NESTED + "{% endfor %}{{ ns.x }}",
-    "two such lists compared": NESTED + "{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
-    "a tuple of that kind": "{% set ns = namespace(x=(1,)) %}{% for i in range(60) %}{% set ns.x = (ns.x, ns.x) %}"
-    "{% endfor %}{{ [ns.x] | unique | list }}",
-    "such a list handed on": "{% macro m(x, n) %}{% if n %}{{ m([x, x], n - 1) }}{% endif %}{% endmacro %}{{ m([1], 60) }}",
-    "such a list in a part of its own": "{% for x in [1] recursive %}{{ loop([[x, x], [x, x]] * 2) }}{% endfor %}",
-    "lists of lists many times": "{{ [[[1] * 999] * 999] * 999 }}",
-    "a long text many times in a list": "{{ [['b' * 4000000]] * 9999 }}",
-    "many wide fields": "{{ ('%9999s' * 9999) % ((1,) * 9999) }}",
-    "many wide named fields": "{{ ('%(a)9999s' * 500000) % {'a': 1} }}",
-    "a long text in many fields": "{{ ('%(a)s' * 500000) % {'a': 'b' * 4000000} }}",
-    "a long text formatted into many": "{{ ('%(a)s' * 500000) | format(a='b' * 4000000) }}",
-    "a loop that counts backwards": "{% for i in range(2000) %}{{ [1] | _counted(-10 ** 12) | list | length }}"
-    "{{ 'a' * 4000000 }}{% endfor %}",
-    "many long texts kept": "{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
-    "{% set ns.x = ns.x + [('a' * 4000000) | upper] %}{% endfor %}",
-    "many slices kept": "{% set t = 'a' * 4000000 %}{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
-    "{% set ns.x = ns.x + [t[1:]] %}{% endfor %}",
-    "a text in characters": "{{ ('aé' * 2000000) | list | length }}",
-    "lists added up": "{{ ([[1]] * 99999) | sum(start=[]) | length }}",
-    "a number that Python does not write": "{{ 'inf' | float | int }}",
-    # beyond those that were tried on earlier sandboxes
-    "lists that stand in each other, through namespaces": "{% set ns = namespace(x=1) %}{% for i in range(60) %}"
-    "{% set inner = namespace(a=ns.x) %}{% set ns.x = [[inner, inner], [ns.x, ns.x]] %}{% endfor %}{{ ns.x }}",
-    "a list filled after it was measured": "{% set ns = namespace(x=namespace(), y=1) %}{% set all = [ns.x, ns.x] %}"
-    "{% for i in range(60) %}{% set old = ns.x %}{% set ns.x = namespace() %}{% set old.y = [ns.x, ns.x] %}{% endfor %}"
-    "{{ [all] * 99999 }}",
-    "many views of a mapping": "{% set d = {'a': 'b' * 90000} %}{{ [d.items()] * 9999 }}",
-    "a filter with its arguments by name": DOUBLED
-    + "{% set ns.x = ns.x | replace(new=ns.x, old='a') %}{% endfor %}",
-    "searches in one select": "{% set t = 'a' * 99999 %}{% for i in range(99) %}"
-    "{{ ('1,' * 49000).split(',') | select('in', t) | list | length }}{% endfor %}",
-    "a slow search in a long text": "{% set t = 'a' * 99999 %}{% for i in range(99999) %}"
-    "{{ t.count('ab' ~ 'a' * 9000) + t.find('b') }}{% endfor %}",
+    "a filter in a loop": "{% for i in range(99999) %}{{ range(9999) | max }}{% endfor %}",
     "a loop whose condition is never true": "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}"
     "{% endfor %}",
-    "a recursive loop": "{% for x in [[1], [2]] recursive %}{{ loop([x, x]) }}{% endfor %}",
-    "a call block that doubles": "{% macro m(n) %}{{ caller(n) }}{% endmacro %}{% macro d(n) %}{% call(k) m(n) %}"
-    "{% if k %}{{ d(k - 1) }}{{ d(k - 1) }}{% endif %}{% endcall %}{% endmacro %}{{ d(60) }}",
-    "a block that writes itself": "{% block b %}x{{ self.b() }}{{ self.b() }}{% endblock %}",
-    "text of a macro, never written": "{% macro m() %}" + "word " * 2000 + "{% endmacro %}"
-    "{% for i in range(99999) %}{% if m() %}{% endif %}{% endfor %}",
-    "a nested literal": "{% set a = 'a' * 90000 %}{{ [[a, a], [a, a]] | length }}",
-    "a mapping of long texts": "{% set a = 'a' * 90000 %}{{ {1: a, 2: a} | length }}",
-    "one long join of `~`": "{% set a = 'a' * 90000 %}{{ a ~ (a ~ (a ~ a)) }}",
-    "a huge hexadecimal number": "{{ ('f' * 90000) | int(base=16) * 2 }}",
-    "a tower by filters": "{{ [9, 9, 9999] | sum ** 99999 > 1 }}",
-    "a digit after the point": "{{ '%.1000000000f' % 1.5 }}",
+    "a product": "{% set x = 7 %}" + "{% set x = x * x %}" * 40,
+    "a doubled text": DOUBLED,
+    "a doubled join": DOUBLED.replace("x ~ x", "[1, 2, 3] | join(x)"),
+    "one long join of `~`": "{% set a = 'aaaaaaaaaa' * 1 %}{{ a }}".replace(
+        "'aaaaaaaaaa' * 1", "'" + "a" * 90000 + "'"
+    )
+    + "{{ a ~ (a ~ (a ~ a)) }}",
+    "a wide field": "{{ '%1000000000d' | format(1) }}",
+    "a field of any width": "{{ '%*d' | format(1000000000, 1) }}",
     "a field with a star by name": "{{ '%(a)*d' | format(a=1000000000) }}",
-    "characters of a generator": "{{ range(99999) | map('string') | join(', ' * 999) | length }}",
-    "a list that is sliced": "{% set t = range(4000) | list %}{% for i in range(9999) %}{% set x = t[1:] %}{% endfor %}",
-    "a sorted list of equal texts": "{% for i in range(9999) %}{{ ('aaaaaaaaaaaaaaaaaaaa,' * 4000).split(',') | sort "
-    "| length }}{% endfor %}",
-    "a long test": "{% for i in range(99999) %}{% if ('A' * 99999) is upper %}{% endif %}{% endfor %}",
-    "numbers added up": "{% for i in range(9999) %}{{ range(99999) | sum }}{% endfor %}",
+    "a digit after the point": "{{ '%.1000000000f' | format(1.5) }}",
+    "a long text formatted into many": "{{ '" + "%(a)s" * 9000 + "' | format(a='" + "b" * 90000 + "') }}",
+    "a text in characters": "{{ '" + "aé" * 40000 + "' | list | length }}",
+    "a text split": "{% for i in range(99999) %}{{ '"
+    + "a," * 9000
+    + "'.split(',') | sort | length }}{% endfor %}",
+    "characters of a generator": "{{ range(99999) | map('string') | join('" + ", " * 999 + "') | length }}",
+    "searches in one select": "{% set t = '" + "a" * 90000 + "' %}{% for i in range(99) %}"
+    "{{ range(99999) | map('string') | select('in', t) | list | length }}{% endfor %}",
+    "a long test": "{% for i in range(99999) %}{% if '"
+    + "A" * 90000
+    + "' is upper %}{% endif %}{% endfor %}",
+    "a huge hexadecimal number": "{{ '" + "f" * 90000 + "' | int(base=16) * 2 }}",
+    "a number that Python does not write": "{{ 'inf' | float | int }}",
     "a part that includes itself": "{% include 'itself' %}",
-    "parts imported in a loop": "{% for i in range(99999) %}{% from 'long' import m %}{% endfor %}",
+    "a text of parts in a loop": "{% for i in range(99999) %}{% include 'long' %}{% endfor %}",
 }
+# what a template does not need, and what would let values grow from one turn of a loop to the next
+REFUSED = (
+    "{% macro m() %}{{ m() }}{% endmacro %}", "{% call m() %}{% endcall %}", "{% set x %}a{% endset %}", "{{ 9 ** 9 }}",
+    "{% block b %}{{ self.b() }}{% endblock %}", "{% filter upper %}a{% endfilter %}", "{% with a = 1 %}{% endwith %}",
+    "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "{% set n.x = 1 %}", "{% set a = 1 %}{{ [a, a] }}",
+    "{% set a = 1 %}{{ {1: a} }}", "{{ (user, user) }}", "{{ 'a' * 9 }}", "{{ [1] + [2] }}", "{{ '%s' % 1 }}",
+    "{% extends 'long' %}", "{% import 'long' as l %}", "{% from 'long' import m %}", "{{ namespace(a=1) }}",
+    "{{ dict(a=1) }}", "{{ 'a'.replace('a', 'b') }}", "{{ 'a'.join('bc') }}", "{{ 'a' | attr('upper') }}",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -437,10 +364,10 @@ def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_small_limits")
 @pytest.mark.parametrize("name", BOMBS)
-def test_templates_that_never_end_or_fill_the_memory_are_refused_with_their_line(name: str) -> None:
+def test_templates_that_never_end_or_fill_the_memory_are_refused(name: str) -> None:
     parts = {
         "itself": "{% include 'itself' %}",
-        "long": "{% macro m() %}" + "word " * 2000 + "{% endmacro %}",
+        "long": "word " * 2000,
     }
     prompt = LIST.model_copy(update={"user": "first line\n" + BOMBS[name], "parts": parts})
     started = time.process_time()
@@ -449,24 +376,21 @@ def test_templates_that_never_end_or_fill_the_memory_are_refused_with_their_line
         user_text(prompt, listed(), "")
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "In its user text, line 2: " in caught.value.cause or "In its part “itself”" in caught.value.cause
+    where = ("In its user text, line 2: ", "In its part “itself”", "In its user text: a text of more than")
+    assert caught.value.cause.startswith(where)
     assert time.process_time() - started < 8
     assert most < 4_000_000
 
 
-def test_filters_and_globals_that_pad_wrap_or_search_are_unknown() -> None:
-    sandbox = environment("user")
-    left_out = "batch center filesizeformat forceescape indent pprint random slice striptags tojson truncate urlencode"
-    assert not {*left_out.split(), "urlize", "wordcount", "wordwrap", "xmlattr", "safe"} & set(
-        sandbox.filters
-    )
-    assert not {"lipsum", "cycler", "joiner"} & set(sandbox.globals)
+@pytest.mark.parametrize("template", REFUSED)
+def test_what_is_not_in_the_language_is_refused_with_its_line(template: str) -> None:
+    (finding,) = lint(LIST.model_copy(update={"user": f"one\n{template}"}))
+    assert "In its user text, line 2: " in finding
 
 
 def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:
-    macros = "".join(f"{{% macro m{n}(a=1) %}}{{% endmacro %}}" for n in range(9999))
     with pytest.raises(PromptError, match="more than 5,000 tags"):
-        user_text(LIST.model_copy(update={"user": macros}), listed(), "")
+        user_text(LIST.model_copy(update={"user": "{% set a = 1 %}" * 9999}), listed(), "")
 
 
 def test_parts_that_include_each_other_end() -> None:
@@ -490,8 +414,8 @@ def test_lint_names_the_line_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> N
 def test_ordinary_templates_have_room() -> None:
     template = (
         "{% for i in range(100) %}{% for j in range(50) %}{{ loop.index }}{% if loop.last %}.{% endif %}{% endfor %}"
-        "{% endfor %}{{ 'a' ~ 1 ~ ('b' * 1000) }}{{ 2 ** 64 }}{{ '%5.2f' % 1.5 }}{{ [3, 1] | sort | join(', ') }}"
+        "{% endfor %}{{ 'a' ~ 1 ~ 2 * 3 }}{{ '%5.2f' | format(1.5) }}{{ [3, 1] | sort | join(', ') }}{{ {'a': 1}['a'] }}"
     )
     text = user_text(LIST.model_copy(update={"user": template}), listed(), "")
     assert text.startswith("1234567891011")
-    assert text.endswith("a1" + "b" * 1000 + "18446744073709551616 1.501, 3")
+    assert text.endswith("a16 1.501, 31")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.optimize import minimize_scalar
 from sklearn.metrics import brier_score_loss
 
 from recjudge_tui.project import Project as Opened
@@ -65,25 +64,10 @@ def judged_lists(made: Project, users: int, draw: int) -> tuple[Values, Values, 
     return said, sure, truth
 
 
-def _scaled(sure: Values, heat: float) -> Values:
-    own, others = sure ** (1 / heat), 2 * ((1 - sure) / 2) ** (1 / heat)
-    return own / (own + others)
-
-
-def _temperature(sure: Values, right: Values) -> float:
-    """The T of the highest likelihood, by search."""
-
-    def loss(log_heat: float) -> float:
-        chance = np.clip(_scaled(sure, np.exp(log_heat)), 1e-12, 1 - 1e-12)
-        return -float((right * np.log(chance) + (1 - right) * np.log(1 - chance)).sum())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
-
-
 @pytest.mark.parametrize(("draw", "users"), list(enumerate((4, 9, 10, 25, 60))))
 def test_calibration_says_what_the_confidences_show(made: Project, draw: int, users: int) -> None:
     said, sure, truth = judged_lists(made, users, draw)
-    questions = stated(made, method="temperature")
+    questions = stated(made)
     table = error_table(questions)
     labelled = ~np.isnan(truth)
     used = labelled & ~np.isnan(sure)
@@ -102,15 +86,10 @@ def test_calibration_says_what_the_confidences_show(made: Project, draw: int, us
     untold = int((labelled & ~used).sum())
     left_out = [re.findall(r": (\d+) labelled verdicts? without", note) for note in table.notes]
     assert [found for found in left_out if found] == ([[str(untold)]] if untold else [])
-    heats = [note for note in table.notes if "temperature" in note]
     # not calibrated by labels of fewer than ten users
-    assert bool(heats) == (np.unique(np.flatnonzero(used) // 2).size >= calibration.FEWEST_USERS)
-    for note in heats:
-        found = re.search(r"temperature ([\d.]+): .* are (nearer to|further from) chance \(1 in 3\)", note)
-        assert found
-        heat = _temperature(given, right)
-        assert float(found.group(1)) == pytest.approx(heat, rel=0.01)
-        assert (found.group(2) == "nearer to") == (heat > 1)
+    few = np.unique(np.flatnonzero(used) // 2).size < calibration.FEWEST_USERS
+    calibrated = [row for row in table.rows if row["stage"] == "calibrated"]
+    assert all(row["note"] == calibration.FEW_USERS for row in calibrated) == few
     rows = [row for row in reliability_table(questions).rows if row["stage"] == "as given"]
     assert sum(int(str(row["n"])) for row in rows) == used.sum()
     for row, here in zip(rows, bins, strict=True):

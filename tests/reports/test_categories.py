@@ -11,7 +11,6 @@ from sklearn.metrics import cohen_kappa_score
 from recjudge_tui.domain.scales import Scale, worded
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.calibration import error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.changes import MCNEMAR, SIGN_FLIPS, STUART_MAXWELL, UNORDERED
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
@@ -103,21 +102,6 @@ def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
     drawn = figure(Opened(tones.db, tones.id, "films"), "trend", {"rater": "ann"})
     assert {row["figure"] for row in drawn.rows} == {"share of warm"}
     assert "The other categories are in the table" in drawn.caption
-
-
-def test_calibration_works(tones: Project) -> None:
-    questions = stated_confidences(Opened(tones.db, tones.id, "films"), "one", "ann")
-    right = next(row for row in error_table(questions).rows if row["stat"] == "accuracy")
-    same = [a == b for a, b in zip(_values(tones, "one"), _values(tones, "ann"), strict=True)]
-    assert right["value"] == pytest.approx(sum(same) / len(same))
-
-
-def test_strictness_has_shares_only(tones: Project) -> None:
-    table = strictness_table(Opened(tones.db, tones.id, "films"), ["one"], ["ann", "ben"], ["explanation"])
-    bias = [row for row in table.rows if row["figure"] == "bias"]
-    assert {(row["value"], row["note"]) for row in bias} == {(None, NO_ORDER)}
-    shares = [row["value"] for row in table.rows if row["figure"] == "share" and row["rater"] == "ben"]
-    assert sum(float(str(share)) for share in shares) == pytest.approx(1)
 
 
 def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project) -> None:

@@ -90,9 +90,9 @@ def test_sides_and_rows_do_not_matter() -> None:
 def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
     first, second, outcome, user, x = drawn(5)
     same = controlled_ratings(first, second, outcome, user, np.stack([x[:, 0], 2 * x[:, 0]], axis=1), 3)
-    assert set(same.notes) == {ENTANGLED}
+    assert {end.note for end in same.intervals} == {ENTANGLED}
     decided = controlled_ratings(first, second, np.sign(x[:, 0]), user, x, 3)
-    assert set(decided.notes) == {SEPARATED}
+    assert {end.note for end in decided.intervals} == {SEPARATED}
     assert np.isnan(decided.ratings).all()
     flat = controlled_ratings(first, second, outcome, user, np.stack([x[:, 0], 0 * x[:, 0]], axis=1), 3)
     assert np.isnan(flat.effects[1])

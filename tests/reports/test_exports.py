@@ -9,9 +9,8 @@ import pytest
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports import exports
 from recjudge_tui.reports.common.stream import ExportFormat, format_of
-from recjudge_tui.reports.exports import save_verdicts, write_verdicts
+from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 
@@ -65,14 +64,3 @@ def test_writing_to_a_device_leaves_its_folder_alone(project_db: Path, tmp_path:
     assert sink.is_symlink()
     assert neighbour.read_text() == "somebody's"
     assert sorted(path.name for path in tmp_path.glob("*.part")) == ["out.csv.part"]
-
-
-def test_a_table_for_people_is_cut_and_says_so(
-    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exports, "MOST_ROWS", 2)
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        assert save_verdicts(Project.numbered(db, project), "", tmp_path / "v.txt").rows == 2
-        total = db.value("SELECT count(*) FROM verdicts")
-    assert f"{total - 2} more are left out" in (tmp_path / "v.txt").read_text()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.gate import github_text, junit_text
+from recjudge_tui.reports.gate import written
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from tests.support.verdicts import (
     Project,
@@ -322,6 +322,12 @@ def made(*rows: Row) -> Table:
     return Table("Gate: rules", tuple(Column(name, name) for name in check("met")), rows, ("a note",))
 
 
+def junit(table: Table) -> str:
+    text = written(table, "junit", True)
+    assert text is not None
+    return text
+
+
 GATE = made(
     check("met"),
     check("not met", note="short & <small>"),
@@ -330,7 +336,7 @@ GATE = made(
 
 
 def test_junit_counts_failures_and_errors() -> None:
-    (suite,) = ElementTree.fromstring(junit_text(GATE))
+    (suite,) = ElementTree.fromstring(junit(GATE))
     assert {key: suite.get(key) for key in ("name", "tests", "failures", "errors")} == {
         "name": "Gate: rules", "tests": "3", "failures": "1", "errors": "1",
     }  # fmt: skip
@@ -346,22 +352,5 @@ def test_junit_counts_failures_and_errors() -> None:
 
 @pytest.mark.parametrize("hostile", ['"]]><x/>', "\x1b[31mred\x00", "a\ufffe\udc80b", "two\nlines"])
 def test_junit_stays_well_formed(hostile: str) -> None:
-    root = ElementTree.fromstring(
-        junit_text(made(check("not met", reference=hostile, note=hostile))).encode()
-    )
+    root = ElementTree.fromstring(junit(made(check("not met", reference=hostile, note=hostile))).encode())
     assert len(root.findall("./testsuite/testcase/failure")) == 1
-
-
-def test_github_annotates_what_is_not_met_and_no_text_starts_an_annotation_of_its_own() -> None:
-    assert github_text(GATE).splitlines() == [
-        (
-            "::error title=Gate%3A rules%3A qwk against people%2C at least 0.6::"
-            "not met: value 0.5, interval 0.4 to 0.61, n 30, short & <small>"
-        ),
-        "::warning title=Gate%3A rules%3A win_rate of new over old%2C at least 0.6::unknown: interval 0.4 to 0.61, n 30",
-        "::notice title=Gate%3A rules::1 of 3 checks met",
-    ]
-    error, notice = github_text(made(check("not met", note="100%\n::error::no"))).splitlines()
-    assert error.startswith("::error title=")
-    assert "100%25" in error
-    assert notice.startswith("::notice ")

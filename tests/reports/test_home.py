@@ -61,7 +61,7 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
     assert home.data is not None
-    assert [tuple(labeller) for labeller in home.data.labellers] == [("anna", 12), ("bert", 12)]
+    assert home.data.labellers == {"anna": 12, "bert": 12}
     assert home.steps == ()
 
 

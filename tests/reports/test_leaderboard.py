@@ -313,3 +313,15 @@ def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.
     assert [row["score"] for row in table.rows if row["opponent"] is None] == sorted(before, reverse=True)
     opened.db.close()
     other.db.close()
+
+
+def test_the_protocol_need_not_be_named_where_there_is_only_one(three: Built, tmp_path: Path) -> None:
+    named, found = (three.table(f"leaderboard{words}") for words in (" --protocol pairwise", ""))
+    assert found["rows"] == named["rows"]
+    both = project(tmp_path / "both.db", labels=[
+        {"rater": "anna", "protocol": "pairwise", "user_id": "u", "system_a": "x", "system_b": "y", "value": "A"},
+        {"rater": "anna", "protocol": "pointwise", "user_id": "u", "system": "x", "value": "Good"},
+    ])  # fmt: skip
+    with pytest.raises(UsageError, match="needs a protocol") as raised:
+        both.run("leaderboard")
+    assert "pointwise, pairwise" in raised.value.cause

@@ -10,16 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.people.raters import make_metric_raters
-from recjudge_tui.project import Project
-from recjudge_tui.reports.biases import biases_table
-from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned
+from tests.support.verdicts import Project, table
 
 SYSTEMS = ("a", "b")
 USERS = [f"u{n}" for n in range(5)]
@@ -71,7 +68,7 @@ def test_one_context_throughout_gives_the_same_reports_as_none(seed: int) -> Non
     for context in ("", "x"):
         with TemporaryDirectory() as folder, connect(Path(folder) / "x.db") as db:
             project = judged(db, seed, context)
-            tables = [*figures(db, project).items(), *biases_table(db, project, k=3).rows]
+            tables = [*figures(db, project).items(), *table(Project(db, project), "biases", k=3).rows]
             found.append((tables, db.value("SELECT count(*) FROM cases"), contents_of_calls(db)))
     assert found[0] == found[1]
     assert found[0][1] > 10
@@ -79,42 +76,3 @@ def test_one_context_throughout_gives_the_same_reports_as_none(seed: int) -> Non
 
 def contents_of_calls(db: Database) -> list[str]:
     return [row[0] for row in db.rows("SELECT content_hash FROM calls ORDER BY id")]
-
-
-def visits(db: Database, *, users: int = 4, contexts: int = 3) -> int:
-    """Users with a list of each system in each of some contexts; `a` shows what is held out for the context."""
-    events = [("user_id", "item_id", "type", "timestamp", "context")]
-    lists: list[tuple[object, ...]] = [("user_id", "system", "item_id", "rank", "context")]
-    for user in (f"u{n}" for n in range(users)):
-        events.append((user, "i11", "click", "2024-05-01", ""))
-        for n in range(contexts):
-            context = f"v{n}"
-            events.append((user, f"i{n}", "heldout_click", "2024-06-01", context))
-            for system, items in (("a", (n, n + 4)), ("b", (n + 4, n + 5))):
-                lists += [(user, system, f"i{item}", rank, context) for rank, item in enumerate(items, 1)]
-    load(db, "items", [("item_id", "title", "category"), *((i, f"Film {i}", "g") for i in ITEMS)])
-    load(db, "events", events)
-    load(db, "lists", lists)
-    return project_id(db, "films")
-
-
-def measured(db: Database, project: int, *metrics: str) -> Table:
-    return table_of(Project.numbered(db, project), "metrics", k=2, metrics=metrics)
-
-
-def test_each_list_is_measured_against_its_own_context(db: Database) -> None:
-    project = visits(db)
-    rows = measured(db, project, "mrr", "hit_rate").rows
-    assert [(r["system"], r["metric"], r["value"], r["n"]) for r in rows] == [
-        ("a", "mrr", 1.0, 12), ("a", "hit_rate", 1.0, 12), ("b", "mrr", 0.0, 12), ("b", "hit_rate", 0.0, 12),
-    ]  # fmt: skip
-    make_metric_raters(db, project, ["hit_rate"], k=2)
-    values = "SELECT DISTINCT c.system_a, v.value FROM verdicts v JOIN cases c ON c.id = v.case_id ORDER BY 1"
-    assert [tuple(row) for row in db.rows(values)] == [("a", 1.0), ("b", 0.0)]
-
-
-def test_every_occasion_counts_on_the_leaderboard(db: Database) -> None:
-    project = visits(db)
-    assert work(db.path, planned(db, RULES, "pairwise")).state == "done"
-    rows = table_of(Project.numbered(db, project), "leaderboard", protocol="pairwise").rows
-    assert {row["n"] for row in rows} == {12}

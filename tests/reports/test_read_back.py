@@ -105,25 +105,6 @@ def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(proje
     assert seen == {True, False}
 
 
-def test_a_favoured_set_is_the_one_chosen_more_often(project: Project) -> None:
-    claims = set()
-    for row in table(project, "robustness position").rows:
-        if not row["system"]:
-            continue
-        draw = int(re.sub(r"\D", "", str(row["rater"])))
-        answers = _DRAWN[draw][0 if "one" in str(row["rater"]) else 1]
-        pair = [both for key, both in answers.items() if key[1:] == (row["system"], row["opponent"])]
-        chosen = [value for a, b in pair if a != b for value in (a, -b)]
-        assert (row["set_1"], row["set_2"]) == (chosen.count(1.0), chosen.count(-1.0))
-        assert row["consistent"] == sum(a == b for a, b in pair)
-        if row["favoured"]:
-            more = "Set 1" if chosen.count(1.0) > chosen.count(-1.0) else "Set 2"
-            assert row["favoured"] == more
-            assert _outside(row, "favour_low", "favour_high", 0)
-        claims.add(row["favoured"])
-    assert claims == {"", "Set 1"}
-
-
 def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
     favours = set()
     for draw in range(DRAWS):
@@ -151,42 +132,3 @@ def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
 
 def by_figure_key(rows: dict[tuple[object, object, object], Row], figure: str) -> object:
     return next(against for part, name, against in rows if name == figure)
-
-
-def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project) -> None:
-    for draw in range(DRAWS):
-        one, other, _ = _DRAWN[draw]
-        if len({key[1:] for key in one}) > 1:
-            continue
-        before, after = _adjudicated(one), _adjudicated(other)
-        moved = {key: after[key] - before[key] for key in before}
-        (row,) = table(project, "compare", first=f"one{draw}", second=f"other{draw}").rows
-        assert (row["up"], row["down"]) == (
-            sum(v > 0 for v in moved.values()),
-            sum(v < 0 for v in moved.values()),
-        )
-        assert row["changed"] == sum(v != 0 for v in moved.values())
-        assert row["difference"] == pytest.approx(sum(moved.values()) / len(moved))
-        if "exact" in str(row["test"]):
-            assert row["p"] == pytest.approx(_p(_sides(moved)))
-
-
-@pytest.mark.parametrize("certain", [False, True])
-def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> None:
-    states = set()
-    for draw in range(DRAWS):
-        one, _, person = _DRAWN[draw]
-        verdicts = _adjudicated(one)
-        share = sum(verdicts[key] == person[key] for key in person) / len(person)
-        asked = {
-            "rater": f"one{draw}",
-            "truth": f"person{draw}",
-            "at_least": ("percent=0.5",),
-            "certain": certain,
-        }
-        (row,) = table(project, "gate", **asked).rows
-        assert row["value"] == pytest.approx(share)
-        end = row["ci_low"] if certain else share
-        assert row["state"] == ("unknown" if end is None else "met" if end >= 0.5 else "not met")
-        states.add(row["state"])
-    assert {"met", "not met"} <= states

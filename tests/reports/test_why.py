@@ -11,7 +11,7 @@ from scipy.stats import fisher_exact as scipy_fisher
 from scipy.stats import hypergeom
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.why import read
+from recjudge_tui.reports.why import Argument, phrase_rows, read
 from recjudge_tui.stats.hypotheses import benjamini_hochberg
 from recjudge_tui.stats.phrases import fisher_exact, log_odds, phrases, telling
 from tests.support.verdicts import (
@@ -74,6 +74,20 @@ def test_planted_phrases_go_with_their_side_and_words_of_both_with_none(project:
     assert variety["p"] == pytest.approx(2 * hypergeom.pmf(12, 24, 12, 12))
     assert "“offers more variety” (12 users, 0 against)" in found.answer
     assert not {"set", "list", "first", "second"} & {word for what in rows for word in str(what).split()}
+
+
+def test_a_word_that_one_side_never_says_does_not_go_with_it() -> None:
+    """Most reasons favour neither and say it, so the prior leans to the side with one reason; the other side says it."""
+    said = [Argument(0, 0, 1, {"other": 0})]
+    said += [Argument(user, user, 0, {"common": 0}) for user in range(1, 60)]
+    said += [Argument(user, user, -1, {"common": 0} if user < 66 else {"rare": 0}) for user in range(60, 100)]
+    rows = {row["what"]: row for row in phrase_rows(said, ("a", "b"), ("a", "b"))}
+    assert (rows["common"]["goes_with"], rows["common"]["users"], rows["common"]["example"]) == ("b", 6, 60)
+
+
+def test_one_side_alone_has_no_phrases(project: Project) -> None:
+    alone = [Argument(user, user, 1, {"variety": 0}) for user in range(USERS)]
+    assert list(phrase_rows(alone, ("a", "b"), ("a", "b"))) == []
 
 
 def test_the_other_order_of_the_systems_mirrors_the_table(project: Project) -> None:

@@ -515,7 +515,7 @@ def test_many_are_tested_by_the_contrast_of_ratings() -> None:
     for (i, j), test in tests.items():
         error = math.sqrt(covariance[i, i] + covariance[j, j] - 2 * covariance[i, j])
         lead = fitted.ratings[i] - fitted.ratings[j]
-        assert (test.lead, test.error, test.users) == (pytest.approx(lead), pytest.approx(error), users[0])
+        assert (test.lead, test.error, test.users) == (pytest.approx(lead), pytest.approx(error), users)
         assert test.p == pytest.approx(2 * t.sf(abs(lead) / error, 99))
 
 

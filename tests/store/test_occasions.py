@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
-from recjudge_tui.reports.cases import case_page
+from recjudge_tui.reports.cases import case_text
 from recjudge_tui.runs.cases import NOT_BEFORE
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import case_detail
@@ -187,7 +187,7 @@ def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:
     for case, verdict, context in films.rows(
         "SELECT c.id, v.id, c.context FROM cases c JOIN verdicts v ON v.case_id = c.id WHERE c.kind = 'list'"
     ):
-        page = " ".join(case_page(films, case, 100).split())
+        page = " ".join(case_text(films, case, 100).split())
         panel = case_content(case_detail(films, verdict), 100).plain
         said[context] = set(re.findall(r"\d of \d events have no time", page + panel))
         assert (not said[context]) == ("have no time" not in panel)

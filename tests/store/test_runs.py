@@ -15,7 +15,6 @@ from recjudge_tui.store.runs import (
     run_progress,
     run_row,
     set_identity,
-    set_wanted,
     take_lease,
     wanted,
 )
@@ -30,7 +29,7 @@ def db(db: Database) -> Database:
 
 def test_who_holds_the_run_decides_what_happens_to_it(db: Database) -> None:
     run = planned(db)
-    set_wanted(db, run, "stop")
+    db.change("runs", run, wanted="stop")
     assert take_lease(db, run, "me", None)
     assert (wanted(db, run), run_row(db, run)["state"]) == ("run", "running")
     with pytest.raises(LeaseLostError, match=f"run {run} was taken over"):

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui import case as case_panel
-from recjudge_tui.tui import dialogs, keys, projects, screens, verdict_list
+from recjudge_tui.tui import dialogs, projects, screens, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.form import Form
@@ -26,7 +26,7 @@ from tests.support.app.projects import make_project
 
 ROOT = Path(__file__).parents[2]
 OURS: list[type[DOMNode]] = [
-    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, keys.KeyHelp, Form,
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectList, dialogs.Palette, Form,
     dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, screens.FilterBar,
     verdict_list.VerdictList,
 ]  # fmt: skip
@@ -49,12 +49,12 @@ async def test_the_keys_are_searched(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         await press(pilot, "question_mark")
-        assert "copy" in shown(pilot)
+        assert "Copy the case" in shown(pilot)
         await type_text(pilot, "file")
-        assert "Y  save the case to a file" in shown(pilot)
-        assert "y  copy" not in shown(pilot)
+        assert "Save the case to a file" in shown(pilot)
+        assert "Copy the case" not in shown(pilot)
         await type_text(pilot, "zzz")
-        assert "no key or term matches" in shown(pilot)
+        assert "nothing matches" in shown(pilot)
         await press(pilot, "escape")
         assert "18 of 18" in shown(pilot)
 

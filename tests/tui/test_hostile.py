@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -11,7 +13,7 @@ from recjudge_tui.domain.material import UserView
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
+from recjudge_tui.store.case_detail import CaseDetail
 from recjudge_tui.store.verdicts import VerdictRow
 from recjudge_tui.tui.case import case_content, case_title
 from recjudge_tui.tui.projects import ProjectsScreen
@@ -106,21 +108,27 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 
 def _case(text: str) -> CaseDetail:
+    def row(**cells: object) -> Any:
+        """A row with the columns of an opinion, an answer and a flag."""
+        usual = {
+            "rater": text, "rater_kind": "judge", "protocol": "pairwise", "aspect": text, "label": text, "value": 1.0,
+            "failed": False, "flipped": True, "confidence": None, "mine": True, "call": 1, "set_one": text, "sample": 0,
+            "reasoning": text, "error_kind": "", "error": "", "attempts": 1, "item_id": text, "issue": text, "reason": text,
+        }  # fmt: skip
+        return SimpleNamespace(**usual | cells)
+
     return CaseDetail(
         verdict_id=1, case_id=1, kind="pair", user_id=text, item_id=text, rater=text, rater_kind="judge",
         protocol="pairwise", aspect=text, label=text, value=1.0, failed=False, flipped=True, confidence=0.5, rule=text,
         note=text, run_id=1, prompt=text, created_at=text, run_shown=1,
-        opinions=(
-            Opinion(text, "judge", "pairwise", text, text, 1.0, False, True, None, True),
-            Opinion(text, "annotator", "pairwise", text + "2", text, 0.0, False, True, None, False),
-        ),
+        opinions=(row(), row(rater_kind="annotator", aspect=text + "2", value=0.0, mine=False)),
         aspects=(text, text + "2"),
         run_answers=(
-            CallAnswer(1, text, text, 0, text, text, None, text, False, "", "", 1),
-            CallAnswer(2, "", text, 1, "", "", None, "", True, text, text, 3),
-            CallAnswer(3, text + "2", text, 1, text, text, None, text, False, "", "", 1),
+            row(),
+            row(call=2, aspect="", label="", reasoning="", failed=True, error_kind=text, error=text, attempts=3),
+            row(call=3, aspect=text + "2", sample=1),
         ),
-        flags=(CaseFlag(text, text, text, text, text, True),),
+        flags=(row(),),
         user=UserView(user_id=text, attributes={text or "x": text}, browsed=(text,), preferences=(text,)),
         slates=(), explanation=None, explanation_system=text, profile=text, example=None,
     )  # fmt: skip

@@ -19,10 +19,10 @@ from recjudge_tui import tui
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotationScreen
+from recjudge_tui.tui.annotate import AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.prompts import Draft, draft_dialog
 from recjudge_tui.tui.screens import make_screen, screen_names
 from recjudge_tui.tui.themes import ControlFilter
 from recjudge_tui.tui.triage import CasesScreen
@@ -60,29 +60,30 @@ def _annotation(protocol: str) -> Callable[[Path], Screen[Any] | None]:
     def made(path: Path) -> Screen[Any]:
         with connect(path) as db:
             rater = db.value("SELECT id FROM raters WHERE project_id = ? ORDER BY id", (LABELLED,))
-        return AnnotationScreen(LABELLED, rater, protocol)
+        return AnnotationScreen(LABELLED, OwnCases(rater, protocol))
 
     return made
 
 
 def _adjudication(path: Path) -> Screen[Any]:
     with connect(path) as db:
-        return AdjudicateScreen(LABELLED, start_adjudication(db, LABELLED, "pairwise", "cy"), "pairwise")
+        rater = start_adjudication(db, LABELLED, "pairwise", "cy")
+        return AnnotationScreen(LABELLED, Disputes(LABELLED, rater, "pairwise"))
 
 
 def _draft(path: Path) -> Screen[Any]:
-    return DraftDialog(Draft(Path("/tmp/" + NAMED["osc_title"]), "wrong", None, (BAD, "\x1b[31m")))
+    return draft_dialog(Draft(Path("/tmp/" + NAMED["osc_title"]), None, (BAD, "\x1b[31m")))
 
 
 WALKS = {
     "projects": Walk(
         "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
-        "ProjectsScreen AskLine Confirm Form KeyHelp Palette",
+        "ProjectsScreen AskLine Confirm Form Palette",
     ),
     "cases": Walk(
         "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen PickDialog Palette KeyHelp AskLine",
+        "CasesScreen PickDialog Palette AskLine",
         _cases(""),
     ),
     "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
@@ -97,11 +98,11 @@ WALKS = {
         _of("runs"),
     ),
     "monitor": Walk("j k V escape", "MonitorScreen", _of("monitor")),
-    "launch": Walk("down down up up right right down enter escape plus escape", "LaunchScreen JudgePicker", _of("launch")),
+    "launch": Walk("down down up up right right down enter escape plus escape", "LaunchScreen Palette", _of("launch")),
     "reports": Walk(
         "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 3 4 5 6 7 8 9 1 j m escape q"
         " e escape y escape P j pagedown q",
-        "ReportsScreen FiguresScreen Form CasesScreen",
+        "ReportsScreen Form CasesScreen",
         _of("reports"),
     ),
     "compare": Walk(
@@ -109,17 +110,17 @@ WALKS = {
     ),
     "prompts": Walk(
         "j enter tab right o number_sign escape d escape D enter escape T escape slash a escape",
-        "PromptsScreen Form PromptTryScreen",
+        "PromptsScreen Form",
         _of("prompts"),
     ),
-    "prompt_draft": Walk("escape", "DraftDialog", _draft),
+    "prompt_draft": Walk("escape", "PickDialog", _draft),
     "annotate": Walk("j n escape question_mark escape", "AnnotateScreen Form", _of("annotate", LABELLED)),
     "annotation": Walk(
         "1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")
     ),
     "flags": Walk("f 1 down 1 escape 2 enter", "AnnotationScreen Form", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
-    "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),
+    "adjudicate": Walk("1 w escape G s escape enter enter", "AnnotationScreen", _adjudication),
     "notice": Walk("escape", "Notice", lambda path: Notice(BAD, BAD)),
 }  # fmt: skip
 

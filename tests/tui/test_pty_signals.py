@@ -188,7 +188,6 @@ CRASH = """
 def broken(self): key = os.environ["OPENAI_API_KEY"]; raise ZeroDivisionError('[/planted] fault')
 RecjudgeApp.action_show_keys = broken"""
 DRAWN = """
-from recjudge_tui.tui.keys import KeyHelp
 def broken(self): key = os.environ["OPENAI_API_KEY"]; raise ZeroDivisionError('[/planted] fault')
 from textual.widget import Widget
 class Bad(Widget):

@@ -90,7 +90,7 @@ async def test_the_answer_comes_first_and_the_cells_are_those_of_the_report(
 async def test_every_tab_shows_a_table_a_page_or_its_reason(rated: Path) -> None:
     async with running(rated, "shop") as pilot:
         screen = await open_tab(pilot)
-        for name in (*TABS[1:], PAPER):
+        for name in TABS[1:]:
             await press(pilot, "tab")
             await until(pilot, lambda name=name: screen.made is not None and screen.made.tab == name)
             await settle(pilot)

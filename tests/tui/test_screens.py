@@ -15,13 +15,12 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AdjudicateScreen, AnnotateScreen, AnnotationScreen
+from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import Choice, Notice
-from recjudge_tui.tui.figures import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.home import HomeScreen
-from recjudge_tui.tui.judge_picker import BUILT_IN, JudgePicker, KnownJudge
-from recjudge_tui.tui.prompts import Draft, DraftDialog
+from recjudge_tui.tui.prompts import Draft, draft_dialog
+from recjudge_tui.tui.reports import FIGURE_KEYS, ReportsScreen
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.annotators import PROJECT, desk
@@ -185,7 +184,9 @@ async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
         await pictured(pilot, screens, "launch")
         await press(pilot, "plus")
         await pictured(pilot, screens, "launch-advanced")
-        await press(pilot, "plus")
+        await press(pilot, "escape", "up", "up", "up", "enter")
+        await pictured(pilot, screens, "judges")
+        await press(pilot, "escape")
         pilot.app.push_screen(make_screen("launch", EMPTY))
         await settle(pilot)
         await pictured(pilot, screens, "launch-nothing")
@@ -226,7 +227,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
         await settle(pilot)
         await pictured(pilot, screens, "view-flags-table")
         for form in ("intervals", "ranks"):
-            await press(pilot, "m", "down", "down", "down", "right", "enter")
+            await press(pilot, "m", "down", "down", "right", "enter")
             await until(pilot, partial(_chosen, pilot, "show", form))
             await settle(pilot)
             await pictured(pilot, screens, f"view-flags-{form}")
@@ -242,15 +243,17 @@ async def _agreement(pilot: Pilot[Any]) -> None:
 
 def _drawn(pilot: Pilot[Any], name: str) -> bool:
     screen = pilot.app.screen
-    return isinstance(screen, FiguresScreen) and screen.figure is not None and screen.figure.name == name
+    return (
+        isinstance(screen, ReportsScreen) and screen.made is not None and screen.made.tab == f"figure {name}"
+    )
 
 
 def _chosen(pilot: Pilot[Any], option: str, value: str) -> bool:
     screen = pilot.app.screen
     return (
-        isinstance(screen, FiguresScreen)
-        and screen.figure is not None
-        and screen.figure.data.chosen(option) == value
+        isinstance(screen, ReportsScreen)
+        and screen.made is not None
+        and screen.made.values.get(option) == value
     )
 
 
@@ -299,7 +302,7 @@ async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
         for protocol, people in DESKS.items():
             with connect(path) as db:
                 rater = desk(db, people.split(",")[0], protocol).rater_id
-            pilot.app.push_screen(AnnotationScreen(1, rater, protocol))
+            pilot.app.push_screen(AnnotationScreen(1, OwnCases(rater, protocol)))
             await settle(pilot)
             await pictured(pilot, screens, f"annotation-{protocol}")
             if protocol == "pointwise":
@@ -314,7 +317,7 @@ async def test_adjudicate(copy: Copy, screens: SnapshotAssertion) -> None:
     with connect(path) as db:
         rater = start_adjudication(db, project_id(db, PROJECT), "pairwise", "cy")
     async with still(path) as pilot:
-        pilot.app.push_screen(AdjudicateScreen(1, rater, "pairwise"))
+        pilot.app.push_screen(AnnotationScreen(1, Disputes(1, rater, "pairwise")))
         await settle(pilot)
         await pictured(pilot, screens, "adjudicate")
 
@@ -329,14 +332,12 @@ async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
         await settle(pilot)
         await pictured(pilot, screens, "error")
         wrong = ("label 2 has no reply", "the template says {{ uesr }}, which is not known")
-        known = (*BUILT_IN, KnownJudge("ollama:qwen2.5:14b", "on Ollama 14.8B Q4_K_M"))
         for name, dialog in (
             (
                 "notice",
                 Notice("lists.csv: 12 of 14 rows stored", "lists.csv:3: no rank\nlists.csv:9: no item"),
             ),
-            ("judge-picker", JudgePicker(known, "")),
-            ("draft", DraftDialog(Draft(Path("pairwise-media.toml"), "wrong", None, wrong))),
+            ("draft", draft_dialog(Draft(Path("pairwise-media.toml"), None, wrong))),
         ):
             await press(pilot, "escape")
             app.push_screen(dialog)

@@ -79,11 +79,6 @@ def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -
     ]
 
 
-def is_metric(rater: Rater) -> bool:
-    """A metric, or an ensemble of metrics."""
-    return rater.of_metrics
-
-
 def label_names(
     db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
 ) -> dict[float, str] | None:

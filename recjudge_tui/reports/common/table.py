@@ -20,7 +20,7 @@ from recjudge_tui.stats.defaults import LEVEL, level_text
 if TYPE_CHECKING:
     from recjudge_tui.steps import Step
 
-Kind = Literal["text", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
+Kind = Literal["text", "prose", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]
 # warning: why the figures may mislead; data: about these data; definition: what a figure is, shown by --explain
 NoteKind = Literal["warning", "data", "definition"]
@@ -58,9 +58,9 @@ def note_kind(note: str) -> NoteKind:
 @dataclass(frozen=True)
 class Column:
     """`name` is the key in a row and in JSON, `label` what people read. Ids are of kind text, even if they are
-    numbers. A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden
-    on a narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end.
-    `level`: the confidence of the interval of which the column is an end."""
+    numbers; prose is never cut. A cell of kind statistic holds the statistic's name; people read its label. `minor`
+    columns may be hidden on a narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the
+    zeros at their end. `level`: the confidence of the interval of which the column is an end."""
 
     name: str
     label: str

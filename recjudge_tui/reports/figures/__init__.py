@@ -10,7 +10,7 @@ AGAINST = TRUTH.but(
     help="Figures only. Default: users, a consensus, an annotator.", metavar="T", label="truth"
 )
 METHOD = Option(
-    "method", str, "leaderboard: as in the command; calibration: isotonic or temperature.", flag="--method",
+    "method", str, "leaderboard: as in the command.", flag="--method",
     metavar="NAME", label="method",
 )  # fmt: skip
 STAT = Option(

@@ -134,15 +134,20 @@ class About:
         value, low, high = (real(row[key]) for key in (self.empty.value, "ci_low", "ci_high"))
         return Mark(str(name), value, low, high, str(group), x, whole(row["n"]), str(row["note"] or ""), row)
 
-    def figure(self, title: str, caption: str, table: Table, marks: Marks, **more: Any) -> Figure:
-        """The figure of a `filled` table, its caption with what the raters are and which cases count; `more`: fields of
-        `Figure`."""
+    def figure(
+        self, title: str, drawn: str, table: Table, marks: Marks, n: str = "", *said: str, **more: Any
+    ) -> Figure:
+        """The figure of a `filled` table. Its caption: what is `drawn`, of which question, `n`, the interval if any mark has
+        one, what is `said`, what the raters are, and which cases count; `more`: fields of `Figure`."""
         from recjudge_tui.reports.common import segments
 
         systems, occasions = self.cases.systems, self.cases.occasions
         beside = [*_about_raters(self, table.rows), *([segments.systems_note(systems)] if systems else [])]
         beside += [segments.occasions_note(occasions)] if occasions != EVERY_OCCASION else []
-        caption = " ".join((caption, *(f"{note[:1].upper()}{note[1:]}." for note in beside)))
+        has_ends = any(row.get("ci_low") is not None for row in table.rows)
+        over = f"; {INTERVAL} over users; failed verdicts are not in n" if has_ends else ""
+        parts = (f"{drawn}: {self.topic.text()}, {n}{over}", *said, *beside)
+        caption = " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in filter(None, parts))
         return replace(
             self.empty, title=title, caption=caption, table=table, marks=marks, notes=table.notes, choices=self.choices,
             **more,
@@ -206,10 +211,6 @@ def _leaderboard(about: About) -> Figure:
     table = about.filled(table, (row for row in table.rows if row.get("opponent") is None))
     by = "" if chosen == EVERYONE else f" by {name_text(chosen)}"
     unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
-    caption = (
-        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, {INTERVAL} over users;"
-        f" {n_text(table.rows, f'{unit} per system')}; failed verdicts are not in n."
-    )
     # systems in the order of the first rater, each with its raters
     systems = list(dict.fromkeys(row["system"] for row in table.rows))
     rows = sorted(table.rows, key=lambda row: systems.index(row["system"]))
@@ -220,21 +221,20 @@ def _leaderboard(about: About) -> Figure:
     marks = Forest(found, what, EVEN.get(method), ratios)
     title = f"Leaderboard: {topic.text()}, {what}{by}, {CI}"
     says = _COUNTS if method == "winrate" else ("win_rate", *_COUNTS)
-    return about.figure(title, caption, table, marks, what=what, says=says)
+    n = n_text(table.rows, f"{unit} per system")
+    return about.figure(
+        title, f"systems judged{by}", table, marks, n, _FORMULAS[method], what=what, says=says
+    )
 
 
 def _label_shares(about: About) -> Figure:
     rater, topic = about.choose("rater", about.raters), about.topic
     table = about.filled(about.report("leaderboard", rater=rater, method="share"))
-    kinds = [note for note in table.notes if "interval" in note.lower()]
-    caption = (
-        f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
-        f" {n_text(table.rows, 'verdicts per system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
-        f" if there is room ({'; '.join(kinds) or 'over users'})."
-    )
     bars = tuple(about.mark(row, row["system"], row["label"]) for row in table.rows)
     title = f"Shares of labels by system: {rater}, {topic.text()}"
-    return about.figure(title, caption, table, Bars(bars, "share of verdicts"))
+    what, n = f"shares of the labels that {name_text(rater)} gave", n_text(table.rows, "verdicts per system")
+    kinds = [note for note in table.notes if "interval" in note.lower()]
+    return about.figure(title, what, table, Bars(bars, "share of verdicts"), n, *kinds)
 
 
 # a grid of more systems cannot be read: the first and the last of the ranking, or those next to a chosen one
@@ -247,16 +247,13 @@ def _q_matrix(about: About) -> Figure:
     from recjudge_tui.stats.defaults import ALPHA
     from recjudge_tui.store.data import known_systems
 
-    rater, topic, around = about.choose("rater", about.raters), about.topic, ""
+    rater, around = about.choose("rater", about.raters), ""
     names = sorted(known_systems(about.project.db, about.project.id))
     if len(names) > _MOST or about.given.get("system"):
         around = about.choose("system", (_FIRST_AND_LAST, *names))
     table = about.filled(about.report("leaderboard", rater=rater, table="matrix"))
-    caption = (
-        f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
-        f" {topic.text()}, {n_text(table.rows, 'pairs of lists per cell')}. In brackets: {INTERVAL} over"
-        f" users; bold: p < {ALPHA:g}, the test of the leaderboard, Holm-adjusted."
-    )
+    drawn = f"Q of the row's system against the column's, judged by {name_text(rater)}"
+    said = [_FORMULAS["q"], f"bold: p < {ALPHA:g}, the test of the leaderboard, Holm-adjusted"]
     systems = list(dict.fromkeys(str(row["system"]) for row in table.rows))
     shown = tuple(systems) if len(systems) <= _MOST else (*systems[:_ENDS], *systems[-_ENDS:])
     if around in systems:
@@ -265,7 +262,7 @@ def _q_matrix(about: About) -> Figure:
     if len(shown) < len(systems):
         between = [one_line(name, 40) for name in systems if name not in shown]
         left_out = f"{len(between)} of {len(systems)} systems are not shown: {', '.join(between)}"
-        caption += f" {len(shown)} of {len(systems)} systems are drawn."
+        said.append(f"{len(shown)} of {len(systems)} systems are drawn")
         table = replace(table, notes=(left_out, *table.notes))
     cells = {}
     for row in table.rows:
@@ -276,7 +273,7 @@ def _q_matrix(about: About) -> Figure:
         cells[place] = GridCell(shade, text, _ends(row, "{:.2f}"), bold, row)
     marks = Grid(shown, shown, cells, "system", "against", signed=True, below_title=CI)
     title = f"Q of the system down against the one across, judged by {rater}"
-    return about.figure(title, caption, table, marks)
+    return about.figure(title, drawn, table, marks, n_text(table.rows, "pairs of lists per cell"), *said)
 
 
 def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
@@ -286,57 +283,30 @@ def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
 
 
 def _q_metric(about: About) -> Figure:
-    from recjudge_tui.reports.declare import table_of
-    from recjudge_tui.reports.leaderboard import NATURAL
-    from recjudge_tui.stats.defaults import TOP_K
-
-    rater, topic = about.choose("rater", about.raters), about.topic
-    if rater:
-        measured = _measured(about, rater)
-    else:
-        known = table_of(about.project, "metrics").rows
-        measured = {_metric_name(row): {} for row in known if isinstance(row["value"], float)}
-    natural = NATURAL.get(topic.aspect, "")
-    default = next((name for name in measured if natural and name in (natural, f"{natural}@{TOP_K}")), "")
-    metric = about.choose("metric", measured, default)
-    board = about.report("leaderboard", rater=rater, method="q")
+    rater = about.choose("rater", about.raters)
     related = about.report("leaderboard", rater=rater, table="metrics")
-    values = measured[metric]
+    names = {str(row["metric"]): _metric_name(row) for row in related.rows}
+    measured: dict[str, dict[str, float]] = {}
+    for fact in cast(list[dict[str, Any]], related.facts["measured"]):
+        measured.setdefault(names[fact["metric"]], {})[fact["system"]] = fact["value"]
+    natural = next((_metric_name(row) for row in related.rows if row["natural"]), "")
+    metric = about.choose("metric", measured, natural)
+    board, values = about.report("leaderboard", rater=rater, method="q"), measured[metric]
     rows = tuple(
         {**row, "metric": metric, "measured": values[str(row["system"])]}
         for row in board.rows
         if row["opponent"] is None and isinstance(row["q"], float) and str(row["system"]) in values
     )
-    correlations = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
+    said = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
     heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
-    table = about.filled(
-        Table("Q and metric", heads, rows, related.notes, board.settings), None, *correlations
-    )
-    caption = (
-        f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
-        f" {n_text(rows, 'pairs of lists per system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
-    )
+    table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
     found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
     marks = Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
-    return about.figure(f"Q by {rater} against {metric}", caption, table, marks)
-
-
-def _measured(about: About, rater: str) -> dict[str, dict[str, float]]:
-    """The metrics of the lists that the rater judged, by system."""
-    from recjudge_tui.reports.metrics import METRICS, JudgedLists
-    from recjudge_tui.shapes import base
-    from recjudge_tui.stats.defaults import TOP_K
-    from recjudge_tui.stats.retrieval import NO_CUTOFF
-
-    chosen = base(about.project, Selection(*about.topic, (rater,), cases=about.cases))
-    judged = JudgedLists(about.project, chosen.ratings.cases)
-    at = chosen.ratings.verdicts[chosen.questions[0]].row
-    found: dict[str, dict[str, float]] = {}
-    for metric in METRICS:
-        name = metric if metric in NO_CUTOFF else f"{metric}@{TOP_K}"
-        if known := {s: value for s, value in judged.values(at, metric).items() if isinstance(value, float)}:
-            found[name] = known
-    return found
+    what, n = (
+        f"Q of each system by {name_text(rater)} and its {metric}",
+        n_text(rows, "pairs of lists per system"),
+    )
+    return about.figure(f"Q by {rater} against {metric}", what, table, marks, n, *said)
 
 
 def _correlation(row: Row) -> str:
@@ -366,10 +336,6 @@ def _flags(about: About) -> Figure:
         table = about.report("flags", raters=(rater,), **options)
     table = about.filled(table, (row for row in table.rows if row["rater"] == rater))
     rows, unit, by = table.rows, "items" if by_rank else of, "rank" if by_rank else "issue"
-    caption = (
-        f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
-        f" {n_text(rows, f'{unit} per share')}; {INTERVAL} over users; failed verdicts are not in n."
-    )
     marks: Marks
     if by_rank:
         ranks = sorted({whole(row["rank"]) for row in rows})
@@ -393,7 +359,9 @@ def _flags(about: About) -> Figure:
         else about.empty.who
     )
     title = f"Flagged {unit} by system: {rater}, {topic.text()}"
-    return about.figure(title, caption, table, marks, who=who, what=f"share of {unit}")
+    drawn = f"share of {unit} that {name_text(rater)} flagged, by system and {by}"
+    n = n_text(rows, f"{unit} per share")
+    return about.figure(title, drawn, table, marks, n, who=who, what=f"share of {unit}")
 
 
 def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
@@ -430,20 +398,18 @@ def _trend(about: About) -> Figure:
     said = [f"{change['period']}: {change['change']}" for change in changes]
     table = about.filled(table, (row for row in rows if row["figure"] == figures[0]), *said)
     figure = str(figures[0]).replace("_", " ")
-    caption = (
-        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
-        f" users; {n_text(table.rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
-    )
-    if len(figures) > 1:
-        caption += " The other categories are in the table of the trend."
-    caption += f" {'; '.join(said)}." if said else ""
     periods = sorted({str(row["period"]) for row in table.rows}, key=period_order)
     found = (about.mark(r, r["period"], r["system"], periods.index(str(r["period"]))) for r in table.rows)
     even = Reference(0.5, "even", "as many wins as losses") if figures[0] == WIN_RATE else None
     at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
     marks = Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
-    return about.figure(title, caption, table, marks, what=figure)
+    drawn, n = (
+        f"{figure} by {over}, judged by {name_text(rater)}",
+        n_text(table.rows, f"verdicts per system and {over}"),
+    )
+    others = "The other categories are in the table of the trend" if len(figures) > 1 else ""
+    return about.figure(title, drawn, table, marks, n, others, "; ".join(said), what=figure)
 
 
 def _period_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -466,10 +432,6 @@ def _confusion(about: About) -> Figure:
     rows = table.rows
     # the report uses the later rater of a pair as the reference, independent of the user's order
     rater, truth, n = str(rows[0]["rater_a"]), str(rows[0]["rater_b"]), whole(rows[0]["n"])
-    caption = (
-        f"Labels of {name_text(rater)} (rows) by label of {name_text(truth)} (columns): {about.topic.text()},"
-        f" n = {n:,} cases that both judged. Each cell: the count and its share of the row; the shade is that share."
-    )
     labels = tuple(dict.fromkeys(str(row["label_a"]) for row in rows))
     across, down = (
         tuple(sum(whole(row["count"]) for row in rows if row[key] == label) for label in labels)
@@ -481,7 +443,12 @@ def _confusion(about: About) -> Figure:
         share = count / totals[a] if totals[a] else None
         cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
     marks = Grid(labels, labels, cells, rater, truth, False, across, down, "share of the row")
-    return about.figure(f"{rater} (down) against {truth} (across), n={n:,}", caption, table, marks)
+    title, cells_are = (
+        f"{rater} (down) against {truth} (across), n={n:,}",
+        "each cell: the count and its share of the row",
+    )
+    what = f"labels of {name_text(rater)} by label of {name_text(truth)}"
+    return about.figure(title, what, table, marks, f"n = {n:,} cases that both judged", cells_are)
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
@@ -506,11 +473,6 @@ def _ensembles(about: About) -> Figure:
         for row in rows
         if row["q1"] is not None and whole(row["subsets"]) > 1
     )
-    caption = (
-        f"Means of 1 to {len(rows)} raters against {name_text(truth)}: {about.topic.text()}, {n_text(rows)}."
-        f" {y}. Line: mean over all sets of that size; band: lowest to highest"
-        f" set (a range over sets, not a confidence interval). Quartiles by number of raters: {quartiles}."
-    )
     found = tuple(
         Mark(str(row["size"]), mean, real(row["min"]), real(row["max"]), "mean", at, whole(row["n"]), row=row,
              details=(f"{mean:.3f}", f"{whole(row['subsets'])} sets"))
@@ -519,7 +481,14 @@ def _ensembles(about: About) -> Figure:
     )  # fmt: skip
     ends, ticks = "lowest to highest set", tuple(mark.name for mark in found)
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
-    return about.figure(title, caption, table, Lines(found, "raters", y, ends, ticks, band=ends))
+    marks = Lines(found, "raters", y, ends, ticks, band=ends)
+    what = f"{y} of the mean of 1 to {len(rows)} raters with {name_text(truth)}"
+    over = (
+        "line: mean over all sets of that size; band: lowest to highest set, which is no confidence interval"
+    )
+    return about.figure(
+        title, what, table, marks, n_text(rows), over, f"quartiles by number of raters: {quartiles}"
+    )
 
 
 def _runs(about: About) -> Figure:
@@ -544,11 +513,6 @@ def _runs(about: About) -> Figure:
     )
     table = about.filled(table, None, *lacking)
     top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
-    caption = (
-        f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases per run')};"
-        f" bars: {INTERVAL} over users."
-        + ("" if top is None else f" Dashed line: agreement between people ({top:.3f}).")
-    )
     found = tuple(
         replace(
             about.mark(row, row["run"], row["rater"], at),
@@ -560,7 +524,11 @@ def _runs(about: About) -> Figure:
     ticks = tuple(mark.name for mark in found)
     marks = Lines(found, "run", label_of(stat), CI, ticks, joined=True, level=level)
     title = f"{label_of(stat)} of each run with {truth}, {CI}"
-    return about.figure(title, caption, table, marks, what=f"{label_of(stat)} with {name_text(truth, 40)}")
+    what, people = f"{label_of(stat)} with {name_text(truth, 40)}", level.about if level else ""
+    n = n_text(table.rows, "cases per run")
+    return about.figure(
+        title, f"{what} of each run", table, marks, n, people and f"dashed line: {people}", what=what
+    )
 
 
 def _runs_table(about: About, truth: str, stat: str) -> Table:
@@ -633,12 +601,9 @@ def _calibration(about: About) -> Figure:
 
     judges = [name for name in about.raters if name not in about.people]
     rater, truth = about.choose("rater", judges), about.choose("truth", about.people)
-    method = about.choose("method", ("isotonic", "temperature"))
     front, topic = about.choose("stage", STAGES), about.topic
     about.need()
-    stated = stated_confidences(
-        about.project, rater, truth, **topic._asdict(), method=method, cases=about.cases
-    )
+    stated = stated_confidences(about.project, rater, truth, **topic._asdict(), cases=about.cases)
     errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
@@ -648,11 +613,6 @@ def _calibration(about: About) -> Figure:
             )
     table = about.filled(reliability_table(stated), None, *errors)
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
-    caption = (
-        f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
-        f" n = {n:,} labelled verdicts, up to {BINS} bins; bars: {INTERVAL} over users. Calibrated ({method}) by labels of"
-        f" other users. {'. '.join(text[:1].upper() + text[1:] for text in errors)}."
-    )
     found = tuple(
         replace(
             about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0),
@@ -664,7 +624,10 @@ def _calibration(about: About) -> Figure:
         found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
         front=front,
     )  # fmt: skip
-    return about.figure(f"Calibration of {rater} against {truth}, n={n}", caption, table, marks)
+    what = f"how often {name_text(rater)} gives the label of {name_text(truth)} at each confidence"
+    bins = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
+    title = f"Calibration of {rater} against {truth}, n={n}"
+    return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", bins, *errors)
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -673,9 +636,8 @@ def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
     from recjudge_tui.reports.calibration import GIVEN, stated_confidences
     from recjudge_tui.stats.defaults import BINS
 
-    rater, truth, method = (figure.chosen(name) for name in ("rater", "truth", "method"))
-    about = {**figure.topic._asdict(), "method": method, "cases": figure.cases}
-    for group in stated_confidences(project, rater, truth, **about):
+    rater, truth = (figure.chosen(name) for name in ("rater", "truth"))
+    for group in stated_confidences(project, rater, truth, **figure.topic._asdict(), cases=figure.cases):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1
@@ -722,7 +684,7 @@ FIGURES: dict[str, FigureKind] = {
     ),
     "calibration": FigureKind(
         "calibration", "how often a judge is right at each confidence",
-        (of.JUDGE.but(label="rater"), of.AGAINST, of.METHOD, of.STAGE), _calibration, "accuracy",
+        (of.JUDGE.but(label="rater"), of.AGAINST, of.STAGE), _calibration, "accuracy",
         "confidence {low:.2f} to {high:.2f} {stage}", ("confidence", "n", "gap"), "right in", _bin_cases,
     ),
     "label-shares": FigureKind(

@@ -265,6 +265,8 @@ def _bars(paper: Paper, marks: Bars) -> None:
 
 def _scatter(paper: Paper, marks: Scatter) -> None:
     """Points with their names beside them; a name moves to a free place."""
+    from matplotlib.transforms import Bbox
+
     points = [mark for mark in marks.marks if mark.value is not None]
     ax = paper.add_subplot()
     ends = _with_margin(axis(points, marks.level.value if marks.level else None), part=0.12)
@@ -275,38 +277,27 @@ def _scatter(paper: Paper, marks: Scatter) -> None:
     if marks.level is not None:
         ax.axhline(marks.level.value, color="0.6", linewidth=0.6, zorder=0)
 
-    def place(x: float, y: float) -> tuple[float, float]:
-        return (x - across[0]) / (across[1] - across[0]), (y - ends[0]) / (ends[1] - ends[0])
-
-    taken: list[tuple[float, float, float, float]] = []
-    for mark in points:
-        x, y = place(mark.x, mark.value or 0.0)
-        low, high = (y if end is None else place(mark.x, end)[1] for end in (mark.low, mark.high))
-        taken.append((x - 0.012, min(low, y - 0.02), x + 0.012, max(high, y + 0.02)))
-    for mark in points:
+    places = [
+        (
+            (mark.x - across[0]) / (across[1] - across[0]),
+            ((mark.value or 0.0) - ends[0]) / (ends[1] - ends[0]),
+        )
+        for mark in points
+    ]
+    taken = [Bbox.from_bounds(x - 0.012, y - 0.02, 0.024, 0.04) for x, y in places]
+    for mark, (x, y) in zip(points, places, strict=True):
         name = _text(mark.name, 20)
         wide, tall = cell_len(name) * 0.05 / (paper.get_figwidth() - 0.6), 0.055
-        x, y = place(mark.x, mark.value or 0.0)
-        sides = (1, -1) if x < 0.75 else (-1, 1)
         boxes = [
-            (side, (x + 0.02 if side > 0 else x - 0.02 - wide, y - tall / 2 + step * tall))
-            for step in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5)
-            for side in sides
+            Bbox.from_bounds(left, y + (step - 0.5) * tall, wide, tall)
+            for step in (0, 1, -1, 2, -2, 3, -3, 4, -4)
+            for left in (x + 0.02, x - 0.02 - wide)
         ]
-        free = (
-            (side, (left, bottom, left + wide, bottom + tall))
-            for side, (left, bottom) in boxes
-            if left > -0.02
-            and left + wide < 1.02
-            and not any(
-                left < o[2] and o[0] < left + wide and bottom < o[3] and o[1] < bottom + tall for o in taken
-            )
-        )
         # if no place is free, names overlap
-        side, box = next(free, (1, (x + 0.02, y - tall / 2, x + 0.02 + wide, y + tall / 2)))
+        free = (box for box in boxes if box.x0 > 0 and box.x1 < 1 and not box.count_overlaps(taken))
+        box = next(free, boxes[0])
         taken.append(box)
-        ax.text(box[0] if side > 0 else box[2], (box[1] + box[3]) / 2, name, transform=ax.transAxes, va="center",
-                ha="left" if side > 0 else "right", fontsize=6)  # fmt: skip
+        ax.text(box.x0, (box.y0 + box.y1) / 2, name, transform=ax.transAxes, va="center", fontsize=6)
 
 
 def _lines(paper: Paper, marks: Lines) -> None:
@@ -478,19 +469,16 @@ def _legend(
 
 
 def _legend_above(paper: Paper, handles: Sequence[Artist], names: Sequence[str], most: int) -> float:
-    """A legend on top, in as many columns as fit, at most `most`; returns its height in inches.
-
-    The names are set afterwards, because Matplotlib leaves out labels that begin with an underscore.
-    """
-    labels, handle = [_text(name) for name in names], 1.6
-    if not labels:
+    """A legend on top, in as many columns as fit, at most `most`; returns its height in inches."""
+    if not names:
         return 0.0
-    # Matplotlib counts the handle and the gaps in multiples of the font size
-    column = max(map(cell_len, labels)) * _LETTER + (handle + 2.5) * _LEGEND / 72
-    columns = max(min(len(labels), most, int(paper.get_figwidth() / column)), 1)
-    numbers = [str(at) for at in range(len(labels))]
-    legend = paper.legend(handles, numbers, loc="outside upper center", ncols=columns, handlelength=handle,
-                          handletextpad=0.4)  # fmt: skip
+    labels = [_text(name) for name in names]
+    columns = min(
+        len(labels), most, max(int(paper.get_figwidth() / (max(map(cell_len, labels)) * _LETTER + 0.35)), 1)
+    )
+    # Matplotlib leaves out labels that begin with an underscore, so the names are set afterwards
+    legend = paper.legend(handles, map(str, range(len(labels))), loc="outside upper center", ncols=columns,
+                          handlelength=1.6, handletextpad=0.4)  # fmt: skip
     for entry, label in zip(legend.get_texts(), labels, strict=True):
         entry.set_text(label)
     return -(-len(labels) // columns) * 0.13 + 0.05

@@ -35,8 +35,8 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import is_judging
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, titled
+from recjudge_tui.reports.common.scales import is_judging, speaks_for_people
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, titled
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
@@ -509,13 +509,17 @@ _ROLES = {"people": "annotator", "consensus": "consensus", "users": "ground_trut
 
 
 def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | None) -> tuple[str, ...]:
-    """The raters of a project in a role that answered under a protocol; `chosen` are the judges, if any."""
+    """The raters of a project in a role that answered under a protocol: the `chosen` ones in it, if there are any."""
     known = project_raters(project.db, project.id)
     questions = project_questions(project.db, project.id)
     met = dict.fromkeys(q.rater for q in questions if protocol in (None, q.protocol))
     if role == "judges":
-        return tuple(name for name in met if (name in chosen if chosen else is_judging(known[name])))
-    return tuple(sorted(name for name in met if role == "all" or known[name].kind == _ROLES[role]))
+        judges = [name for name in chosen if name in known and not speaks_for_people(known[name])]
+        return tuple(
+            name for name in met if (name in (judges or chosen) if chosen else is_judging(known[name]))
+        )
+    found = sorted(name for name in met if role == "all" or known[name].kind == _ROLES[role])
+    return tuple([name for name in found if name in chosen] or found)
 
 
 # ---- reports -----------------------------------------------------------------------------------------------------------
@@ -613,6 +617,29 @@ def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | No
     rows = _as_rows(run, figures, settings)
     lead = tuple(filter(None, (rows.answer, run.lacking)))
     return Reproduction(Page(rows.title, lead, tuple(tables), settings), rows)
+
+
+def human_benchmark(project: Project, raters: tuple[str, ...] = ()) -> Table:
+    """A project's judges against its people in the figures of SAER's tables: of these raters, a consensus among them, else
+    of all. Raises NotFoundError as `reproduce`."""
+    found = reproduce("saer", {}, Own(project, raters)).rows
+    rows: list[Row] = [
+        {
+            "table": row["table"], "of": ", ".join(str(row[name]) for name in _PLACES if row[name]),
+            "figure": row["figure"], "value": row["recomputed"], "n": row["n"], "note": row["note"],
+        }
+        for row in found.rows
+        if row["project"]
+    ]  # fmt: skip
+    judges = _raters("judges", project, raters, None)
+    agreed = (r for r in rows if r["figure"] == "weighted kappa" and str(r["of"]).startswith(judges))
+    said = (f"{r['of']}: weighted kappa {real(r, 'value'):.2f}." for r in agreed if r["value"] is not None)
+    heads = columns("table|Table", "of|Of", "figure", "value", "n note")
+    title = "One judge against people, as SAER reports it"
+    return Table(title, heads, tuple(rows), (), found.settings, answer=next(said, ""))
+
+
+_PLACES = ("system", "label", "pair", "count of", "judge", "statement")
 
 
 def of_project(project: Project) -> Reproduction:

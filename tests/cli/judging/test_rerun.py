@@ -99,13 +99,8 @@ def test_the_domain_is_asked_once(db: Database) -> None:
     )
 
 
-def test_people_judge_adversarial_pairs_and_saer_names_their_price(db: Database) -> None:
+def test_people_judge_adversarial_pairs(db: Database) -> None:
     words = ("annotate", "plan", "-p", "films", "--protocol", "adversarial", "--annotators", "ana,ben")
     code, _, err = ran(*words, "--sample", 4, "--stratify", "activity", "--db", db.path)
     assert code == 0, err
     assert db.value("SELECT count(DISTINCT case_id) FROM annotation_tasks") >= 4
-    code, out, err = ran(
-        "run", "saer", "-p", "films", "--judge", "rules", "--human-price", 0.11, "--db", db.path
-    )
-    assert code == 0, err
-    assert "people would cost $1.98 for the same 18 cases" in " ".join(out.split())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.people.raters import combine
-from recjudge_tui.project import Project
-from recjudge_tui.reports.figures.declared import FIGURES, figure
-from recjudge_tui.store.schema import connect
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored
 
@@ -34,7 +30,6 @@ SEEN_FROM_A_SIDE = (
     "agreement --by-label --raters good,poor,anna",
     "agreement --together --stat all",
     "agreement --truth anna --raters good,poor,fair --ensembles --stat pearson,kendall --level dataset,user",
-    "agreement --benchmark --raters good,anna,ben --truth gold,gold-pairs",
     "compare good poor",
     "compare good poor --by system",
     "compare good poor --table transitions",
@@ -118,68 +113,6 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(
         assert len(as_named) == len(renamed), words
         for ours, theirs in zip(as_named, renamed, strict=True):
             _assert_same(words, ours, theirs)
-
-
-# what a figure needs besides the project's own choice; that of Q against a metric needs lists that were judged
-CHOSEN = {"confusion": {"rater": "good", "truth": "anna"}, "ensembles": {"truth": "anna"}}
-
-
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "q-metric"])
-def test_figures_have_the_same_rows_marks_and_words(
-    projects: tuple[Path, Path], request: pytest.FixtureRequest, name: str
-) -> None:
-    drawn_of: list[tuple[list[Row], list[str]]] = []
-    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
-        with connect(path) as db:
-            data = figure(Project.numbered(db, 1), name, CHOSEN.get(name))
-            marks = [*_leaves(data.marks), data.title, data.caption]
-        back = dict(zip(names, SYSTEMS, strict=True))
-        turned = "two systems" in request.node.name and names == OTHERWISE
-        asked = {"protocol": data.topic.protocol}
-        rows = [
-            _one_way({**asked, **row}, name, turned and "system" not in row)
-            for row in _named(list(data.rows), back)
-        ]
-        drawn_of.append((sorted(rows, key=_key), sorted(_named(marks, back))))
-    (rows, marks), (others, other_marks) = drawn_of
-    assert rows
-    assert len(rows) == len(others)
-    for ours, theirs in zip(rows, others, strict=True):
-        _assert_same(name, ours, theirs)
-    if "two systems" not in request.node.name:
-        assert marks == other_marks
-
-
-def _leaves(marks: object) -> list[str]:
-    """The texts and numbers of a description of marks, whatever their order; not the rows behind them."""
-    if isinstance(marks, dict):
-        return [
-            leaf for key, value in marks.items() for leaf in (*_leaves(key), *_leaves(value)) if key != "row"
-        ]
-    if is_dataclass(marks):
-        return [
-            leaf
-            for field in fields(marks)
-            if field.name != "row"
-            for leaf in _leaves(getattr(marks, field.name))
-        ]
-    if isinstance(marks, tuple | list):
-        named = getattr(marks, "_fields", ("",) * len(marks))
-        return [
-            leaf for name, value in zip(named, marks, strict=True) if name != "row" for leaf in _leaves(value)
-        ]
-    return [f"{marks:.6f}" if isinstance(marks, float) else str(marks)]
-
-
-def _named(rows: list[Any], back: Mapping[str, str]) -> list[Any]:
-    """The rows in the project's own names."""
-    text = json.dumps(rows, default=str)
-    for place, name in enumerate(back):
-        text = text.replace(name, f"<{place}>")
-    for place, name in enumerate(back.values()):
-        text = text.replace(f"<{place}>", name)
-    named: list[Any] = json.loads(text)
-    return named
 
 
 def _rows(

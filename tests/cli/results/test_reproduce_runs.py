@@ -73,7 +73,13 @@ def test_what_the_project_cannot_feed_is_named(db: Database) -> None:
     code, out, err = ran(*words, "--baseline", systems[0])
     assert code == 0, err
     assert "left out" not in err
-    assert any(row["project"] == "films" for row in rows(out))
+    own = [row for row in rows(out) if row["project"] == "films" and row["table"] == "Table 2"]
+    five = {"random", *(f"random run {number}" for number in range(2, 6))}
+    assert {row["judge"] for row in own} == five
+    made = db.pairs("SELECT protocol, count(*) FROM runs GROUP BY protocol")
+    assert made == {"arena": 5, "absolute": 1}
+    assert ran(*words, "--baseline", systems[0])[1] == out
+    assert db.pairs("SELECT protocol, count(*) FROM runs GROUP BY protocol") == made
     code, _, err = ran("reproduce", "zhang2024", "-p", "films", "--judge", "random", "--db", db.path)
     assert code in (1, 2)
     assert "no cases" in err or "explanation" in err

@@ -47,7 +47,7 @@ def test_a_report_is_a_screen_at_most_with_three_notes(shop: Built, line: str) -
 
 def test_the_groups_answer_first(shop: Built) -> None:
     first = shop.done(f"{LEADERBOARD} --by activity").splitlines()[0]
-    assert first.startswith("2 to 49 events: cooccurrence leads, ahead of text on 15 users")
+    assert first.startswith("2 to 49 events: By rules, cooccurrence leads, ahead of text on 15 users")
     answer = shop.table(f"metrics {SHOP} --by activity")["answer"]
     assert [group in answer for group in ("2 to 49 events: ", "51 to 58 events: ", "60 to 70 events: ")] == [
         True

@@ -20,7 +20,9 @@ ENGINES = [name for name in ("tectonic", "pdflatex") if shutil.which(name)]
 # the narrowest column and page of ACM's and IEEE's papers
 ROOM = {"table": 241.0, "table*": 505.0}
 SMALL = 0.925
-PAPER = r"\documentclass[twocolumn]{article}\usepackage{array,booktabs,siunitx}\hfuzz=0pt\begin{document}%s\end{document}"
+PAPER = (
+    r"\documentclass[twocolumn]{article}\usepackage{array,booktabs}\hfuzz=0pt\begin{document}%s\end{document}"
+)
 WORDS = (
     (r"\textbackslash{}", "/"), (r"\textasciitilde{}", "~"), (r"\textasciicircum{}", "^"), (r"\textless{}", "="),
     (r"\textgreater{}", "="), (r"\textbar{}", "="), (r"\ldots{}", "..."), ("{--}", "--"), ("$-$", "="), (r"\kappa", "o"),
@@ -53,7 +55,7 @@ def widths(text: str) -> list[tuple[str, float]]:
     for kind, body in re.findall(r"\\begin\{(table\*?)\}(.*?)\\end\{table\*?\}", text, re.DOTALL):
         specification = re.search(r"\\begin\{tabular\}\{@\{\}(.*)@\{\}\}", body)
         assert specification is not None
-        columns = re.findall(r"S\[.*?\]|>\{.*?\}p\{(\d+)pt\}|[lr]", specification[1])
+        columns = re.findall(r">\{.*?\}p\{(\d+)pt\}|[lr]", specification[1])
         lines = [re.split(r"(?<!\\)&", line[:-3]) for line in body.splitlines() if line.endswith(r" \\")]
         cells = [line for line in lines if len(line) == len(columns) and "multicolumn" not in "".join(line)]
         assert cells

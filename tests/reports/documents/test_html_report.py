@@ -141,10 +141,10 @@ def test_the_first_page_holds_what_one_acts_on(project: Project) -> None:
     places = [
         first.index(said)
         for said in ("a leads", "of qwen with anna", "a judge has nothing to read", "The board", "How far to trust it",
-                     "flip with the order", "Read these first", "judge against people", "<details>", "because of ab")
+                     "position consistency", "Read these first", "judge against people", "<details>", "because of ab")
     ]  # fmt: skip
     assert places == sorted(places)
-    assert "3 (25%)" in first
+    assert "75.0 %" in first
     # of chosen raters it is left out
     named = project_report(project.db, project.id, raters=("qwen",)).text
     assert "systems and raters are chosen" in named

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recjudge_tui.reports.biases import BEYOND, RATING, biases_table
+from recjudge_tui.reports.biases import BEYOND, RATING
 from recjudge_tui.reports.common.table import Row, Table
 from tests.support.runs import load
-from tests.support.verdicts import Project, give, list_case, new_project, pair_case
+from tests.support.verdicts import Project, give, list_case, new_project, pair_case, table
 
 GENRES = tuple("abcdefgh")
 USERS = tuple(f"u{n:02}" for n in range(40))
@@ -68,8 +68,8 @@ def project(project_db: Path) -> Project:
     return project
 
 
-def row_of(table: Table, **wanted: object) -> Row:
-    (found,) = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
+def row_of(of: Table, **wanted: object) -> Row:
+    (found,) = [row for row in of.rows if all(row[name] == value for name, value in wanted.items())]
     return found
 
 
@@ -93,30 +93,30 @@ def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(pro
         "homogeneity": [uniformity(shown[key]) for key in keys],
         "popularity": [np.mean([16 - 2 * GENRES.index(genre) for genre in shown[key]]) for key in keys],
     }
-    table = biases_table(project.db, project.id, ["judge"], ["people"], k=4)
+    found = table(project, "biases", rater="judge", truth="people", k=4)
     for name, measured in measures.items():
         x = np.array(measured)
         # deviations from the users' means: a line of the one on the other
         own_x, own_y = (
             part - np.array([part[user == u].mean() for u in range(len(USERS))])[user] for part in (x, y)
         )
-        row = row_of(table, covariate=name, figure=RATING)
+        row = row_of(found, covariate=name, figure=RATING)
         assert row["value"] == pytest.approx(np.polyfit(own_x / x.std(), own_y, 1)[0])
         assert row["sd"] == pytest.approx(x.std())
-        own, further = row["value"], row_of(table, covariate=name, figure=BEYOND)["value"]
-        theirs = row_of(biases_table(project.db, project.id, ["people"], k=4), covariate=name)["value"]
+        own, further = row["value"], row_of(found, covariate=name, figure=BEYOND)["value"]
+        theirs = row_of(table(project, "biases", rater="people", k=4), covariate=name)["value"]
         assert further == pytest.approx(float(str(own)) - float(str(theirs)))
 
 
 def test_a_planted_bias_is_found_and_a_fair_rater_is_left_alone(project: Project) -> None:
-    table = biases_table(project.db, project.id, truth=["people"], k=4)
-    assert {row["rater"] for row in table.rows} == {"judge", "fair"}
-    planted = row_of(table, rater="judge", covariate="homogeneity", figure=BEYOND)
+    found = table(project, "biases", truth="people", k=4)
+    assert {row["rater"] for row in found.rows} == {"judge", "fair"}
+    planted = row_of(found, rater="judge", covariate="homogeneity", figure=BEYOND)
     assert planted["finding"] == "favours more uniform lists more than people"
-    assert row_of(table, rater="judge", covariate="homogeneity", figure=RATING)["finding"] == (
+    assert row_of(found, rater="judge", covariate="homogeneity", figure=RATING)["finding"] == (
         "favours more uniform lists"
     )
-    assert {row["finding"] for row in table.rows if row["rater"] == "fair"} <= {
+    assert {row["finding"] for row in found.rows if row["rater"] == "fair"} <= {
         "no preference shown", "no difference shown",
     }  # fmt: skip
 
@@ -131,8 +131,8 @@ def test_none_is_claimed_when_ratings_are_dealt_out_anew(project: Project) -> No
         for of_user in cases.values():
             dealt |= dict(zip(of_user, rng.permutation([0.0, 1.0, 2.0]).tolist(), strict=True))
         give(project, f"dealt{seed}", dealt, kind="judge")
-        table = biases_table(project.db, project.id, [f"dealt{seed}"], k=4)
-        claimed += any("favours" in str(row["finding"]) for row in table.rows)
+        found = table(project, "biases", rater=f"dealt{seed}", k=4)
+        claimed += any("favours" in str(row["finding"]) for row in found.rows)
     assert claimed <= 3
 
 
@@ -145,7 +145,7 @@ def test_pairs_are_compared_within_themselves_whichever_system_comes_first(proje
         lead = uniformity(shown[user, "mixed"]) - uniformity(shown[user, "same"])
         values[pair_case(project, user, "mixed", "same")] = float(np.sign(lead))
     give(project, "judge", values, protocol_name="pairwise", kind="judge")
-    row = row_of(biases_table(project.db, project.id, ["judge"], k=4), covariate="homogeneity")
+    row = row_of(table(project, "biases", rater="judge", k=4), covariate="homogeneity")
     leads = np.array([uniformity(shown[u, "mixed"]) - uniformity(shown[u, "same"]) for u in USERS])
     differ = leads != 0
     assert row["value"] == pytest.approx(

@@ -14,6 +14,7 @@ from recjudge_tui.reports.declare import table_of
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 A, TIE, B = 1.0, 0.0, -1.0
+SIDES = ("Co-occurrence", "Embedding", "Tie")
 
 # what the judge said in the orders a-b and b-a, and for how many of the 200 pairs
 SAID = (((A, A), 103), ((B, B), 66), ((TIE, TIE), 7), ((A, B), 20), ((A, TIE), 2), ((B, TIE), 2))
@@ -98,23 +99,18 @@ def test_a_failed_order_is_no_tie(project_db: Path) -> None:
 
 
 def test_the_benchmark_in_one_table(judged: Project) -> None:
-    table = benchmark(judged, truth="people-lists,people")
-    assert one(table, figure="concurrence")["value"] == 69 / 84
-    verdicts = [one(table, figure=f"{name}, verdicts") for name in ("wins", "losses", "ties", "true_ties")]
-    assert [row["count"] for row in verdicts] == [103, 66, 31, 7]
-    assert verdicts[2]["value"] == 31 / 200
-    assert [one(table, figure=f"{name}, calls")["count"] for name in ("wins", "losses", "ties")] == [
-        228,
-        154,
-        18,
-    ]
-    assert one(table, figure="consistency")["value"] == 0.88
-    assert one(table, figure="bias", rater="ben", protocol="pointwise")["value"] == pytest.approx(-1 / 60)
-    tie = one(table, part="strictness", rater="anna", protocol="pairwise", label="Tie")
-    assert tie["value"] == pytest.approx(58 / 200)
-    assert (
-        one(table, part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
+    table = benchmark(judged, "llm", "anna", "ben", truth="people-lists,people")
+    assert one(table, of="llm concurs where people gives a direction")["value"] == pytest.approx(
+        100 * 69 / 84
     )
+    assert one(table, of="llm: alpha, beta", figure="position consistency")["value"] == 88
+    adjudicated = [
+        one(table, of="llm Adjudicated (N=200): alpha, beta", figure=name)["value"] for name in SIDES
+    ]
+    raw = [one(table, of="llm Raw (N=400 calls): alpha, beta", figure=name)["value"] for name in SIDES]
+    assert (adjudicated, raw) == ([51.5, 33, 15.5], [57, 38.5, 4.5])
+    kappa = one(table, of="llm–people-lists", figure="weighted kappa")["value"]
+    assert table.answer == f"llm–people-lists: weighted kappa {kappa:.2f}."
     # with one consensus of each sort nobody needs to name them
     assert benchmark(judged).rows == table.rows
 

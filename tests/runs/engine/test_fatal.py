@@ -13,7 +13,7 @@ from recjudge_tui.judges import registry
 from recjudge_tui.reports.runs import seconds_until
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import run_progress, run_row, set_wanted
+from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.stub_server import answer, serving
 from tests.support.stubborn_judge import PROVIDER
@@ -51,7 +51,7 @@ def test_a_pause_that_the_server_asks_for_is_shown(db: Database) -> None:
     def follow(progress: Progress) -> None:
         seen.append(progress)
         if progress.waiting_s:
-            set_wanted(db, run, "stop")
+            db.change("runs", run, wanted="stop")
 
     with serving(lambda line, n: answer(200, {"data": []}) if line.startswith("GET") else slow_down) as stub:
         run = planned(db, server_judge(stub.url))

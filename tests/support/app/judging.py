@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.annotate import OwnCases
 from recjudge_tui.tui.annotation_app import annotation_app
 from tests.support.annotators import PROJECT, assigned, desk, films, verdicts
 from tests.support.app.driving import driven
@@ -33,7 +34,7 @@ async def annotating(
     with connect(path) as db:
         found = desk(db, who, protocol)
         project = project_id(db, PROJECT)
-    app = annotation_app(path, project, found.rater_id, protocol)
+    app = annotation_app(path, project, OwnCases(found.rater_id, protocol, reveal_at_end=True))
     async with driven(app, size) as pilot:
         yield pilot
 

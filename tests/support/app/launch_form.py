@@ -7,23 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
-from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 from recjudge_tui.store.runs import list_runs
 from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.dialogs import Choice
+from recjudge_tui.tui.form import read
 from recjudge_tui.tui.judge_picker import KnownJudge
-from recjudge_tui.tui.launch import FIELDS, CaseCountChoice, JudgeQuestion, LaunchScreen
+from recjudge_tui.tui.launch import FIELDS, LaunchRequest, LaunchScreen, is_asked, launch_request
 from tests.support.app.driving import press, until
 
-FORM = {field.name: "" for field in FIELDS} | {
-    "protocol": "pairwise",
-    "judge": "rules",
-    "top_k": "10",
-    "seed": "7",
-    "swap": "both",
-    "no_history": "leave",
-}
+
+def asked_for(protocol: str = "pairwise", spec: str = "rules", **texts: str) -> LaunchRequest:
+    """The request of a form in whose fields this is written."""
+    by_data = ("contexts", "served_from", "served_to", "domain", "images", "again")
+    given: dict[str, Any] = {"protocol": protocol, "judge": KnownJudge(spec, "typed")}
+    for option in FIELDS:
+        if option.name not in given and is_asked(
+            option.name, protocol, by_data, decided=bool(texts.get("until")), asks_server=True
+        ):
+            given[option.name] = read(option, texts.get(option.name, ""))
+    return launch_request(given)
 
 
 async def open_form(pilot: Pilot[Any], protocol: str = "pointwise") -> LaunchScreen:
@@ -40,27 +44,20 @@ async def open_form(pilot: Pilot[Any], protocol: str = "pointwise") -> LaunchScr
 
 
 async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
-    """Answer questions and fill fields by their names; an empty number of cases means all."""
+    """Answer questions and fill fields by their names."""
     for name, value in values.items():
+        field = screen.fields[name]
         if name == "judge":
-            screen.query_one(JudgeQuestion).take(KnownJudge(value, "typed"))
+            screen.judge.take(KnownJudge(value, "typed"))
             await pilot.pause()
-        elif name in ("limit", "sample"):
-            await _answer_how_many(pilot, screen.query_one(CaseCountChoice), name if value else "all", value)
+        elif isinstance(field, Choice):
+            field._take(value)
         else:
-            screen.query_one(f"#field-{name}", Input).value = value
+            field.value = value
     await pilot.pause(0.3)
     with suppress(WorkerCancelled):
         await pilot.app.workers.wait_for_complete()
     await pilot.pause()
-
-
-async def _answer_how_many(pilot: Pilot[Any], question: CaseCountChoice, kind: str, count: str) -> None:
-    question.focus()
-    while question.kind != kind:
-        await press(pilot, "right")
-    # the first digit after an arrow key replaces the number, later ones are added to it
-    await press(pilot, *count)
 
 
 def runs(path: Path) -> list[Any]:

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AnnotateScreen
-from recjudge_tui.tui.annotation_app import adjudication_app
+from recjudge_tui.tui.annotate import AnnotateScreen, Disputes
+from recjudge_tui.tui.annotation_app import annotation_app
 from tests.support.annotators import PROJECT, assigned, films, judges, verdicts
 from tests.support.app.driving import driven, press, running, settle, shown, type_text
 
@@ -45,7 +45,7 @@ async def deciding(path: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterato
     with connect(path) as db:
         project = project_id(db, PROJECT)
         rater = start_adjudication(db, project, "pairwise", "cy")
-    app = adjudication_app(path, project, rater, "pairwise")
+    app = annotation_app(path, project, Disputes(project, rater, "pairwise"))
     async with driven(app, size) as pilot:
         yield pilot
 
@@ -78,7 +78,7 @@ async def test_stop_and_come_back_and_skip(disputed: Path) -> None:
     async with deciding(disputed) as pilot:
         await press(pilot, "1", "enter", "q")
         assert pilot.app._exit
-        assert "2 cases left; your decisions are stored" in told(pilot)
+        assert "2 cases left; your verdicts are stored" in told(pilot)
     async with deciding(disputed) as pilot:
         assert "2 left of 3" in shown(pilot)
         assert "Case 2 of 3" in shown(pilot)

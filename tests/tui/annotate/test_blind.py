@@ -14,7 +14,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import submit_verdict
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AnnotationScreen
+from recjudge_tui.tui.annotate import AnnotationScreen, OwnCases
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given
@@ -104,7 +104,7 @@ async def test_a_single_case_is_revealed_only_if_cases_are_not_sealed(planted: P
         with connect(project_db) as db:
             found = desk(db, "ana")
             project = project_id(db, PROJECT)
-        pilot.app.push_screen(AnnotationScreen(project, found.rater_id, "pairwise"))
+        pilot.app.push_screen(AnnotationScreen(project, OwnCases(found.rater_id, "pairwise")))
         await settle(pilot)
         await press(pilot, "R")
         assert "Reveal?" not in shown(pilot), "the case on the screen is still open"

@@ -10,8 +10,7 @@ import pytest
 from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.projects import labellers, project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen
-from recjudge_tui.tui.answer_sheet import PAUSE_S, ActiveTime
+from recjudge_tui.tui.annotate import PAUSE_S, ActiveTime, AnnotateScreen, AnnotationScreen, OwnCases
 from tests.support.annotators import PROJECT, desk, films, judges, tasks, verdicts
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make
@@ -159,7 +158,7 @@ async def test_leaving_the_app_at_once_keeps_what_was_confirmed(project_db: Path
     async with running(project_db, PROJECT) as pilot:
         with connect(project_db) as db:
             pilot.app.push_screen(
-                AnnotationScreen(project_id(db, PROJECT), desk(db, "ana").rater_id, "pairwise")
+                AnnotationScreen(project_id(db, PROJECT), OwnCases(desk(db, "ana").rater_id, "pairwise"))
             )
         await settle(pilot)
         for key in ("1", "enter", "ctrl+q"):
@@ -289,7 +288,7 @@ async def test_labels_that_were_imported_are_no_annotators_but_there(project_db:
     project = import_lists(project_db)
     import_labels(project_db)
     with connect(project_db) as db:
-        given = {rater.name: rater.labels for rater in labellers(db, project)}
+        given = labellers(db, project)
     async with running(project_db, "shop") as pilot:
         pilot.app.push_screen(AnnotateScreen(project))
         await settle(pilot)

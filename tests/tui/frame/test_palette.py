@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.dialogs import Palette
+from recjudge_tui.tui.dialogs import AskLine, Palette
 from recjudge_tui.tui.runs import RunsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.projects import make_project
@@ -32,6 +32,23 @@ async def test_a_line_each_with_its_key_by_group(project_db: Path) -> None:
         await pilot.click(offset=(10, line))
         await settle(pilot)
         assert isinstance(pilot.app.screen, RunsScreen)
+
+
+async def test_the_keys_of_the_screen_and_then_the_terms(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", size=(120, 60)) as pilot:
+        await press(pilot, "question_mark")
+        lines = [part.strip() for line in shown(pilot).splitlines() for part in line.split("│")]
+        order = [lines.index(title) for title in ("Do", "Go to", "Move", "On every screen")]
+        assert order == sorted(order)
+        assert any(line.startswith("Accept ") and line.endswith(" c") for line in lines[order[0] : order[1]])
+        await type_text(pilot, "swap")
+        assert "swap: The same pair shown again in the other order" in shown(pilot)
+        assert "Terms" in shown(pilot)
+        await press(pilot, *["backspace"] * 4)
+        await type_text(pilot, "add a tag")
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, AskLine)
 
 
 async def test_keys_before_it_is_drawn_and_after_it_is_closed(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
         await until(pilot, lambda: "recjudge-light" in file.read_text(encoding="utf-8"))
         assert "movies" in shown(pilot)
     assert (
-        file.read_text(encoding="utf-8") == '# mine\n[app]\ntheme = "recjudge-light"\nreader = "Ada" # me\n'
+        file.read_text(encoding="utf-8") == '# mine\n[app]\nreader = "Ada" # me\ntheme = "recjudge-light"\n'
     )
     async with running(project_db) as pilot:
         assert pilot.app.theme == "recjudge-light"

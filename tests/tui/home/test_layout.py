@@ -8,7 +8,7 @@ from recjudge_tui.reports.home import Board, Home, PeopleAgreement, QueueSizes, 
 from recjudge_tui.reports.read_first import First
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.answers import FlipCount
-from recjudge_tui.store.projects import DataCounts, Labeller
+from recjudge_tui.store.projects import DataCounts
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
 from recjudge_tui.tui.home import GAP, Destination, laid_out, width_of
 
@@ -22,7 +22,7 @@ _FULL = Home(
     totals=Totals(200, 400, 0, 2, 2, "qwen2.5:14b"),
     runs=(),
     data=DataCounts(40, 400, 0, ("als", "cooc"), 360, 0, 2, "2024-03-21", "2024-05-15", 480, 0,
-                    (Labeller("anna", 5),), 5),
+                    {"anna": 5}, 5),
     queue=QueueSizes(None, ()),
     flips=(FlipCount("qwen2.5:14b", "pairwise", "overall", 2, 10),),
     board=Board(

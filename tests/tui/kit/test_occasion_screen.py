@@ -10,10 +10,10 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.filters import parse_occasions
 from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.figures.marks import Figure
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.compare import CompareScreen
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.figures import FiguresScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.screens import FilterBar
 from recjudge_tui.tui.triage import CasesScreen
@@ -74,21 +74,17 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         assert "cart, 2024" in shown(pilot)
 
 
-async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> None:
+async def test_figures_are_of_the_occasions_of_the_agreement(visited: Path) -> None:
     async with running(visited, "films") as pilot:
-        await open_agreement(pilot)
+        screen = await open_agreement(pilot)
         await filter_by(pilot, "context:home")
         await press(pilot, "f")
-        screen = pilot.app.screen
-        assert isinstance(screen, FiguresScreen)
-        await until(pilot, lambda: screen.figure is not None)
-        assert screen.figure is not None
-        assert {row["n"] for row in screen.figure.data.rows} == {HOME}
-        assert "context:home" in shown(pilot)
-        await press(pilot, "tab")
-        assert screen.tab != "confusion"
+        await until(pilot, lambda: screen.made is not None and screen.made.tab == "figure confusion")
+        assert screen.made is not None
+        assert isinstance(screen.made.content, Figure)
+        assert {row["n"] for row in screen.made.content.rows} == {HOME}
         await filter_by(pilot, "context:cart")
-        await until(pilot, lambda: screen.figure is not None and len(screen.occasions.contexts) == 2)
+        await until(pilot, lambda: screen.made is not None and len(screen.occasions.contexts) == 2)
         assert screen.occasions == parse_occasions("context:home context:cart")
 
 

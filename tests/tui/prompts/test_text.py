@@ -7,7 +7,8 @@ from recjudge_tui.domain.calls import Answer, Flag, Message, ParsedReply, Reply,
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.settings import data_dir
-from recjudge_tui.tui.prompts import diff_content, rendered_content, toml_content, trial_content
+from recjudge_tui.tui.prompts import trial_content
+from recjudge_tui.tui.texts import diff_content, request_content, toml_content
 from tests.support.app.hostile import FORBIDDEN
 from tests.support.hostile import HOSTILE
 
@@ -34,29 +35,29 @@ def test_hostile_text_is_text(text: str) -> None:
     shown = [
         toml_content(f"x = '''{text}'''", 40),
         toml_content(text, 40),
-        rendered_content([Message(role="system", content=text), Message(role="user", content=text)], 40),
-        diff_content([f"+{text}", text], 40),
+        request_content([Message(role="system", content=text), Message(role="user", content=text)]),
+        diff_content([f"+{text}", text]),
         trial_content(_trial(text), one_line(text, 60)),
         trial_content(_trial(text)._replace(parsed=None, error_kind=text, error=text), ""),
     ]
     for content in shown:
         assert not FORBIDDEN & set(content.plain)
-        assert len(content.plain) < 130_000
+        assert len(content.plain) < 160_000
     assert trial_table(_trial(text), text).rows
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
     for content in (
         toml_content("x" * 1_000_000, 80),
-        rendered_content([Message(role="user", content="y " * 500_000)], 80),
+        request_content([Message(role="user", content="y " * 500_000)]),
+        diff_content(["+x"] * 100_000),
     ):
         assert len(content.plain) < 100_000
         assert "more characters" in content.plain
-    assert "8,000 more lines" in diff_content(["+x"] * 10_000, 80).plain
 
 
 def test_a_diff_is_told_by_sign_and_colour() -> None:
-    content = diff_content(("--- a", "+++ b", "@@ -1 +1 @@", "-old", "+new", " same"), 60)
+    content = diff_content(("--- a", "+++ b", "@@ -1 +1 @@", "-old", "+new", " same"))
     assert content.plain.split("\n") == ["--- a", "+++ b", "@@ -1 +1 @@", "-old", "+new", " same"]
     assert {"$error", "$success", "$accent", "bold"} <= {str(span.style) for span in content.spans}
 

@@ -5,33 +5,33 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
-from recjudge_tui.tui.prompts import PromptTryScreen
+from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.judge_picker import JudgeField, KnownJudge
 from tests.support.app.driving import press, shown, until
 from tests.support.app.prompts_screen import front, prompts
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, completion, serving
 
-# ---- trying
 
-
-async def open_try(pilot: Pilot[Any], spec: str, url: str = "") -> PromptTryScreen:
+async def ask(pilot: Pilot[Any], spec: str, **address: str) -> None:
+    """Open the form, choose the judge and accept."""
     await press(pilot, "T")
-    screen = pilot.app.screen
-    assert isinstance(screen, PromptTryScreen)
-    screen.query_one("#try-judge", Input).value = spec
-    screen.query_one("#try-base_urls", Input).value = url
-    return screen
+    form = pilot.app.screen
+    assert isinstance(form, Form)
+    form.query_one(JudgeField).take(KnownJudge(spec, "typed"))
+    for name, text in address.items():
+        form.fields[name].value = text
+    form.action_accept()
+    await pilot.pause()
 
 
 def counted(path: Path) -> list[int]:
+    tables = ("calls", "answers", "verdicts", "runs")
     with connect(path) as db:
-        return [
-            db.value(f"SELECT count(*) FROM {table}") for table in ("calls", "answers", "verdicts", "runs")
-        ]
+        return [db.value(f"SELECT count(*) FROM {table}") for table in tables]
 
 
 async def test_a_prompt_is_tried_on_the_case_shown(
@@ -47,79 +47,61 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             assert screen.case is not None
             assert screen.case.case is not None
             case = screen.case.case["id"]
-            trial = await open_try(pilot, "openai:m", f"{stub.url}/v1")
-            assert f"case {case:07d}" in shown(pilot)
-            trial.query_one("#try-header_env", Input).value = "x-gateway=GATEWAY_KEY"
-            await press(pilot, "f5")
-            assert "Send GATEWAY_KEY to" in shown(pilot)
+            await ask(pilot, "openai:m", base_urls=f"{stub.url}/v1", header_env="x-gateway=GATEWAY_KEY")
+            await until(pilot, lambda: "Send GATEWAY_KEY to" in shown(pilot))
             assert stub.heads == []
             await press(pilot, "y")
+            await until(pilot, lambda: screen.trial is not None)
             assert "x-gateway: planted-value" in stub.heads[-1]
             assert "planted-value" not in shown(pilot)
-            assert trial.trial is not None
-            assert (trial.trial.case_id, trial.trial.order) == (case, "ba")
+            assert screen.trial is not None
+            assert (screen.trial.case_id, screen.trial.order) == (case, "ba")
             text = shown(pilot)
             # the first list shown was that of system B
             assert "overall  B (-1)" in text
             assert "Set 1 is [31mcloser." in text
-            assert "1,234 in, 21 out" in text
+            assert "1,234 tokens in · 21 out" in text
             assert "$0" in text
             assert "no verdict is counted" in text
-            await press(pilot, "escape")
-            assert front(pilot) is screen
+            await press(pilot, "tab")
+            assert f"case {case:07d}" in shown(pilot)
     assert counted(project_db) == before
 
 
 async def test_it_can_be_tried_from_the_list(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media", (100, 40)) as (pilot, _):
-        trial = await open_try(pilot, "rules")
-        await press(pilot, "f5")
-        orders = [trial.trial and trial.trial.order]
-        assert "not a language model" in shown(pilot)
-        await press(pilot, "f6", "f5")
-        assert [*orders, trial.trial and trial.trial.order] == ["ab", "ba"]
+    async with prompts(project_db, project, "pairwise-media", (100, 40)) as (pilot, screen):
+        await ask(pilot, "rules")
+        await until(pilot, lambda: "not a language model" in shown(pilot))
+        assert screen.trial is not None
+        assert screen.trial.order == "ab"
 
 
 async def test_a_reply_that_cannot_be_read_is_shown(project_db: Path, project: int) -> None:
     said = answer(200, completion("Both [/path] are fine."))
     with serving(lambda line, _: said if "POST" in line else answer(404, {})) as stub:
         async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-            await open_try(pilot, "openai:m", f"{stub.url}/v1")
-            await press(pilot, "f5")
-            assert "no answer: bad_reply" in shown(pilot)
+            await ask(pilot, "openai:m", base_urls=f"{stub.url}/v1")
+            await until(pilot, lambda: "no answer (bad_reply)" in shown(pilot))
             assert "Both [/path] are fine." in shown(pilot)
 
 
 async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        trial = await open_try(pilot, "openai:m", "http://127.0.0.1:9/v1")
-        await press(pilot, "f5")
-        assert isinstance(front(pilot), ErrorDialog)
+    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
+        await ask(pilot, "openai:m", base_urls="http://127.0.0.1:9/v1")
+        await until(pilot, lambda: isinstance(front(pilot), ErrorDialog))
         await press(pilot, "escape")
-        assert front(pilot) is trial
-        trial.query_one("#try-judge", Input).value = ""
-        await press(pilot, "f5")
-        assert "no judge was given" in shown(pilot)
+        assert front(pilot) is screen
+        await ask(pilot, "openai:m", api_key_env="sk-live-1234567890")
+        assert isinstance(front(pilot), Form)
+        assert "takes the name of an environment" in shown(pilot)
 
 
 async def test_esc_cancels_a_call_in_flight(project_db: Path, project: int) -> None:
     with start("openai_api", "--delay-ms", "600000") as slow:
         async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-            trial = await open_try(pilot, "openai:hash-judge", f"{slow.url}/v1")
-            await pilot.press("f5")
+            await ask(pilot, "openai:hash-judge", base_urls=f"{slow.url}/v1")
             await until(pilot, lambda: "asking openai:hash-judge" in shown(pilot))
             await press(pilot, "escape")
-            assert front(pilot) is trial
-            assert "cancelled" in shown(pilot)
-            assert trial.trial is None
-            await press(pilot, "escape")
             assert front(pilot) is screen
-
-
-async def test_the_judge_is_picked_from_those_known(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        trial = await open_try(pilot, "")
-        await press(pilot, "enter")
-        assert "built in, no model" in shown(pilot)
-        await press(pilot, "j", "enter")
-        assert trial.query_one("#try-judge", Input).value == "random"
+            assert "cancelled" in shown(pilot)
+            assert screen.trial is None

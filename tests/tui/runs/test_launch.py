@@ -1,3 +1,5 @@
+"""New run: what the form shows, asks and starts."""
+
 from __future__ import annotations
 
 import socket
@@ -12,56 +14,30 @@ from textual.widgets import Input
 from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.project import Project
+from recjudge_tui.runs.experiment import read_experiment
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.store.runs import judge_capabilities
+from recjudge_tui.store.runs import judge_capabilities, list_runs, run_row
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.form import FieldError
-from recjudge_tui.tui.judge_picker import ADDRESS, JudgePicker
-from recjudge_tui.tui.launch import (
-    FIELDS,
-    QUESTIONS,
-    ExpectedRun,
-    JudgeQuestion,
-    form_words,
-    hint_of,
-    is_asked,
-    notes_of,
-    read_form,
-)
+from recjudge_tui.tui.dialogs import FieldError, Palette
+from recjudge_tui.tui.form import form_words
+from recjudge_tui.tui.launch import FIELDS, ExpectedRun, LaunchScreen, is_asked, notes_of, start_run
 from recjudge_tui.tui.runs import MonitorScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, shown, type_text, until
-from tests.support.app.launch_form import FORM, fill, open_form, runs
+from tests.support.app.launch_form import asked_for, fill, open_form, runs
 from tests.support.app.lists import import_lists, judge
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess
 from tests.support.verdicts import ESTIMATE
 from tests.support.visits import make_visits
-
-
-def test_every_hint_fits_its_line() -> None:
-    assert [field.name for field in FIELDS if len(hint_of(field.name)) > 78] == []
+from tests.support.waiting import wait_until
 
 
 def test_messages_call_options_as_the_form_does() -> None:
     assert form_words("judge again (--again), or --limit 5") == "judge again (“judge again”), or “first N” 5"
     assert form_words("--from; --no-such-option") == "“served from”; --no-such-option"
-
-
-async def test_the_form_shows_how_to_leave_while_a_field_has_the_focus(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await press(pilot, "plus")
-        screen.query_one("#field-name", Input).focus()
-        await pilot.pause()
-        assert "esc close or go back" in shown(pilot).splitlines()[-1]
-        # where nothing is to be set, nothing gets the focus
-        for row in screen.query("AdvancedFields .row"):
-            row.display = False
-        screen.action_advanced()
-        screen.action_advanced()
-        assert screen.has_class("-advanced")
 
 
 async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(project_db: Path) -> None:
@@ -94,10 +70,10 @@ async def test_the_judge_of_the_settings_is_the_first_choice(project_db: Path) -
     config_path().write_text('[run]\njudge = "random"\n', encoding="utf-8")
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        question = screen.query_one(JudgeQuestion)
-        await until(pilot, lambda: question.judge.source == "your settings")
-        assert question.judge.spec == "random"
-        assert [known.spec for known in question.known()].count("random") == 1
+        await until(pilot, lambda: screen.judge.judge.source == "your settings")
+        assert screen.judge.judge.spec == "random"
+        await press(pilot, "down", "enter")
+        assert shown(pilot).count(" random ") == 1
 
 
 async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path) -> None:
@@ -150,14 +126,13 @@ async def test_faults_are_shown_in_the_form(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        usual_values = screen.values()
         for field, text, said in WRONG:
             await fill(pilot, screen, **{field: text})
             await until(pilot, partial(_says, pilot, said))
             assert "This cannot run" in shown(pilot)
             await press(pilot, "f5")
             assert pilot.app.screen is screen
-            await fill(pilot, screen, **{field: usual_values[field]})
+            await fill(pilot, screen, **{field: "rules" if field == "judge" else ""})
             await until(pilot, partial(_says, pilot, "6 calls on 6 cases"))
     assert runs(project_db) == []
 
@@ -172,9 +147,10 @@ async def test_an_untouched_form_asks_for_what_the_command_asks_for(project_db: 
         screen = await open_form(pilot)
         seen = []
         for _ in offered():
-            settings = read_form(screen.values()).settings
-            assert settings == settings_for(settings.protocol, seed=7)
-            seen.append(settings.protocol)
+            request = screen.request()
+            assert request is not None
+            assert request.settings == settings_for(request.protocol, seed=7)
+            seen.append(request.protocol)
             await press(pilot, "right")
         assert set(seen) == set(offered())
 
@@ -183,7 +159,7 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await fill(pilot, screen, api_key_env="sk-live-1234567890")
+        await fill(pilot, screen, judge="openai:m", api_key_env="sk-live-1234567890")
         await until(pilot, lambda: "takes the name of an environment" in shown(pilot))
         assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
         await fill(pilot, screen, api_key_env="", header_env="x-gateway=sk-live-1234567890")
@@ -234,18 +210,21 @@ async def test_a_found_server_is_tested_and_asked(
         await press(pilot, "t")
         await until(pilot, lambda: "✓ answers, 0." in shown(pilot))
         await press(pilot, "down", "enter")
-        assert isinstance(pilot.app.screen, JudgePicker)
+        assert isinstance(pilot.app.screen, Palette)
         text = shown(pilot)
         assert "ollama:other:1b" in text
         assert "built in, no model" in text
         assert "ANTHROPIC_API_KEY is set" in text
         assert "sk-not" not in text
-        await press(pilot, "j", "enter")
-        assert screen.values()["judge"] == "ollama:other:1b"
-        await press(pilot, "enter", *"jj", "enter")
+        await type_text(pilot, "other")
+        await press(pilot, "enter")
+        assert screen.judge.judge.spec == "ollama:other:1b"
+        await press(pilot, "enter")
+        await type_text(pilot, "anthropic")
+        await press(pilot, "enter")
         await type_text(pilot, "m-1")
         await press(pilot, "enter")
-        assert screen.values()["judge"] == "anthropic:m-1"
+        assert screen.judge.judge.spec == "anthropic:m-1"
         await until(pilot, lambda: "Start: send 6 calls to api.anthropic.com" in shown(pilot))
     with connect(project_db) as db:
         known = judge_capabilities(db, JudgeSpec(spec="ollama:hash-judge:latest"))
@@ -281,7 +260,7 @@ async def test_no_server_does_not_hold_up_the_form(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        await until(pilot, lambda: screen.query_one(JudgeQuestion).local is not None)
+        await until(pilot, lambda: screen.judge.local is not None)
         await press(pilot, "down", "enter")
         assert "No model server answers" in shown(pilot)
         assert "ollama serve" in shown(pilot)
@@ -295,43 +274,58 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        fields = [field.name for field in FIELDS if screen.query(f"#row-{field.name}")]
-        shown_rows = [name for name in fields if screen.query_one(f"#row-{name}").display]
-        # `rules` asks no server, nothing says what this data recommends, and the third question holds the numbers
+        # `rules` asks no server, and nothing says what this data recommends
         expected = [
-            field.name for field in FIELDS if is_asked(field, "pointwise", ("domain",), decided=False)
+            field.name
+            for field in FIELDS
+            if is_asked(field.name, "pointwise", ("domain",), decided=False, asks_server=False)
         ]
-        assert shown_rows == [name for name in expected if name not in (*ADDRESS, "limit", "sample")]
-        assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
+        assert [field.name for field in FIELDS if screen.fields.is_shown(field.name)] == expected
         await press(pilot, "plus")
+        assert "esc close or go back" in shown(pilot).splitlines()[-1]
         reached = []
-        for _ in range(len(shown_rows) - len(QUESTIONS)):
+        for _ in expected[4:]:
             assert pilot.app.focused is not None
             reached.append(str(pilot.app.focused.id).removeprefix("field-"))
-            await pilot.press("down")
             assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
-        assert reached == [name for name in shown_rows if name not in QUESTIONS]
+            await pilot.press("down")
+        assert reached == expected[4:]
         await press(pilot, "escape", "down")
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "start"
-        await press(pilot, "up", "up")
-        await press(pilot, *"1x2", "backspace")
-        assert "‹ sample 1 user ›" in shown(pilot)
+        await press(pilot, "up", "up", "up", "1", "2", "backspace")
         await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
+        await fill(pilot, screen, seed="8", stratify="activity")
+        assert "more: drawn activity, seed 8" in shown(pilot)
+
+
+async def test_the_form_saves_itself_as_the_command_does(project_db: Path, tmp_path: Path) -> None:
+    project = import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot, "pairwise")
+        await fill(pilot, screen, sample="2", seed="8")
+        screen.fields["protocol"].focus()
+        await press(pilot, "s", *["backspace"] * 40)
+        await type_text(pilot, str(tmp_path / "mine.toml"))
+        await press(pilot, "enter")
+        await until(pilot, lambda: (tmp_path / "mine.toml").exists())
+    with connect(project_db) as db:
+        (request,) = read_experiment(db, Project.numbered(db, project).id, tmp_path / "mine.toml").requests
+    assert request.judge == JudgeSpec(spec="rules")
+    assert request.settings == settings_for("pairwise", sample=2, seed=8)
 
 
 async def test_an_address_is_asked_for_where_the_judge_may_need_one(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        await press(pilot, "plus")
-        assert "base URL" not in shown(pilot)
+        assert not screen.fields.is_shown("base_urls")
         await fill(pilot, screen, judge="openai:m")
-        assert "base URL" in shown(pilot)
+        assert screen.fields.is_shown("base_urls")
         await fill(pilot, screen, base_urls="http://127.0.0.1:1/v1")
         await until(pilot, lambda: "to localhost:1" in shown(pilot))
         await fill(pilot, screen, judge="rules")
-        assert "base URL" not in shown(pilot)
+        assert not screen.fields.is_shown("base_urls")
 
 
 async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: Path) -> None:
@@ -339,12 +333,12 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
         make_visits(db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await press(pilot, "plus")
-        await until(pilot, lambda: "served from" in shown(pilot))
-        assert "contexts" in shown(pilot)
+        await until(pilot, lambda: screen.fields.is_shown("served_from"))
+        assert screen.fields.is_shown("contexts")
         await fill(pilot, screen, contexts='home, "cart"', served_to="2024-05-01")
         await until(pilot, lambda: "14 calls on 14 cases" in shown(pilot))
-        request = read_form(screen.values())
+        request = screen.request()
+        assert request is not None
         assert (request.settings.contexts, request.settings.served_to) == (("home", "cart"), "2024-05-01")
         await fill(pilot, screen, served_to="soon")
         await until(pilot, lambda: "“soon” is not a time" in shown(pilot))
@@ -387,20 +381,17 @@ def test_the_form_says_what_the_server_will_reuse() -> None:
 
 
 def test_the_form_becomes_settings() -> None:
-    request = read_form(
-        FORM
-        | {
-            "judge": " openai:m ",
-            "base_urls": "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
-            "api_key_env": "MY_KEY",
-            "header_env": "x-gateway=GATEWAY_KEY, x-route=ROUTE",
-            "systems": "a, b,a",
-            "sample": "20",
-            "swap": "one",
-            "no_history": "judge",
-            "concurrency": "8",
-            "name": "mine",
-        }
+    request = asked_for(
+        spec="openai:m",
+        base_urls="http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
+        api_key_env="MY_KEY",
+        header_env="x-gateway=GATEWAY_KEY, x-route=ROUTE",
+        systems="a, b,a",
+        sample="20",
+        swap="one",
+        no_history="judge",
+        concurrency="8",
+        name="mine",
     )
     assert request.judge.spec == "openai:m"
     assert request.judge.base_urls == ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")
@@ -426,12 +417,113 @@ def test_the_form_becomes_settings() -> None:
 def test_each_protocol_reads_its_own_fields(
     protocol: str, given: dict[str, str], kept: dict[str, object]
 ) -> None:
-    settings = read_form(FORM | {"protocol": protocol, "top_k": ""} | given).settings
+    settings = asked_for(protocol, **given).settings
     assert {name: getattr(settings, name) for name in kept} == kept
 
 
-@pytest.mark.parametrize("text", ["-1", "1.5", "٣", "9" * 30, "1e3"])
-def test_what_is_no_whole_number_names_its_field(text: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [*(("concurrency", text) for text in ("-1", "1.5", "٣", "9" * 30, "1e3")),
+     *(("drop_poor_over", text) for text in ("1.5", "-0.5", "half", "nan", "5e-1", "٠"))],
+)  # fmt: skip
+def test_what_is_no_number_of_the_bounds_names_its_field(field: str, text: str) -> None:
     with pytest.raises(FieldError) as caught:
-        read_form(FORM | {"concurrency": text})
-    assert caught.value.field == "concurrency"
+        asked_for("saer", **{field: text})
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("drop", ["0.5", ".25", "0", "1", "1.0"])
+def test_a_share_of_poor(drop: str) -> None:
+    assert asked_for("saer", drop_poor_over=drop).options["drop_poor_over"] == float(drop)
+
+
+# ---- two stages, stratified samples and runs that stop early
+
+
+async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot, "saer")
+        await fill(pilot, screen, seed="11", top_k="3", concurrency="2", name="both stages")
+        await until(pilot, lambda: "pointwise: 6 calls on 6 cases" in shown(pilot))
+        assert "pairwise: 6 calls on 3 cases" in shown(pilot)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
+        await until(pilot, lambda: "pairwise run 2 ✓ done  6/6" in shown(pilot)
+                    or "pointwise run 1 ✓ done  6/6" in shown(pilot))  # fmt: skip
+        monitor = pilot.app.screen
+        assert isinstance(monitor, MonitorScreen)
+        await press(pilot, "n")
+        other = pilot.app.screen
+        assert isinstance(other, MonitorScreen)
+        assert {monitor.run_id, other.run_id} == {1, 2}
+        await press(pilot, "q")
+        await until(pilot, lambda: "Runs (2)" in shown(pilot))
+    second, first = runs(project_db)
+    # the process of the command found these runs: it planned no others
+    assert [(row["protocol"], row["rater"], row["done"]) for row in (first, second)] == [
+        ("pointwise", "both stages", 6),
+        ("pairwise", "both stages", 6),
+    ]
+
+
+def test_what_the_form_says_reaches_both_stages(project_db: Path) -> None:
+    project = import_lists(project_db)
+    request = asked_for("saer", profile="none", until="decided", margin="0.2", history="3", no_history="judge",
+                        seed="11", swap="one", concurrency="2", top_k="3")  # fmt: skip
+    with connect(project_db) as db:
+        result = start_run(db, project, request, lambda _: None)
+        assert (result.run_id, result.error) == (1, None)
+        wait_until(lambda: {run["state"] for run in list_runs(db)} == {"done"})
+        stages = [RunSettings.model_validate_json(run_row(db, run)["settings"]) for run in (1, 2)]
+    assert [(stage.until, stage.margin) for stage in stages] == [("", None), ("decided", 0.2)]
+    for stage in stages:
+        assert (stage.profile, stage.history, stage.no_history, stage.seed) == ("none", 3, True, 11)
+        assert (stage.swap, stage.concurrency, stage.top_k) == (False, 2, 3)
+
+
+async def test_saer_that_is_done_is_not_started_again(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db, size=(120, 40)) as pilot:
+        await open_form(pilot, "saer")
+        await pilot.press("f5")
+        await until(pilot, lambda: len(runs(project_db)) == 2)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
+        await press(pilot, "q")
+        await press(pilot, "n")
+        await press(pilot, "left", "left")
+        await until(pilot, lambda: "already exists" in shown(pilot))
+        await pilot.press("f5")
+        await until(pilot, lambda: "both stages are already done" in shown(pilot))
+        assert isinstance(pilot.app.screen, LaunchScreen)
+    assert len(runs(project_db)) == 2
+
+
+async def test_a_stratified_run_says_whom_it_draws(project_db: Path) -> None:
+    import_lists(project_db, users=8)
+    async with running(project_db, size=(120, 40)) as pilot:
+        screen = await open_form(pilot)
+        await fill(pilot, screen, stratify="activity")
+        await until(pilot, lambda: "“drawn” needs a sample" in shown(pilot))
+        await fill(pilot, screen, sample="4")
+        await until(pilot, lambda: "shown events (of 8 users)" in shown(pilot))
+        await pilot.press("f5")
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
+    with connect(project_db) as db:
+        settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
+    assert (settings.stratify, settings.sample) == ("activity", 4)
+
+
+async def test_a_run_until_it_is_decided_says_that_it_may_take_less(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db, size=(120, 40)) as pilot:
+        screen = await open_form(pilot)
+        await press(pilot, "down", "down", "down", "right")
+        await until(pilot, lambda: "This is the upper bound" in shown(pilot))
+        await fill(pilot, screen, margin="0.2")
+        await pilot.press("f5")
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
+    with connect(project_db) as db:
+        settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
+    assert (settings.until, settings.margin) == ("decided", 0.2)

@@ -4,21 +4,19 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
-    FinishedCall,
     lease_owner,
     release_lease,
     run_progress,
@@ -26,8 +24,8 @@ from recjudge_tui.store.runs import (
 )
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.dialogs import Notice
-from recjudge_tui.tui.runs import MonitorScreen, call_line
+from recjudge_tui.tui.row_list import Reader
+from recjudge_tui.tui.runs import CallList, MonitorScreen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
@@ -153,11 +151,13 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
             await until(pilot, lambda: "✗ 6 failed" in shown(pilot))
             text = shown(pilot)
             assert "refusal 6" in text
-            assert "6 × refusal   The model refused" in text
-            await press(pilot, "tab", "enter")
-            assert isinstance(pilot.app.screen, Notice)
-            assert "✗ 0000001 A|B refusal: The model" in shown(pilot)
-            await press(pilot, "escape")
+            assert "[errors]" in text
+            said = screen.query_one(Reader).text()
+            assert "6 × refusal" in said
+            assert "The model refused" in said
+            assert "0000001" in said
+            await press(pilot, "tab")
+            assert "cases  all" in screen.query_one(Reader).text()
             await pilot.press("R")
             await until(pilot, lambda: screen.run_status == "done" and done(screen) == 6)
             await until(pilot, lambda: "✗ 0 failed" in shown(pilot))
@@ -197,7 +197,7 @@ async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Pat
         assert url in shown(pilot)
 
 
-async def test_moving_in_the_list_stops_following_and_f_resumes_it(
+async def test_the_cursor_follows_the_newest_answer_until_it_is_moved(
     project_db: Path, openai_server: ServerProcess
 ) -> None:
     hold(openai_server, 6)
@@ -207,16 +207,18 @@ async def test_moving_in_the_list_stops_following_and_f_resumes_it(
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, run_id)
             await until(pilot, lambda: done(screen) == 6)
+            calls = screen.query_one(CallList)
             await pilot.press("j")
-            assert not screen.follow
-            held, before = screen._shown, done(screen)
+            held = calls.cursor_id
             allow(openai_server, 6)
-            await until(pilot, lambda: done(screen) > before + 1)
-            assert screen._shown == held
-            await until(pilot, lambda: "follow: off" in shown(pilot) and "newer" in shown(pilot))
-            await pilot.press("f")
-            assert screen._shown[0] not in held
-            assert screen.query_one("#latest-list", OptionList).highlighted == 0
+            await until(pilot, lambda: done(screen) > 7)
+            assert calls.cursor_id == held
+            assert calls.cursor > 1
+            await pilot.press("g")
+            before = calls.cursor_id
+            allow(openai_server, 6)
+            await until(pilot, lambda: calls.cursor_id != before)
+            assert calls.cursor == 0
     finally:
         allow(openai_server)
         end(project_db, run_id)
@@ -242,10 +244,11 @@ async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
         await press(pilot, "j", "j")
-        case = screen._cases[2]
-        await press(pilot, "o")
+        row = screen.query_one(CallList).cursor_row
+        assert row is not None
+        await press(pilot, "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.rows.chosen.text() == f"run:{run_id} case:{case}"
+        assert pilot.app.screen.rows.chosen.text() == f"run:{run_id} case:{row.case_id}"
         assert "1 of 3" in shown(pilot)
         await press(pilot, "q")
         await press(pilot, "V")
@@ -439,8 +442,12 @@ def concurrency(path: Path, run_id: int) -> int:
     [("4, 4, 3, 5", "4 4 3 5"), ("A, Tie, B", "A T B"), ("Good Match", "Good"), ("", "profile")],
 )
 def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
-    call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
-    words = call_line(call, 78).plain.split()
-    assert words[: 2 + len(said.split())] == ["✓", "0000007", *said.split()]
-    at_home = call._replace(occasion=Occasion("home", "2024-05-01T12:00:00+00:00"))
-    assert call_line(at_home, 90).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
+    at_home: Any = SimpleNamespace(
+        id=1, case_id=7, user_id="u", system_a="als", system_b="", order="", label=label, flags=0, latency_s=0.5,
+        cached=False, context="home", served_at="2024-05-01T12:00:00+00:00",
+    )  # fmt: skip
+    calls = CallList()
+    calls.filled = {1: at_home}
+    widths = {column.name: 24 for column in calls.columns}
+    words = [text.strip() for text, _ in calls.cells(at_home, widths)]
+    assert words == ["0000007", "", said, "0.50 s", "", "u", "home, 2024-05-01 12:00", "als"]

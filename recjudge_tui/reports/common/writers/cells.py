@@ -22,7 +22,7 @@ def shown(value: object, column: Column, limit: int | None = _LONGEST) -> str:
         return one_line(value)[:16].replace("T", " ")
     if column.kind == "statistic":
         return label_of(str(value))
-    return one_line(value, limit)
+    return one_line(value, None if column.kind == "prose" else limit)
 
 
 def _number(value: float, column: Column) -> str:
@@ -47,4 +47,4 @@ def _rounded(value: float, decimals: int, unit: str = "") -> str:
 
 
 def is_number(column: Column) -> bool:
-    return column.kind not in ("text", "time", "statistic")
+    return column.kind not in ("text", "prose", "time", "statistic")

@@ -35,7 +35,7 @@ def content(table: Table) -> dict[str, object]:
         "title": table.title,
         # a cell of kind statistic contains a name here, not a label
         "columns": [
-            {"name": c.name, "label": c.label, "kind": "text" if c.kind == "statistic" else c.kind}
+            {"name": c.name, "label": c.label, "kind": "text" if c.kind in ("statistic", "prose") else c.kind}
             for c in table.columns
         ],
         "rows": [{name: row.get(name) for name in names} for row in table.rows],

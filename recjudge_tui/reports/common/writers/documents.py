@@ -44,7 +44,7 @@ body { margin: 2rem auto; max-width: 70rem; padding: 0 1rem; overflow-wrap: brea
 .table { overflow-x: auto; margin: 1.5rem 0 .5rem; }
 table { border-collapse: collapse; }
 caption { text-align: left; }
-caption > * { margin: 0 0 .5rem; }
+caption > * { margin: 0 0 .5rem; max-width: min(100vw - 2rem, 45rem); }
 th, td { padding: .25rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #8886; }
 tbody th { font-weight: normal; }
 td, tbody th, li { unicode-bidi: plaintext; }
@@ -61,14 +61,15 @@ td.long { min-width: 20rem; }
   .wide table { font-size: 7pt; }
   .wide th, .wide td { padding: .1rem .25rem; }
   .wide td { overflow-wrap: anywhere; }
+  .wide .t { white-space: normal; }
   td.long { min-width: 8rem; }
   thead { display: table-header-group; }
   tr, figure { break-inside: avoid; }
 }
 """
-# wider tables are printed small; longer texts get a wide column
+# wider tables are printed small; longer texts get a wide column, shorter ones stay on a line
 _MOST_ON_PAPER = 10
-_LONG = 40
+_LONG, _SHORT = 40, 24
 # the browser fetches and runs nothing, whatever the page contains
 CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -94,7 +95,7 @@ def section(table: Table, heading: str = "h1") -> str:
         title += f"<p><strong>{safe(table.answer)}</strong></p>"
     if not table.rows:
         return f"{title}\n<p>no rows</p>\n{_notes(table)}"
-    head = "".join(f'<th scope="col"{_class(c)}>{safe(c.label)}</th>' for c in table.columns)
+    head = "".join(f'<th scope="col"{_class(c, c.label)}>{safe(c.label)}</th>' for c in table.columns)
     body = "\n".join(f"<tr>{''.join(_cells(row, table.columns))}</tr>" for row in table.rows)
     wide = " wide" if len(table.columns) > _MOST_ON_PAPER else ""
     # a region that can be focused with the keyboard, for tables wider than the window
@@ -118,11 +119,12 @@ def _cells(row: Row, columns: Sequence[Column]) -> Iterator[str]:
         if place == 0 and len(columns) > 1 and not is_number(column):
             yield f'<th scope="row">{text}</th>'
         else:
-            yield f"<td{_class(column, long=len(plain) > _LONG)}>{text}</td>"
+            yield f"<td{_class(column, plain)}>{text}</td>"
 
 
-def _class(column: Column, *, long: bool = False) -> str:
-    name = "n" if is_number(column) else "t" if column.kind == "time" else "long" if long else ""
+def _class(column: Column, text: str) -> str:
+    name = "t" if column.kind == "time" or len(text) <= _SHORT else "long" if len(text) > _LONG else ""
+    name = "n" if is_number(column) else name
     return f' class="{name}"' if name else ""
 
 

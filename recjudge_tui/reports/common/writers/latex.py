@@ -1,4 +1,4 @@
-r"""A LaTeX table ready for a paper in two columns; needs the packages array, booktabs and siunitx.
+r"""A LaTeX table ready for a paper in two columns; needs the packages array and booktabs.
 
 Values that all rows share go to the caption, both ends of an interval into one column, judges or metrics side by side;
 text that is too wide is wrapped, and columns without room are left out, n and the ceiling last.
@@ -35,7 +35,6 @@ _ENDS = ("ci_low", "ci_high")
 _WITH_IT = (*_ENDS, "n", "ceiling")
 _UNITS = {"share": "%", "usd": "$", "seconds": "s"}
 _IN_CELLS = re.compile(r"[,$]| [%s]$")
-_NUMBER = re.compile(r"-?(\d+)(?:\.(\d+))?")
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -82,24 +81,12 @@ class _PaperColumn:
     wrapped: float | None = None
 
     @cached_property
-    def digits(self) -> tuple[str, int, int] | None:
-        """A minus if a cell has one, the digits before and after the point; None if a cell is not a plain number."""
-        numbers = [_NUMBER.fullmatch(cell) for cell in self.cells if cell not in ("", UNDEFINED)]
-        plain = [number for number in numbers if number is not None]
-        if not self.number or not plain or len(plain) < len(numbers):
-            return None
-        minus = "-" if any(number[0].startswith("-") for number in plain) else ""
-        return minus, max(len(n[1]) for n in plain), max(len(n[2] or "") for n in plain)
-
-    @cached_property
     def width(self) -> float:
         if self.wrapped is not None:
             return self.wrapped
-        texts = [self.label, *(cell.replace("-", "+") for cell in self.cells)]
-        if self.digits:
-            minus, before, after = self.digits
-            texts.append("0" * before + "+" * len(minus) + ("." + "0" * after if after else ""))
-        return max(map(_width, texts))
+        return max(
+            _width(text.replace("-", "+") if self.number else text) for text in (self.label, *self.cells)
+        )
 
 
 class _Paper(NamedTuple):
@@ -256,7 +243,7 @@ def _text(row: Row, column: Column) -> str:
 def write(table: Table, _: Screen) -> TableText:
     body = "\n".join(_tables(table))
     engine = ["% has characters that need LuaLaTeX or XeLaTeX"] if _PLAIN_TEX.search(body) else []
-    return TableText("\n".join([r"% needs \usepackage{array,booktabs,siunitx}", *engine, body]) + "\n")
+    return TableText("\n".join([r"% needs \usepackage{array,booktabs}", *engine, body]) + "\n")
 
 
 def _tables(table: Table) -> Iterator[str]:
@@ -305,9 +292,6 @@ def _tables(table: Table) -> Iterator[str]:
 def _specification(column: _PaperColumn) -> str:
     if column.wrapped is not None:
         return rf">{{\raggedright\arraybackslash}}p{{{column.wrapped:.0f}pt}}"
-    if column.digits:
-        minus, before, after = column.digits
-        return f"S[table-format={minus}{before}.{after}]"
     return "r" if column.number else "l"
 
 
@@ -321,8 +305,7 @@ def _heads(columns: Sequence[_PaperColumn]) -> Iterator[str]:
             at += span
         yield " & ".join(cells) + r" \\"
         yield "".join(rules)
-    heads = (escaped(c.label) if c.wrapped is None else _broken(c.label) for c in columns)
-    yield " & ".join(f"{{{h}}}" if c.digits else h for h, c in zip(heads, columns, strict=True)) + r" \\"
+    yield " & ".join(escaped(c.label) if c.wrapped is None else _broken(c.label) for c in columns) + r" \\"
 
 
 def _row(paper: _Paper, line: int, repeats: bool, mark: str) -> str:
@@ -331,15 +314,11 @@ def _row(paper: _Paper, line: int, repeats: bool, mark: str) -> str:
     first = paper.columns[0].cells
     if paper.keys > 1 and repeats and first[line] == first[line - 1]:
         texts[0] = ""
-    if mark:
-        at = max(0, paper.keys - 1)
-        texts[at] += f"{{{mark}}}" if paper.columns[at].digits else mark
+    texts[max(0, paper.keys - 1)] += mark
     return " & ".join(texts) + r" \\"
 
 
 def _cell(column: _PaperColumn, text: str) -> str:
-    if column.digits:
-        return text if text not in ("", UNDEFINED) else f"{{{escaped(text)}}}"
     if column.number:
         return escaped(text.replace("-", "−"))
     return _broken(text) if column.wrapped is not None else escaped(text)

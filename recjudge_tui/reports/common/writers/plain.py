@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.text import one_line
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _GAP = 2
-_NARROWEST_TEXT = 12
+_NARROWEST_TEXT, _WIDEST = 12, 160
 _LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_NOTE = 400, 80, 10_000
 
 
@@ -30,20 +29,17 @@ class TextColumn(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """The layout that fits: the columns, the values shown above the table, the column that heads groups of rows, and
-    the hidden columns."""
+    """The layout that fits: the columns, the values shown above the table, and the hidden columns."""
 
     columns: list[TextColumn]
     common: list[str]
-    heads: TextColumn | None
     dropped: list[str]
 
 
 def write(table: Table, screen: Screen) -> TableText:
     """A table if it fits, else one line per value. The two ends of an interval share a column, empty columns are left
     out, and notes of rows are printed below. If the table is too wide, it is reduced step by step: columns with the
-    same text in all rows move above it, rows are grouped under a heading, and minor columns are hidden (and named
-    below)."""
+    same text in all rows move above it, and minor columns are hidden (and named below)."""
     from rich.text import Text
 
     out = io.StringIO()
@@ -58,10 +54,8 @@ def write(table: Table, screen: Screen) -> TableText:
         console.print(Text("no rows"))
     if layout.common:
         console.print(Text(" · ".join(layout.common), style="dim"))
-    for head, group in _groups(layout):
-        if head:
-            console.print(Text(f"\n{head}", style="bold"))
-        _print_rows(console, group, layout.columns, screen)
+    if layout.columns and table.rows:
+        _print_rows(console, layout.columns, screen)
     for number, note in enumerate(footnotes, start=1):
         console.print(Text(f"[{number}] {note}"))
     if layout.dropped:
@@ -102,10 +96,9 @@ def _finished(written: str, screen: Screen) -> str:
 
 def _layout(columns: list[TextColumn], width: int) -> _Layout:
     common: list[str] = []
-    heads: TextColumn | None = None
     dropped: list[str] = []
     if not columns or _width(columns) <= width:
-        return _Layout(columns, common, heads, dropped)
+        return _Layout(columns, common, dropped)
     every = columns
     constant = [c for c in columns if not c.number and len(set(c.cells)) == 1]
     if len(columns[0].cells) > 1 and len(constant) < len(columns):
@@ -113,17 +106,13 @@ def _layout(columns: list[TextColumn], width: int) -> _Layout:
         common = [f"{column.label}: {column.cells[0]}" for column in constant]
     if _least(columns) > width:
         columns = [_compact(column) for column in columns]
-    slim = [column for column in columns if not column.minor]
-    if _least(slim, whole_words=True) > width:
-        heads = _heading_column(slim)
-        columns = [column for column in columns if column is not heads]
     while _least(columns, whole_words=True) > width and any(column.minor for column in columns):
         last = next(column for column in reversed(columns) if column.minor)
         dropped.append(last.label)
         columns = [column for column in columns if column is not last]
     if _least(columns) > width:
-        return _Layout(every, [], None, [])
-    return _Layout(columns, common, heads, dropped)
+        return _Layout(every, [], [])
+    return _Layout(columns, common, dropped)
 
 
 def _compact(column: TextColumn) -> TextColumn:
@@ -131,29 +120,6 @@ def _compact(column: TextColumn) -> TextColumn:
     if not column.interval or any("-" in cell for cell in column.cells):
         return column
     return column._replace(cells=[cell.replace(" to ", UNDEFINED) for cell in column.cells])
-
-
-def _heading_column(columns: list[TextColumn]) -> TextColumn | None:
-    """A text column, not the first, whose equal values are adjacent, so that its values can head groups of rows."""
-    for column in columns[1:]:
-        starts = 1 + sum(cell != next_cell for cell, next_cell in pairwise(column.cells))
-        if not column.number and starts == len(set(column.cells)) < len(column.cells):
-            return column
-    return None
-
-
-def _groups(layout: _Layout) -> Iterator[tuple[str, list[TextColumn]]]:
-    """(heading, columns of its rows); one group without a heading if no column heads the rows."""
-    if not layout.columns or not layout.columns[0].cells:
-        return
-    if layout.heads is None:
-        yield "", layout.columns
-        return
-    start = 0
-    for head, cells in groupby(layout.heads.cells):
-        end = start + len(list(cells))
-        yield head, [column._replace(cells=column.cells[start:end]) for column in layout.columns]
-        start = end
 
 
 _ASCII = str.maketrans({"–": "-", "·": "*", "…": "~", "─": "-", "“": '"', "”": '"'})
@@ -205,10 +171,10 @@ def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
 
 
 def _natural(column: TextColumn) -> int:
-    """The width at which nothing is wrapped."""
+    """The width at which nothing but prose is wrapped."""
     from rich.cells import cell_len
 
-    return max(cell_len(column.label), *map(cell_len, column.cells), 0)
+    return min(max(cell_len(column.label), *map(cell_len, column.cells), 0), _WIDEST)
 
 
 def _width(columns: list[TextColumn]) -> int:
@@ -235,19 +201,19 @@ def _widths(columns: list[TextColumn], width: int) -> list[int]:
     return widths
 
 
-def _print_rows(console: Console, columns: list[TextColumn], whole: list[TextColumn], screen: Screen) -> None:
-    """Rows side by side; `whole` are the same columns with the cells of all groups, which determine the widths."""
+def _print_rows(console: Console, columns: list[TextColumn], screen: Screen) -> None:
+    """Rows side by side, or one below the other where not even the least width is there."""
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
 
-    if _least(whole) > screen.width:
+    if _least(columns) > screen.width:
         _print_records(console, columns)
         return
     look = box.SIMPLE_HEAD if screen.unicode else box.ASCII2
     grid = Grid(box=look, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    tight = _width(whole) > screen.width
-    for column, width in zip(columns, _widths(whole, screen.width), strict=True):
+    tight = _width(columns) > screen.width
+    for column, width in zip(columns, _widths(columns, screen.width), strict=True):
         # a column of numbers is never wrapped, so its header is broken here
         label = column.label.replace(" ", "\n") if tight and column.number else column.label
         side: Literal["right", "left"] = "right" if column.number else "left"
