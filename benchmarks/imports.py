@@ -1,4 +1,5 @@
-"""Import of list rows with items and events, of events alone, and of list rows in CSV and Parquet, ranked and scored."""
+"""Import of list rows with items and events, of events alone, of list rows in CSV and Parquet, ranked and scored, and of
+labels."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +25,11 @@ SYSTEMS = 2
 
 
 class Size(NamedTuple):
-    """`users` of the small tables, rows of the table of events, and users of the large tables of lists."""
+    """`users` of the small tables, rows of the tables of events and labels, and users of the large tables of lists."""
 
     users: int
     events: int
+    labels: int
     list_users: int
 
     @property
@@ -36,12 +38,17 @@ class Size(NamedTuple):
         return self.list_users * SYSTEMS * 4 * 10
 
 
-FULL, QUICK = Size(5000, 1_000_000, 12_500), Size(50, 2000, 25)
+FULL, QUICK = Size(5000, 1_000_000, 600_000, 12_500), Size(50, 2000, 2000, 25)
 
 
 def measure(quick: bool = False) -> list[Row]:
     size = QUICK if quick else FULL
-    return [*_lists(size.users), *_events(size.events), *_occasions(size)]
+    return [
+        *_lists(size.users),
+        *_rows_of("events", size.events, _write_events, (("seconds", 8.0, "s"), ("peak_mb", 120.0, "MB"))),
+        *_rows_of("labels", size.labels, _write_labels, (("seconds", 6.0, "s"), ("peak_mb", 150.0, "MB"))),
+        *_occasions(size),
+    ]
 
 
 def _lists(users: int) -> list[Row]:
@@ -75,23 +82,27 @@ def _read(path: Path) -> int:
         return sum(1 for _ in csv.DictReader(file))
 
 
-def _events(events: int) -> list[Row]:
-    """Time reading the files alone and importing them, each in a separate process."""
+def _rows_of(
+    kind: ImportKind,
+    rows: int,
+    write: Callable[[Path, int], None],
+    bounds: Sequence[tuple[str, float, str]],
+) -> list[Row]:
+    """Time reading a file alone and importing it, each in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "events.csv"
-        _write_events(path, events)
-        reading = in_a_process("imports", "reading_cost", str(path), events)
-        ours = in_a_process("imports", "import_cost", str(path), "events", events)
-    bounds = (("seconds", 8.0, "s"), ("peak_mb", 150.0, "MB"))
+        path = Path(folder) / f"{kind}.csv"
+        write(path, rows)
+        reading = in_a_process("imports", "reading_cost", str(path), rows)
+        ours = in_a_process("imports", "import_cost", str(path), kind, rows)
     return [
         {
-            "name": f"import of {events:,} events, {'seconds' if unit == 's' else 'peak memory in MB'}",
+            "name": f"import of {rows:,} {kind}, {'seconds' if unit == 's' else 'peak memory in MB'}",
             "ours": round(ours[key], 1),
             "comparison": round(reading[key], 1),
             "ratio": round(ours[key] / reading[key], 1),
             "bound": f"< {bound:.0f} {unit}",
             "holds": ours[key] < bound,
-            "note": "one transaction, two indexes; comparison: csv.DictReader over the same file, nothing stored;"
+            "note": "one transaction with its indexes; comparison: csv.DictReader over the same file, nothing stored;"
             f" processor time {ours['processor']:.1f} s",
         }
         for key, bound, unit in bounds
@@ -106,6 +117,18 @@ def _write_events(path: Path, events: int) -> None:
         for _ in range(events):
             user, item, time = rng.randrange(50_000), rng.randrange(20_000), rng.randrange(10**9, 17 * 10**8)
             writer.writerow((user, item, "rating", time, rng.randint(1, 10) / 2))
+
+
+def _write_labels(path: Path, labels: int) -> None:
+    rng = random.Random(3)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("rater", "user_id", "system_a", "system_b", "aspect", "value"))
+        for n in range(labels):
+            pair = rng.sample(("als", "bpr", "pop", "ease"), 2)
+            writer.writerow(
+                (f"annotator {n % 7}", f"u{n // 7}", *pair, "overall", rng.choice(("A", "B", "Tie")))
+            )
 
 
 def _occasions(size: Size) -> list[Row]:

@@ -141,13 +141,14 @@ def list_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def gap(columns: Collection[str]) -> str:
-    """A sentence on the gap that keeps the numbered columns from being a wide table; empty if there is none."""
-    for places in _series(columns):
-        for last, following in pairwise(sorted(places)):
-            if following > last + 1:
-                names = f"“{one_line(places[last], 60)}” is followed by “{one_line(places[following], 60)}”"
-                return f"The numbered columns have a gap: {names}."
-    return ""
+    """The gap that keeps the numbered columns from being a wide table, in words; empty if there is none."""
+    gaps = (
+        f"“{one_line(places[last], 60)}” is followed by “{one_line(places[following], 60)}”"
+        for places in _series(columns)
+        for last, following in pairwise(sorted(places))
+        if following > last + 1
+    )
+    return next(gaps, "")
 
 
 def uses(kind: ImportKind, original: Collection[str], plain: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.layout import LAYOUTS, Part, load_declaration
-from recjudge_tui.importers.load import APPLIES, Options, Progress, import_files
+from recjudge_tui.importers.load import APPLIES, CACHE_KIB, Options, Progress, import_files
 from recjudge_tui.importers.reader import bare_name, sample_of
 from recjudge_tui.importers.registry import (
     commands,
@@ -79,7 +79,7 @@ def import_paths(
     options.refuse_unfit(list(found.files))
     everything = [path for files in found.files.values() for path in files] + found.beside
     summaries, facts = [], None
-    with suppress(_DryRun), db.bulk_writing(temporary="FILE"), db.transaction():
+    with suppress(_DryRun), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         for part, files in found.files.items():
             # an option of one kind does not reach the others
             own = {k: value for k, value in given.items() if k not in APPLIES or part in APPLIES[k][0]}
@@ -119,10 +119,10 @@ class FilesByKind:
                 continue
             elif kind is None:
                 sample = sample_of(path)
-                holding = holding_of(sample, self.known, self.system)
-                if holding.choices or not holding.layouts:
-                    raise uncertain(sample, self.project, holding.choices)
-                for part in holding.layouts:
+                layouts, choices = holding_of(sample, self.known, self.system)
+                if choices or not layouts:
+                    raise uncertain(sample, self.project, choices)
+                for part in layouts:
                     files[part].append(path)
             elif len(paths) > 1 and self._only_helps(path, kind):
                 self.beside.append(path)

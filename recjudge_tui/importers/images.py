@@ -38,9 +38,12 @@ class ImageFault(Exception):  # noqa: N818 - a finding about one image, which th
     """An image that cannot be used; the text says why."""
 
 
-def _refuse_large(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ImageFault(f"it is larger than {MOST_BYTES // 2**20} MB")
+def _refuse(wrong: object, why: str) -> None:
+    if wrong:
+        raise ImageFault(why)
+
+
+_LARGE = f"it is larger than {MOST_BYTES // 2**20} MB"
 
 
 def read_local(reference: str, folder: Path | None) -> bytes:
@@ -50,9 +53,8 @@ def read_local(reference: str, folder: Path | None) -> bytes:
     """
     if reference.lower().startswith("data:"):
         head, comma, body = reference.partition(",")
-        if not comma:
-            raise ImageFault("the data: URI has no comma before its data")
-        _refuse_large(len(body) * 3 // 4 - 3)
+        _refuse(not comma, "the data: URI has no comma before its data")
+        _refuse(len(body) * 3 // 4 - 3 > MOST_BYTES, _LARGE)
         try:
             if not head.lower().endswith(";base64"):
                 return unquote_to_bytes(body)
@@ -66,16 +68,15 @@ def read_local(reference: str, folder: Path | None) -> bytes:
     try:
         inside = folder.resolve()
         path = (inside / reference).resolve()
-        if not path.is_relative_to(inside):
-            raise ImageFault(f"it is outside the folder {folder}")
-        if not path.is_file():
-            raise ImageFault("there is no such file" if not path.exists() else "it is not a regular file")
+        _refuse(not path.is_relative_to(inside), f"it is outside the folder {folder}")
+        _refuse(not path.exists(), "there is no such file")
+        _refuse(not path.is_file(), "it is not a regular file")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ImageFault(f"it cannot be read: {one_line(why, 100)}") from None
-    _refuse_large(len(content))
+    _refuse(len(content) > MOST_BYTES, _LARGE)
     return content
 
 
@@ -83,9 +84,8 @@ def prepared(content: bytes) -> StoredImage:
     """The image as it is stored and sent: upright, at most 512 pixels wide and high, without transparency, as JPEG.
     Only the first frame of an animation. Raises ImageFault.
     """
-    _refuse_large(len(content))
-    if not content:
-        raise ImageFault("it is empty")
+    _refuse(len(content) > MOST_BYTES, _LARGE)
+    _refuse(not content, "it is empty")
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
@@ -97,11 +97,9 @@ def prepared(content: bytes) -> StoredImage:
         try:
             with Image.open(BytesIO(content), formats=FORMATS) as picture:
                 width, height = picture.size
-                if width < 1 or height < 1:
-                    raise ImageFault("it has no pixels")
-                if width * height > MOST_PIXELS:
-                    most = f"at most {MOST_PIXELS // 10**6} million are read"
-                    raise ImageFault(f"it has {width:,} x {height:,} pixels; {most}")
+                _refuse(width < 1 or height < 1, "it has no pixels")
+                most = f"at most {MOST_PIXELS // 10**6} million are read"
+                _refuse(width * height > MOST_PIXELS, f"it has {width:,} x {height:,} pixels; {most}")
                 palette = picture.mode in ("P", "PA", "1")
                 scaled: Image.Image = picture.convert("RGBA") if palette else picture
                 scaled.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -154,12 +152,8 @@ class ItemImages:
             try:
                 image = prepared(read_local(reference, self.folder))
             except ImageFault as fault:
-                raise refusal(
-                    "image",
-                    place=f"{self.notes.file}:{self.notes.unit}{line}",
-                    name=reference,
-                    why=f"{str(fault)[:1].upper()}{str(fault)[1:]}",
-                ) from None
+                place, why = f"{self.notes.file}:{self.notes.unit}{line}", str(fault)
+                raise refusal("image", place=place, name=reference, why=why[0].upper() + why[1:]) from None
             add_image(self.db, image)
             digest = image.view.digest
         # images inside the table would fill the memory

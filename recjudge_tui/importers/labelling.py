@@ -32,7 +32,13 @@ def answer_rows(request: Request, part: Part) -> Iterator[Row]:
     A value `aspect: value` names its own aspect; else the task names it, else the question, of which a generic name such as
     `rating` is `overall`. Raises InputError for a mapping that does not fit a labelling tool.
     """
-    fields, notes = _fields(request), request.notes
+    fields: Mapping[str, Field] = {}
+    notes = request.notes
+    if request.mapping is not None:
+        parts = request.mapping.kinds.get("labels", ())
+        if len(parts) != 1 or parts[0].answers or parts[0].case_pattern:
+            raise refusal("mapping-tool", name=request.mapping.name)
+        fields = parts[0].fields
     for remark in part.remarks:
         notes.remark(remark)
     sources = (*part.task, part.each, *(column for field in part.fields.values() for column in field.column))
@@ -64,15 +70,6 @@ def answer_rows(request: Request, part: Part) -> Iterator[Row]:
             except RowFault as fault:
                 about = ", ".join(filter(None, (shown(record.get("id", line)), question and shown(question))))
                 notes.skip(line, fault.kind, f"task {about}: {fault.text}")
-
-
-def _fields(request: Request) -> Mapping[str, Field]:
-    if request.mapping is None:
-        return {}
-    parts = request.mapping.kinds.get("labels", ())
-    if len(parts) != 1 or parts[0].answers or parts[0].case_pattern:
-        raise refusal("mapping-tool", name=request.mapping.name)
-    return parts[0].fields
 
 
 def _answer(cells: Mapping[str, str], question: str, value: str) -> dict[str, str]:

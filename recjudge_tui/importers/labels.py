@@ -75,7 +75,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[Form, str, str, Scale | None]
-# whether the row answers an exported task and whether it names an item, then its decisive cells
+# the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
 _Says = tuple[Any, ...]
 
 
@@ -226,23 +226,27 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
-        ids = self.ids(notes)
+        ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
         for line, row in self.rows(notes):
+            get = row.get
             try:
                 if counted := holds_counts(row):
                     self._name_battles(row, line, notes)
                     _refuse_twin(twins, row, line)
-                get = row.get
-                if name := get(CASE, "").strip():
+                if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
-                task = get(TASK, "")
+                if ids.columns is not columns:
+                    columns = ids.columns
+                    decisive = tuple(name for name in _DECISIVE if name in columns)
+                task, user = get(TASK, ""), get("user_id")
                 # other tools also have a column of this name, beside a user column
-                is_task = bool(task) and (is_task_token(task) or not (get("user_id") or get(CASE)))
-                if not is_task and not (get("rater") and get("user_id")):
+                is_task = bool(task) and (is_task_token(task) or not (user or get(CASE)))
+                if not is_task and not (get("rater") and user):
                     name = "user_id" if get("rater") else "rater"
                     raise RowFault(f"no {name}", f"{name} is empty")
-                yield line, row, None if counted else (is_task, not get("item_id"), *map(get, _DECISIVE))
+                says = (decisive, is_task, not get("item_id"), *map(row.__getitem__, decisive))
+                yield line, row, None if counted else says
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
@@ -264,8 +268,8 @@ class LabelRows(NamedTuple):
 
     def _ask(self, says: _Says) -> _Ask:
         """What a row asks. Raises RowFault."""
-        is_task, no_item, *cells = says
-        row = {name: cell.strip() for name, cell in zip(_DECISIVE, cells, strict=True) if cell is not None}
+        decisive, is_task, no_item, *cells = says
+        row = {name: cell.strip() for name, cell in zip(decisive, cells, strict=True)}
         text, aspect = row.get("value", ""), _aspect(row)
         if is_task:
             name = row.get("protocol", "").lower()
@@ -423,8 +427,11 @@ class LabelRows(NamedTuple):
     def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
-        first = _first(row.get(_FIRST, ""), a, b)
-        sides: tuple[Side, ...] = ("a", "b") if first == "a" else ("b", "a")
+        # if the row does not say which system was shown first, the first verdict is for the order a, b
+        text = row.get(_FIRST, "")
+        orders: Mapping[str, Side] = {**ORDERS, fold(b): "b", fold(a): "a"}
+        refuse(fold(text) not in orders, "unknown order", text=text, a=a, b=b)
+        sides: tuple[Side, ...] = ("a", "b") if orders[fold(text)] == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
@@ -452,7 +459,14 @@ class LabelRows(NamedTuple):
     def _counted(self, line: int, row: dict[str, str]) -> Iterator[LocatedLabel]:
         """A label for each battle of a row of counts; each battle has a user of its own. The counts must be whole
         numbers, and add up to the column of all battles if there is one. Raises RowFault before the first one."""
-        wins, ties, losses, failed = (_count(row, name) for name in ("wins", "ties", "losses", "failed"))
+        cells = {name: row.get(name, "").strip() for name in ("wins", "losses", "ties", "failed")}
+        counts = {
+            name: 0 if text in MISSING and name in ("ties", "failed") else whole(text, name)
+            for name, text in cells.items()
+        }
+        for name, count in counts.items():
+            refuse(count < 0, "not a count", name=name, text=cells[name])
+        wins, losses, ties, failed = counts.values()
         decided, stated = wins + ties + losses, row.get("battles", "").strip()
         odd = stated not in MISSING and whole(stated, "battles") not in (decided, decided + failed)
         refuse(odd, "counts do not add up", wins=wins, ties=ties, losses=losses, stated=stated)
@@ -500,8 +514,7 @@ def _token(text: str, a: str, b: str) -> str:
 
 def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
-    state = row.get("state", "")
-    return bool(state) and state.strip().lower().replace("_", " ") in FAILED
+    return row.get("state", "").lower().replace("_", " ") in FAILED
 
 
 def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -535,24 +548,6 @@ def _refuse_twin(
     twins = there and counts == cells("losses", "ties", "wins")
     refuse(twins, "same battles from the other side", line=there)
     seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
-
-
-def _count(row: Mapping[str, str], name: str) -> int:
-    text = row.get(name, "").strip()
-    if text in MISSING and name in ("ties", "failed"):
-        return 0
-    count = whole(text, name)
-    refuse(count < 0, "not a count", name=name, text=text)
-    return count
-
-
-def _first(text: str, a: str, b: str) -> Side:
-    """The system that was shown first. If the row does not say, the first verdict is for the order a, b."""
-    if text in (a, b):
-        return "a" if text == a else "b"
-    word = fold(text)
-    refuse(word not in ORDERS, "unknown order", text=text, a=a, b=b)
-    return ORDERS[word]
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:

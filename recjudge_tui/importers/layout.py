@@ -748,26 +748,19 @@ def missing_columns(
     request: Request, table: Table, missing: Sequence[str], *, mapped: bool = False
 ) -> InputError:
     """The error for a table without these columns."""
-    kind, present = request.kind, f"Found: {one_line(', '.join(table.original), 300)}."
-    wanted = f"{present} {kind} need: {', '.join(COLUMNS[kind].required)}."
-    step = (
-        "Rename the columns, or describe the file in a mapping (recjudge docs mapping) given with --mapping."
-    )
+    kind, rows, reason = request.kind, "", gap(table.columns)
     if mapped:
-        rows = beginning(table.rows, "as they were split into columns")
-        wanted, step = (
-            f"{present} The mapping names: {', '.join(missing)}.{rows}",
-            "Correct the names in the mapping.",
-        )
-    elif list(missing) == ["system"]:
-        step = "Name the system of this file with --system NAME."
-    elif list(missing) == ["type"]:
-        step = "Name the type of these events with --type NAME (click, purchase, view, ...)."
-    elif kind == "lists" and "item_id" in missing and (reason := gap(table.columns)):
-        wanted = f"{wanted} {reason}"
-        step = "Add the missing columns (their cells may be empty), or rename the columns so that they count up from 1."
+        name, rows = "no-column:mapped", beginning(table.rows, "as they were split into columns")
+    elif kind == "lists" and "item_id" in missing and reason:
+        name = "no-column:gap"
+    else:
+        alone = {"system": "no-column:system", "type": "no-column:type"}
+        name = alone.get(missing[0], "no-column") if len(missing) == 1 else "no-column"
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
-    return refusal("no-column", path=request.path, missing=columns, why=wanted, step=step)
+    return refusal(
+        name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,
+        missing=missing, rows=rows, gap=reason,
+    )  # fmt: skip
 
 
 def beginning(rows: Iterator[tuple[int, dict[str, Any]]], how: str) -> str:

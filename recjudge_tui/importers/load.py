@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
-from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
+from recjudge_tui.domain.roles import IMPORTED, kind_by_name
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
@@ -100,6 +99,8 @@ Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
 _What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# rows are appended, and the indexes are made at the end, so that a large cache of pages gains nothing
+CACHE_KIB = 16_384
 # the bytes of files whose check takes so long that its progress is shown
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
@@ -202,7 +203,7 @@ def import_files(
     files: list[FileSummary] = []
     found: list[Notes] = []
     facts: tuple[str, ...] = ()
-    with long_reading(), db.bulk_writing(temporary="FILE"), db.transaction():
+    with long_reading(), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         known = _Known(db, create_project(db, project) if project_id is None else project_id)
         table = {"events": "events", "labels": "verdicts"}.get(kind)
@@ -334,12 +335,13 @@ class _File:
             self.name,
         )
         path, mapping = self.request.path, self.request.mapping
-        self.sample = sample_of(path, mapping.encoding if mapping else UTF8)
-        if mapping is not None:
-            self.layout = layout = mapped_layout(mapping, kind)
-        else:
-            self.layout = layout = choose_layout(self.sample, kind, options.layout, options.system)
-        self.part = layout.part(self.sample, kind)
+        self.sample = sample = sample_of(path, mapping.encoding if mapping else UTF8)
+        self.layout = layout = (
+            mapped_layout(mapping, kind)
+            if mapping
+            else choose_layout(sample, kind, options.layout, options.system)
+        )
+        self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
             raise UsageError(
                 f"--where does not apply to {name}",
@@ -356,8 +358,13 @@ class _File:
         held_out = (
             kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
         )
-        alike = partial(_is_read_alike, db, held_out)
-        earlier = same_import(db, project_id, kind, how, contents.sha256, alike)
+
+        def is_read_alike(import_id: int, earlier_path: str) -> bool:
+            """Whether an earlier import of the same bytes held its events out if and only if this one does."""
+            brought = brought_visible_events(db, import_id)
+            return not brought if held_out else brought or not is_test_split(Path(earlier_path))
+
+        earlier = same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
         # the same table may name images that have changed
         if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
             self.pace.before += contents.lines
@@ -370,11 +377,7 @@ class _File:
         self._store(held_out=held_out)
         if units := self.times.described():
             self.notes.remark("times", units=units)
-        if not self.stored and not self.unchanged and not self.answered:
-            raise self._nothing()
-        if kind == "labels":
-            self._refuse_lost_votes()
-        self._refuse_numbers_in_part()
+        self._refuse_losses()
         return self._finished(how)
 
     def _names_no_system(self) -> bool:
@@ -408,8 +411,8 @@ class _File:
         rows = self.layout.rows(request)
         if request.mapping is not None and request.mapping.decimal == ",":
             rows = _with_points(rows)
-        for name, value in (("system", request.system), ("type", request.event_type)):
-            rows = _with(rows, name, value) if value else rows
+        if given := {name: v for name, v in (("system", request.system), ("type", request.event_type)) if v}:
+            rows = ((line, {**row, **given}) for line, row in rows)
         rows = self.pace.through(rows, request.contents.lines if request.contents else 0)
         first = next(rows, None)
         if first is None:
@@ -463,38 +466,29 @@ class _File:
                 yield line, Explanation(*owner, row["text"], reference, attributes, context, served)
 
     def _described(self, batch: list[tuple[int, Any]]) -> None:
-        fresh = [record for line, record in batch if self._is_fresh(line, record)]
-        self._keep(fresh)
-        (add_items if self.kind == "items" else add_users)(self.target, fresh)
-
-    def _is_fresh(self, line: int, record: Item | User) -> bool:
-        """Whether the record must be stored; counts it, and notes disagreements between files."""
-        kind: _What = "items" if isinstance(record, Item) else "users"
+        kind: _What = "items" if self.kind == "items" else "users"
         if (content := self.known.content) is None:
             content = self.known.content = known_content(self.db, self.known.project_id, kind)
-        name, mark = record[0], fingerprint(record)
-        what, before = f"{kind[:-1]} {shown(name)}", content.get(name)
-        same = before is not None and before[0] == mark
-        if before is not None and before[1] >= self.target.since:
-            if not same:
-                self._note_disagreement(line, what, before[1])
-                return False
-            self.unchanged += 1
-            content[name] = (mark, self.target.import_id)
-            return before[1] != self.target.import_id
-        self.unchanged += same
-        self.stored += not same
-        if before is not None and not same:
-            self._note_replacement(line, what, before[1])
-        content[name] = (mark, self.target.import_id)
-        return True
+        fresh = []
+        for line, record in batch:
+            name, mark, import_id = record[0], fingerprint(record), self.target.import_id
+            before, source = content.get(name, (None, None))
+            outcome: Outcome = "new" if source is None else "unchanged" if before == mark else "replaces"
+            if outcome == "replaces" and source is not None and source >= self.target.since:
+                outcome = "disagrees"
+            self._count(line, outcome, source, record)
+            if outcome != "disagrees":
+                content[name] = (mark, import_id)
+                if source != import_id:
+                    fresh.append(record)
+        (add_items if kind == "items" else add_users)(self.target, fresh)
 
     def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
         for line, explanation in batch:
             self._note_unknown(line, "items", explanation.item_id, "explanation")
             self._note_unknown(line, "users", explanation.user_id, "explanation")
             outcome, source = add_explanation(self.target, explanation)
-            self._count_content(line, outcome, source, explanation)
+            self._count(line, outcome, source, explanation)
 
     def _note_unknown(self, line: int, kind: _What, name: str, what: str) -> None:
         """Note an id that the project does not describe, if it describes any."""
@@ -571,7 +565,7 @@ class _File:
             kept.append((lines[0], slate))
         outcomes = add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
-            self._count_content(line, outcome, source, slate)
+            self._count(line, outcome, source, slate)
 
     def _known_items_only(
         self, line: int, slate: Slate, lines: tuple[int, ...]
@@ -592,31 +586,25 @@ class _File:
                 self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
-    def _count_content(
-        self, line: int, outcome: Outcome, source: int | None, record: Slate | Explanation
+    def _count(
+        self, line: int, outcome: Outcome, source: int | None, record: Item | User | Slate | Explanation
     ) -> None:
-        rows = len(record.items) if isinstance(record, Slate) else 1
+        """Count the rows of a record by what became of it; note one that differs from an earlier one."""
+        rows, what = 1, f"{type(record).__name__.lower()} {shown(record[0])}"
+        if isinstance(record, Slate):
+            rows, what = len(record.items), f"the list of {_owner(record)}"
+        elif isinstance(record, Explanation):
+            what = f"the explanation of item {shown(record.item_id)} to {_owner(record)}"
         if outcome == "unchanged":
             self.unchanged += rows
-            return
-        if outcome != "new":
-            text = (
-                "list of" if isinstance(record, Slate) else f"explanation of item {shown(record.item_id)} to"
-            )
-            what = f"the {text} {_owner(record)}"
-            if outcome == "disagrees":
-                self._note_disagreement(line, what, source, rows)
-                return
-            self._note_replacement(line, what, source)
-        self.stored += rows
-        self._keep([record])
-
-    def _note_disagreement(self, line: int, what: str, source: int | None, rows: int = 1) -> None:
-        where = "above" if source == self.target.import_id else f"in import {source}"
-        self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
-
-    def _note_replacement(self, line: int, what: str, source: int | None) -> None:
-        self.notes.warn(line, "replaces an earlier import", what=what, source=source)
+        elif outcome == "disagrees":
+            where = "above" if source == self.target.import_id else f"in import {source}"
+            self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
+        else:
+            if outcome == "replaces":
+                self.notes.warn(line, "replaces an earlier import", what=what, source=source)
+            self.stored += rows
+            self._keep([record])
 
     # ---- labels ----
 
@@ -645,10 +633,13 @@ class _File:
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels; answers to tasks for the person to whom they are assigned."""
         plain = [(line, label) for line, label in batch if not label.task]
-        raters = []
         for line, label in plain:
-            self._store_scale(line, label)
-            raters.append(self._rater(line, label))
+            if label.scale is not None:
+                self._store_scale(line, label, label.scale)
+        known = self.known.raters
+        raters = [
+            known.get((label.rater, label.rater_kind)) or self._rater(line, label) for line, label in plain
+        ]
         cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
@@ -706,46 +697,37 @@ class _File:
         close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:
-        known, key = self.known.raters, (label.rater, label.rater_kind)
-        if key not in known:
-            kind = label.rater_kind or self._kind_by_name(label.rater)
-            try:
-                known[key] = ensure_rater(self.db, self.known.project_id, label.rater, kind)
-            except UsageError as error:
-                title = f"{self.notes.file}:{line}: {error.title}"
-                raise InputError(title, error.cause, error.next_step) from error
-        return known[key]
+        known, name, kind = self.known, label.rater, label.rater_kind
+        if kind is None:
+            # the stored kind if it was imported before, else the one that its name suggests
+            kind, stored = kind_by_name(name), rater_kind(self.db, known.project_id, name)
+            if stored in IMPORTED and kind != "ground_truth":
+                kind = stored
+            elif kind == "judge":
+                self.judges.append(name)
+        try:
+            known.raters[name, label.rater_kind] = ensure_rater(self.db, known.project_id, name, kind)
+        except UsageError as error:
+            title = f"{self.notes.file}:{line}: {error.title}"
+            raise InputError(title, error.cause, error.next_step) from error
+        return known.raters[name, label.rater_kind]
 
-    def _kind_by_name(self, name: str) -> RaterKind:
-        """The kind of a rater whose row does not name one: its stored kind if it was imported before, else the kind
-        suggested by its name.
-        """
-        kind = kind_by_name(name)
-        stored = rater_kind(self.db, self.known.project_id, name)
-        if stored in IMPORTED and kind != "ground_truth":
-            return stored
-        if kind == "judge":
-            self.judges.append(name)
-        return kind
-
-    def _store_scale(self, line: int, label: Label) -> None:
+    def _store_scale(self, line: int, label: Label, given: Scale) -> None:
         """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
-        if label.scale is None:
-            return
         target, key = self.target, (label.protocol, label.aspect)
         known = self.known.scales
         if known is None:
             known = self.known.scales = dict(stored_scales(target.db, target.project_id))
-        scale = known.get(key, label.scale)
-        if scale != label.scale:
+        scale = known.get(key, given)
+        if scale != given:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
             place = f"{self.notes.file}:{line}"
             raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
-            known[key] = label.scale
-            add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
+            known[key] = given
+            add_scale(target.db, target.project_id, target.import_id, *key, given)
             self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:
@@ -767,53 +749,42 @@ class _File:
 
     # ---- the end ----
 
-    def _nothing(self) -> InputError:
-        notes, count = self.notes, max(self.notes.skipped, self.records)
-        if not count:
-            return refusal("no-rows", path=notes.file)
-        quiet = self.request._replace(notes=Notes(notes.file))
-        mapped = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
-        step = advice(self._lost()) or "Check these rows and the kind given with --as."
-        first = "; ".join(notes.first[:3])
-        return refusal(
-            "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=mapped, step=step
-        )
-
-    def _lost(self) -> dict[str, int]:
-        labels = self.kind == "labels"
-        return {kind: self.notes.kinds[kind] for kind in LOSSES if labels and self.notes.kinds[kind]}
-
-    def _refuse_lost_votes(self) -> None:
-        """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
-        lost = self._lost()
+    def _refuse_losses(self) -> None:
+        """Raise InputError if nothing was read, if most of the answers in a file cannot be used (empty cells are no
+        answers), if more than a few numbers have a comma, or if times that are numbers fit no unit beside others that are
+        read as a spreadsheet's days or Unix time: then they are perhaps something else."""
+        notes, units, unfit = self.notes, self.times.units, self.times.unfit
+        first, kinds = "; ".join(notes.first[:3]), LOSSES if self.kind == "labels" else ()
+        lost = {kind: notes.kinds[kind] for kind in kinds if notes.kinds[kind]}
+        if not self.stored and not self.unchanged and not self.answered:
+            if not (count := max(notes.skipped, self.records)):
+                raise refusal("no-rows", path=notes.file)
+            quiet = self.request._replace(notes=Notes(notes.file))
+            rows = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
+            step = advice(lost) or "Check these rows and the kind given with --as."
+            raise refusal(
+                "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=rows, step=step
+            )
         if self.options.keep_fitting:
             lost.pop("answer that does not fit", None)
         count = sum(lost.values())
-        answers = count + self.stored + self.unchanged
-        if 2 * count > answers:
-            kinds = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
-            first = "; ".join(self.notes.first[:3])
+        if 2 * count > (answers := count + self.stored + self.unchanged):
+            reasons = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
             raise refusal(
                 "most-lost",
-                notes=self.notes,
+                notes=notes,
                 lost=count,
                 of=answers,
-                kinds=kinds,
+                kinds=reasons,
                 first=first,
                 step=advice(lost),
             )
-
-    def _refuse_numbers_in_part(self) -> None:
-        """Raise InputError if more than a few numbers have a comma, or if times that are numbers fit no unit beside others
-        that are read as a spreadsheet's days or Unix time: then they are perhaps something else."""
-        notes, units, unfit = self.notes, self.times.units, self.times.unfit
         commas, odd = notes.kinds[COMMA], unfit.total()
         if commas and not is_few(commas, self.stored + self.unchanged + notes.skipped):
-            first = next((text for text in notes.first if "has a comma" in text), notes.first[0])
             raise refusal("commas", notes=notes, count=commas, first=first)
         if units.total() and odd >= STRAY_ROWS:
-            some = shown_counts(unfit, 3)
-            raise refusal("times", notes=notes, count=units.total(), units=self.times.described(), unfit=some)
+            described, some = self.times.described(), shown_counts(unfit, 3)
+            raise refusal("times", notes=notes, count=units.total(), units=described, unfit=some)
 
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
@@ -836,12 +807,6 @@ class _File:
         )
 
 
-def _with(rows: Iterator[Row], name: str, value: str) -> Iterator[Row]:
-    for line, row in rows:
-        row[name] = value
-        yield line, row
-
-
 def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows with `3.5` for `3,5` in the columns of numbers."""
     for line, row in rows:
@@ -853,15 +818,6 @@ def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
 
 def _owner(record: Slate | Explanation) -> str:
     return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
-
-
-def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:
-    """Whether an earlier import of the same bytes treated them as the held-out part of a split if and only if this
-    one does.
-    """
-    if held_out:
-        return not brought_visible_events(db, import_id)
-    return not is_test_split(Path(path)) or brought_visible_events(db, import_id)
 
 
 def _storable(text: str) -> str:

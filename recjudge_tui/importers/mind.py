@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,20 +132,18 @@ def _rank_fault(ranks: list[int], candidates: int) -> str:
         return f"{len(ranks)} ranks for {candidates} candidates"
     if sorted(ranks) == list(range(1, candidates + 1)):
         return ""
-    twice = next((rank for rank in ranks if ranks.count(rank) > 1), None)
-    if twice is not None:
-        return f"rank {twice} occurs twice"
-    return f"rank {next(rank for rank in ranks if not 1 <= rank <= candidates)} of {candidates}"
+    twice = (f"rank {rank} occurs twice" for rank in ranks if ranks.count(rank) > 1)
+    beyond = (f"rank {rank} of {candidates}" for rank in ranks if not 1 <= rank <= candidates)
+    return next(chain(twice, beyond), "")
 
 
 def _behaviors_for(request: Request) -> Path:
     """The file of impressions that belongs to the predictions: in the same command, else in the same folder."""
     given = [path for path in request.beside if lines_match(sample_of(path), _IMPRESSION)]
     near = [path for path in given if path.parent == request.path.parent]
+    beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
     paths = near or [path for path in given if not _is_training(path)] or given
-    if not paths:
-        beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
-        paths = [path for path in beside if path.is_file()][:1]
+    paths = paths or [path for path in beside if path.is_file()][:1]
     if not paths:
         raise refusal("behaviors", path=request.path)
     if len(paths) > 1:

@@ -311,17 +311,14 @@ def contents_of(
             feeds = block.count(b"\n")
             # the next line may have begun in an earlier block
             length = len(block) - block.rfind(b"\n") if feeds else length + len(block)
-            if length > 4 * MAX_FIELD and not _is_json(path):
+            is_long = length > 4 * MAX_FIELD
+            if is_long and sample_of(path).text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
                 raise refusal("long-line", path=path, line=lines + feeds + 1, most=MAX_FIELD)
             if not spaced and (quoted := quoted or b'"' in block):
                 joined = last + block
                 spaced = b' "' in joined or b'" ' in joined
             lines, last = lines + feeds, block[-1:]
     return Contents(digest.hexdigest(), lines + (last != b"\n"), quoted, spaced)
-
-
-def _is_json(path: Path) -> bool:
-    return sample_of(path).text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
 
 
 def _nul(path: Path, block: bytes, before: int) -> InputError:
@@ -555,9 +552,11 @@ class _JsonStream:
         raise refusal("json", path=self.path, where=where, after=after, why=cause)
 
 
-def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
-    """The entries of the object in the file, in order; an object in it is a tuple of (key, value), so that a repeated key is
-    not lost. Raises InputError for anything but one complete object."""
+def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The entries of the object in the file, in order, as rows of `key` and `value`, those of a repeated key with `again`.
+    An object that is a value is a tuple of (key, value), so that a repeated key is not lost. Raises InputError for anything
+    but one complete object."""
+    seen, number = set[str](), 0
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
@@ -565,9 +564,14 @@ def json_entries(path: Path) -> Iterator[tuple[str, Any]]:
             raise refusal("json-object", path=path)
         stream.at += 1
         while stream.char() not in ("}", ""):
-            key = stream.key()
-            yield key, stream.value(decoder)
+            key, value = stream.key(), stream.value(decoder)
+            if isinstance(value, list):
+                value = [dict(part) if isinstance(part, tuple) else part for part in value]
+            again = {"again": "yes"} if key.strip() in seen else {}
+            number += 1
+            yield number, {"key": key.strip(), "value": value, **again}
             stream.last = shown(key)
+            seen.add(key.strip())
         if stream.char() != "}":
             stream.broken("The rest is not valid JSON; the file may be cut off.")
         stream.at += 1
@@ -713,11 +717,8 @@ def _parquet_beginning(path: Path) -> str:
     return text
 
 
-def parquet_records(
-    path: Path, wanted: WantedColumns | None = None, notes: Notes | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None; for `wanted`
-    columns as text, under the names that they have there.
+def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
@@ -726,11 +727,9 @@ def parquet_records(
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         _refuse_twice(path, 0, names)
-        shown_names = wanted.renamed([name.strip() for name in names]) if wanted else tuple(names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
         dense = any(
@@ -740,35 +739,20 @@ def parquet_records(
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
-            broken: set[int] = set()
-            for name, raw in zip(shown_names, batch.columns, strict=True):
-                column = _plain(raw)
+            for column in map(_plain, batch.columns):
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
                 if column.nbytes > MAX_FIELD and any(
                     column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
                 ):
                     raise refusal("long-value", path=path, most=MAX_FIELD)
+                values = column.to_pylist()
                 if pa.types.is_nested(column.type):
-                    values = [
-                        json.loads(json.dumps(value, default=str), parse_int=str, parse_float=str)
-                        for value in column.to_pylist()
-                    ]
-                    if wanted and values:
-                        _refuse_object(path, name, values[0])
-                    columns.append([cell(name, value) for value in values] if wanted else values)
-                    continue
-                if wanted:
-                    column = pc.fill_null(column, "")
-                    odd = pc.indices_nonzero(pc.match_substring(column, "\0"))
-                    broken.update(number + 1 + place for place in odd.to_pylist())
-                columns.append(column.to_pylist())
+                    values = [DECODER.decode(json.dumps(value, default=str)) for value in values]
+                columns.append(values)
             for cells in zip(*columns, strict=True):
                 number += 1
-                if number in broken and notes is not None:
-                    notes.skip(number, "broken text")
-                else:
-                    yield number, dict(zip(shown_names, cells))  # noqa: B905 - of equal length
+                yield number, dict(zip(names, cells))  # noqa: B905 - of equal length
 
 
 def _plain(column: Any) -> Any:
@@ -793,7 +777,7 @@ def _parquet(path: Path) -> Iterator[Any]:
     try:
         with pq.ParquetFile(path, buffer_size=_SAMPLE_BYTES) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         raise refusal("damaged", path=path, what="Parquet file", why=why, step="Write it again.") from error
 
@@ -940,7 +924,7 @@ def read_table(
         )
     if dialect.entries:
         notes.unit = "entry "
-        return Table(("key", "value"), ("key", "value"), _entries(path), json=True)
+        return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
     if is_parquet(path):
         return _json_table(path, wanted, dialect, notes, raw=raw)
     first = next(
@@ -1009,7 +993,13 @@ def _csv_table(
         reader = _csv_reader(_unspaced(text, delimiter, mark) if spaced else text, delimiter, mark)
         if not names:
             try:
-                header = next(fields for fields in reader if not _is_above_header(fields))
+                # not a blank row, nor one that names the delimiter for a spreadsheet
+                header = next(
+                    fields
+                    for fields in reader
+                    if any(field.strip(_EMPTY_CELLS) for field in fields)
+                    and not _SEPARATOR_LINE.fullmatch(",".join(fields))
+                )
             except csv.Error as error:
                 raise refusal(
                     "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
@@ -1028,13 +1018,6 @@ def _refuse_twice(path: Path, line: int, columns: Sequence[str]) -> None:
     if twice := [name for name, count in Counter(columns).items() if name and count > 1]:
         where = f"{path}:{line}" if line else path
         raise refusal("column-twice", where=where, name=twice[0], names=columns)
-
-
-def _is_above_header(fields: Sequence[str]) -> bool:
-    """Whether the row is blank, or names the delimiter for a spreadsheet."""
-    return not any(field.strip(_EMPTY_CELLS) for field in fields) or bool(
-        _SEPARATOR_LINE.fullmatch(",".join(fields))
-    )
 
 
 def _quotes_enclose(path: Path, encoding: str) -> bool:
@@ -1122,22 +1105,7 @@ def _matched(
             notes.skip(number, "a line of another form", text=bare)
 
 
-def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    seen: set[str] = set()
-    for number, (key, value) in enumerate(json_entries(path), start=1):
-        key = key.strip()
-        if isinstance(value, list):
-            value = [dict(part) if isinstance(part, tuple) else part for part in value]
-        yield number, {"key": key, "value": value, **({"again": "yes"} if key in seen else {})}
-        seen.add(key)
-
-
 def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Notes, *, raw: bool) -> Table:
-    if is_parquet(path) and not raw:
-        notes.unit = "row "
-        with _parquet(path) as file:
-            names = [n.strip() for n in file.schema_arrow.names if not n.startswith("__index_level_")]
-        return Table(wanted.renamed(names), tuple(names), parquet_records(path, wanted, notes), json=True)
     records = json_records(path, notes, dialect.encoding, dialect.within)
     first = next(records, None)
     if first is None:
@@ -1189,19 +1157,12 @@ def column_wise(sample: Sample, names: Collection[str], ids: Collection[str]) ->
     `names`: squashed names of columns, `ids`: those of users and items.
     """
     text = sample.text.lstrip("\ufeff \t\r\n")
-    if not text.startswith("{"):
-        return False
-    keys = {squashed(key): value for key, value in json_keys(text).items()}
-    if (
-        len(keys) > 1
-        and set(keys.values()) <= {"{", "["}
-        and keys.keys() & set(ids)
-        and keys.keys() & set(names)
-    ):
-        return True
-    first = re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text)
-    inner = {squashed(key) for key in json_keys(text[first.end() :])} if first else set()
-    return len(inner & set(names)) > 1 and bool(inner & set(ids))
+    outer = json_keys(text) if text.startswith("{") else {}
+    if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
+        found = {squashed(key) for key in json_keys(text[first.end() :])}
+    else:
+        found = {squashed(key) for key in outer} if set(outer.values()) <= {"{", "["} else set()
+    return len(found & set(names) if first else found) > 1 and bool(found & set(ids))
 
 
 # ---- parts of a file ---------------------------------------------------------------------------------------------
@@ -1237,9 +1198,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
     """
     if not wanted:
         return table
-    names = dict(zip(table.columns, table.columns, strict=True)) | dict(
-        zip(table.original, table.columns, strict=False)
-    )
+    names = {name: name for name in table.columns} | dict(zip(table.original, table.columns, strict=False))
     if missing := [column for column in wanted if column not in names]:
         raise refusal("where-column", path=path, name=one_line(missing[0], 80), names=table.original)
 
@@ -1247,9 +1206,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
         read = kept = 0
         for line, row in table.rows:
             read += 1
-            if all(
-                cell(column, row.get(names[column])).strip() in values for column, values in wanted.items()
-            ):
+            if all(cell(name, row.get(names[name])).strip() in values for name, values in wanted.items()):
                 kept += 1
                 yield line, row
         notes.remark("where", kept=kept, read=read, conditions=one_line(where_text(wanted), 200))
@@ -1263,17 +1220,14 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
 def watched(paths: Sequence[Path]) -> Callable[[], None]:
     """A function that raises InputError if one of the files was written to or replaced since now."""
 
-    def version(path: Path) -> tuple[int, int, int] | None:
-        with suppress(OSError):
-            status = path.stat()
-            return status.st_size, status.st_mtime_ns, status.st_ino
-        return None
+    def versions() -> dict[Path, tuple[int, int, int]]:
+        found = ((path, path.stat()) for path in paths if path.exists())
+        return {path: (status.st_size, status.st_mtime_ns, status.st_ino) for path, status in found}
 
-    before = {path: version(path) for path in paths}
+    before = versions()
 
     def refuse_changed() -> None:
-        for path in paths:
-            if before[path] != version(path):
-                raise refusal("changed", path=path)
+        if changed := dict(before.items() ^ versions().items()):
+            raise refusal("changed", path=next(iter(changed)))
 
     return refuse_changed

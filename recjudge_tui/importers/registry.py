@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import NamedTuple
 
 from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
@@ -173,10 +172,9 @@ def layouts() -> list[Layout]:
 
 def _loaded(point: EntryPoint) -> Layout:
     """Raises UsageError when another package's layout cannot be loaded."""
-    layout = load_plugin(point)
-    if not isinstance(layout, Layout):
-        raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
-    return layout
+    if isinstance(layout := load_plugin(point), Layout):
+        return layout
+    raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
 
 
 def named_layouts(name: str | None) -> list[Layout]:
@@ -247,11 +245,16 @@ def plain_rows(request: Request) -> Iterator[Row]:
     """The rows of a plain table; ratings get their event type. Raises InputError for a table that lacks a column."""
     kind, notes = request.kind, request.notes
     dialect: Dialect = request.mapping or Dialect()
-    if not dialect.header and (usual := _headerless_columns(sample_of(request.path, dialect.encoding), kind)):
+    bare = [] if dialect.header else headerless_rows(sample_of(request.path, dialect.encoding))
+    if bare and (usual := _ORDERS.get((kind, len(bare[0])))):
         dialect = dialect.model_copy(update={"header": usual})
         notes.remark("no-header")
     table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
-    table = _of_lists(chosen_rows(table, request.where, request.path, notes), kind)
+    table = chosen_rows(table, request.where, request.path, notes)
+    if kind == "lists" and (columns := list_columns(table.columns)) != table.columns:
+        new = dict(zip(table.columns, columns, strict=True))
+        rows = ((line, {new.get(name, name): text for name, text in row.items()}) for line, row in table.rows)
+        table = table._replace(columns=columns, rows=rows)
     notes.columns = uses(kind, table.original, table.columns)
     given = set(table.columns)
     rated = kind == "events" and "type" not in given and not request.event_type and "value" in given
@@ -265,16 +268,6 @@ def plain_rows(request: Request) -> Iterator[Row]:
         # our own export, without the apostrophes that protect formulas
         return ((line, {name: unmarked(text) for name, text in row.items()}) for line, row in table.rows)
     return table.rows
-
-
-def _of_lists(table: Table, kind: ImportKind) -> Table:
-    """The table; one of lists with the names that `list_columns` finds."""
-    columns = list_columns(table.columns) if kind == "lists" else table.columns
-    new = {old: name for old, name in zip(table.columns, columns, strict=True) if old != name}
-    if not new:
-        return table
-    rows = ((line, {new.get(name, name): text for name, text in row.items()}) for line, row in table.rows)
-    return table._replace(columns=columns, rows=rows)
 
 
 PLAIN = Layout(
@@ -294,12 +287,6 @@ _ORDERS: dict[tuple[ImportKind, int], tuple[str, ...]] = {
     ("events", 3): ("user_id", "item_id", "value"),
     ("events", 4): ("user_id", "item_id", "value", "timestamp"),
 }
-
-
-def _headerless_columns(sample: Sample, kind: ImportKind) -> tuple[str, ...]:
-    """The columns of a file of this kind that has no header; empty if its first row may be one."""
-    rows = headerless_rows(sample)
-    return _ORDERS.get((kind, len(rows[0])), ()) if rows else ()
 
 
 def headerless_rows(sample: Sample) -> list[list[str]]:
@@ -335,26 +322,16 @@ def only_a_header(sample: Sample) -> bool:
 
 _ROLES = {role: set(expanded(spec)) for role, spec in _KINDS["roles"].items()}
 _BETWEEN_IDS, _DIGIT = re.compile(r"[|;,\s]+"), re.compile(r"\d")
-_MOST_COLUMNS = 4
 
 
-class Guess(NamedTuple):
-    """The kind of data in a plain table, or, if uncertain, the `choices`. Both are empty if it is not a table we know."""
-
-    kind: ImportKind | None = None
-    choices: tuple[Choice, ...] = ()
-
-
-def guess(sample: Sample, system: str | None = None) -> Guess:
-    """The kind of data in the table, by its columns and, if these do not decide, by its rows.
-
-    `system`: the system of all rows.
-    """
+def guess(sample: Sample, system: str | None = None) -> tuple[ImportKind | None, tuple[Choice, ...]]:
+    """The kind of data in a plain table, by its columns and, if these do not decide, by its rows; or, if uncertain, the
+    choices. Both are empty if it is not a table we know. `system`: the system of all rows."""
     if rows := headerless_rows(sample):
-        surely = not _like_ratings([row[2] for row in rows])
+        surely = bool(system) or not _like_ratings([row[2] for row in rows])
         if len(rows[0]) == 4:
-            return Guess(choices=_choices("ratings")) if surely or system else Guess("events")
-        return Guess("lists") if surely or system else Guess(choices=_choices("scored", "ratings"))
+            return (None, _choices("ratings")) if surely else ("events", ())
+        return ("lists", ()) if surely else (None, _choices("scored", "ratings"))
     everything = WantedColumns(
         {name for names in KNOWN.values() for name in names},
         {f"{kind} {name}": aliases for kind, names in ALIASES.items() for name, aliases in names.items()},
@@ -375,8 +352,8 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
     for rule in _KINDS["rules"]:
         if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule["has"].split()):
             may = rule.get("may", ())
-            return Guess(rule.get("is"), _choices(*may) + (cells if "cells" in may else ()))
-    return Guess()
+            return rule.get("is"), _choices(*may) + (cells if "cells" in may else ())
+    return None, ()
 
 
 def _choices(*names: str) -> tuple[Choice, ...]:
@@ -411,21 +388,19 @@ def _first_rows(sample: Sample, kind: ImportKind, most: int = 200) -> tuple[Tabl
 
 def _in_cells(sample: Sample) -> tuple[Choice, ...]:
     """A choice for each column whose cells in the file's beginning all hold several ids."""
-    try:
+    found: list[Choice] = []
+    with suppress(InputError, ValueError):
         table, rows = _first_rows(sample, "users")
-    except InputError:
-        return ()
-    if "user_id" not in table.columns or not rows:
-        return ()
-    user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
-    found = []
-    for name in table.columns:
-        if name != "user_id" and all(_holds_ids(row[name]) for row in rows):
-            fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
-            short = one_line(name, 60)
-            meaning = f"lists in the cells of “{short}”, with a FILE.toml that says: lists = {{ {fields} }}"
-            found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
-    return tuple(found[:_MOST_COLUMNS])
+        user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
+        for name in table.columns if rows else ():
+            if name != "user_id" and all(_holds_ids(row[name]) for row in rows):
+                fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
+                short = one_line(name, 60)
+                meaning = (
+                    f"lists in the cells of “{short}”, with a FILE.toml that says: lists = {{ {fields} }}"
+                )
+                found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
+    return tuple(found[:4])
 
 
 def _holds_ids(cell: str) -> bool:
@@ -459,16 +434,11 @@ def _repeats(sample: Sample) -> bool:
 # ---- what a file holds -------------------------------------------------------------------------------------------
 
 
-class FileContents(NamedTuple):
-    """The kinds that a file holds, each with its layout; or `choices`, of which the user must name one."""
-
-    layouts: dict[ImportKind, Layout]
-    choices: tuple[Choice, ...] = ()
-
-
-def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -> FileContents:
-    """What the file holds. A layout that fits goes before plain tables. `system`: of all lists of the command,
-    which then decides for lists."""
+def holding_of(
+    sample: Sample, known: list[Layout], system: str | None = None
+) -> tuple[dict[ImportKind, Layout], tuple[Choice, ...]]:
+    """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
+    goes before plain tables. `system`: of all lists of the command, which then decides for lists."""
     refuse_columns(sample)
     special = {kind: special_layout(known, sample, kind) for kind in IMPORT_KINDS}
     found = {kind: layout for kind, layout in special.items() if layout is not None}
@@ -476,12 +446,10 @@ def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -
         choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
         # only lists have a system to name
         if system and "lists" in found and any(choice.kind == "lists" for choice in choices):
-            return FileContents({"lists": found["lists"]})
-        return FileContents(found, choices)
-    if PLAIN not in known:
-        return FileContents({})
-    kind, choices = guess(sample, system)
-    return FileContents({kind: PLAIN} if kind else {}, choices)
+            return {"lists": found["lists"]}, ()
+        return found, choices
+    kind, choices = guess(sample, system) if PLAIN in known else (None, ())
+    return {kind: PLAIN} if kind else {}, choices
 
 
 def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:

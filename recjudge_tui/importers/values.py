@@ -187,6 +187,9 @@ class Ids:
         self.notes, self.known, self.remarked = notes, known, set[str]()
         # column -> cell -> its id
         self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
+        # the columns of the last row, and those of ids among them
+        self.columns: set[str] = set()
+        self._there: list[tuple[str, dict[str, str]]] = []
 
     def read(self, line: int, name: str, raw: str) -> str:
         """The id in a cell. Raises RowFault for a cell that holds something else."""
@@ -208,6 +211,7 @@ class Ids:
         return bare
 
     def _whole(self, name: str, bare: str) -> str:
+        """The id, without its `.0` if the project knows only that."""
         known, whole = self.known(name), bare[:-2]
         fits = whole in known and bare not in known
         # a table of items or users has one column of ids
@@ -227,8 +231,11 @@ class Ids:
 
     def tidy(self, line: int, row: dict[str, str]) -> None:
         """Read the ids of a row in place."""
-        for name, before in self.read_before.items():
-            if (raw := row.get(name)) and before.get(raw) != raw:
+        if row.keys() != self.columns:
+            self.columns = set(row)
+            self._there = [(name, before) for name, before in self.read_before.items() if name in row]
+        for name, before in self._there:
+            if (raw := row[name]) and before.get(raw) != raw:
                 row[name] = self.read(line, name, raw)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -474,11 +475,17 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
     existing verdict, in which case nothing is stored."""
     db, made = target.db, now()
     seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
-    for rater in {rater for rater, _, _ in given}:
-        sql = """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
-                 WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))"""
-        rows = db.tuples(sql, (rater, json.dumps(list({case for of, case, _ in given if of == rater}))))
-        seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
+    cases: defaultdict[int, set[int]] = defaultdict(set)
+    for rater, case, _ in given:
+        cases[rater].add(case)
+    for rater, own in cases.items():
+        # most cases are new to the rater
+        newest = db.number("SELECT ifnull(max(case_id), 0) FROM verdicts WHERE rater_id = ?", (rater,))
+        if judged := [case for case in own if case <= newest]:
+            sql = """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
+                     WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))"""
+            rows = db.tuples(sql, (rater, json.dumps(judged)))
+            seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     clashes: list[Clash | None] = []
     new: list[tuple[int, int, Label]] = []
     for rater, case, label in given:

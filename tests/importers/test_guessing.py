@@ -64,18 +64,6 @@ def test_guess(
                 choose_layout(sample_of(path), other, None)
 
 
-def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
-    cases: tuple[tuple[str, ImportKind, str], ...] = (
-        (samples.RATINGS_CSV, "events", "movielens-latest"),
-        (samples.RATINGS_DAT, "events", "movielens-1m"),
-        (samples.NEWS, "items", "mind-news"),
-    )
-    for content, kind, layout in cases:
-        path = tmp_path / "file"
-        path.write_bytes(b"\xef\xbb\xbf" + content.encode())
-        assert choose_layout(sample_of(path), kind, None).name == layout
-
-
 def test_a_folder_called_train_makes_a_training_log(tmp_path: Path) -> None:
     folder = tmp_path / "MINDsmall_train"
     folder.mkdir()
@@ -148,10 +136,3 @@ def test_a_named_layout_that_the_file_has_not(
     with pytest.raises(InputError, match=says):
         import_files(db, "p", [path], kind, layout=layout)
     assert db.value("SELECT count(*) FROM imports") == 0
-
-
-def test_a_named_layout_and_another_kind_of_file(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "u.user"
-    path.write_text(samples.U_USER)
-    with pytest.raises(InputError, match=r"u.user contains users, not items .*--as users"):
-        import_files(db, "p", [path], "items", layout="movielens-100k")

@@ -55,16 +55,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_third_partys_layout_is_guessed_and_named(installed: Path, db: Database) -> None:
-    file = installed / "log.txt"
-    file.write_text("#clicks\nu 1\nu 0012\n")
-    assert [layout.name for layout in layouts()][-3:] == ["broken", "clicks", "plain"]
-    summary = import_files(db, "p", [file], "events")
-    assert (summary.files[0].layout, summary.stored) == ("clicks", 2)
-    with pytest.raises(InputError, match="layout clicks does not contain items"):
-        import_files(db, "p", [file], "items", layout="clicks")
-
-
 def test_a_layout_whose_rows_lack_a_column(installed: Path, db: Database) -> None:
     file = installed / "log.txt"
     file.write_text("anything\n")

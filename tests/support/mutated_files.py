@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import lzma
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+import pyarrow
+from pyarrow import parquet
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import RecjudgeError
@@ -40,6 +48,23 @@ _PRODIGY = {"text": "t", "_input_hash": 1, "_task_hash": 2, "accept": ["Good Mat
 _DOCCANO = {"id": 1, "text": "t", "label": ["Good Match"], "user_id": "u", "system": "a", "username": "ann"}
 _YELP = '{"review_id": "r", "user_id": "u", "business_id": "b", "stars": 4, "text": "t", "date": "2010-01-01 10:00:00"}\n'
 _AMAZON = '{"rating": 5.0, "title": "t", "text": "x", "images": [], "asin": "B0", "parent_asin": "B0", "user_id": "u", "timestamp": 1588687728923, "helpful_vote": 0, "verified_purchase": true}\n'  # noqa: E501
+
+
+def _parquet() -> bytes:
+    written = io.BytesIO()
+    rows = {"user_id": ["u", "u"], "system": ["a", "a"], "item_id": [1, 2], "rank": [1, 2]}
+    parquet.write_table(pyarrow.table(rows), written)
+    return written.getvalue()
+
+
+def _archive(form: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        inside = Path(folder) / "inside"
+        inside.mkdir()
+        (inside / "items.csv").write_text(samples.ITEMS, encoding="utf-8")
+        return Path(shutil.make_archive(str(Path(folder) / "items"), form, inside, "items.csv")).read_bytes()
+
+
 # family -> (name of a file, what it holds, its content)
 FAMILIES: dict[str, list[tuple[str, ImportKind, bytes]]] = {
     "plain": [
@@ -49,6 +74,15 @@ FAMILIES: dict[str, list[tuple[str, ImportKind, bytes]]] = {
         ("battles.csv", "labels", samples.BATTLES.encode()),
         ("lists.jsonl", "lists", b'{"user_id": "u", "system": "a", "items": ["1", "2"], "scores": [0.5, 0.1]}\n'),
         ("items.json", "items", b'[{"item_id": 7, "title": "Glass", "price": 1.5e3}]'),
+        ("users.tsv", "users", b"user_id\tage\nu\t\"30\"\nv\t31\n"),
+        ("lists.csv", "lists", b"user_id;system;items\nu;a;['1', '2']\nv;a;[{\"item\": 1, \"score\": 0.5}]\n"),
+    ],
+    "packed": [
+        ("lists.parquet", "lists", _parquet()),
+        ("events.csv.gz", "events", gzip.compress(samples.EVENTS.encode(), mtime=0)),
+        ("events.csv.xz", "events", lzma.compress(samples.EVENTS.encode())),
+        ("items.zip", "items", _archive("zip")),
+        ("items.tar.gz", "items", _archive("gztar")),
     ],
     "movielens": [
         ("u.data", "events", samples.U_DATA.encode()),

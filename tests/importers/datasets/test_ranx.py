@@ -68,34 +68,11 @@ def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
     assert _lists(db) == {("q", "mine"): ["e", "d"]}
 
 
-def test_invalid_scores_are_left_out(load: Load, db: Database) -> None:
-    text = '{"q": {"d": 0.5, "e": NaN, "f": null, "": 1.0, "g\\ud800": 2.0}, "r": [1], "s": {"d": {"e": 1}}}'
-    summary = load("lists", text, "run.json", layout="ranx-run", system="mine")
-    assert _lists(db) == {("q", "mine"): ["d"]}
-    assert summary.skipped == 6
-    assert summary.warning_kinds == {
-        "not a finite number": 3,
-        "no item_id": 1,
-        "broken text": 1,
-        "nothing in it": 1,
-        "empty list": 1,
-        "no items yet": 1,
-    }
-
-
-def test_a_file_that_is_cut_off_changes_nothing(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match="broken JSON after “q”"):
-        load("lists", '{"q": {"d": 0.5}, "r": {"d": 0.', "run.json")
-    with pytest.raises(InputError, match="broken JSON after “q”"):
-        load("lists", '{"q": {"d": 0.5}}\n{"r": {"d": 0.5}}\n', "run.json")
-    assert db.value("SELECT count(*) FROM projects") == 0
-
-
 def test_entries_are_read_across_blocks(tmp_path: Path) -> None:
     """More than one megabyte, the size of a block."""
     path = tmp_path / "run.json"
     run = {f"q{n}": {f"d{n}-{k}": k / 7 for k in range(100)} for n in range(600)}
     path.write_text(json.dumps(run))
     assert path.stat().st_size > 1 << 20
-    found = {key: {k: float(v) for k, v in value} for key, value in json_entries(path)}
+    found = {row["key"]: {k: float(v) for k, v in row["value"]} for _, row in json_entries(path)}
     assert found == run

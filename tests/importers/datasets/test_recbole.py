@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -26,21 +25,6 @@ def test_interactions(load: Load, db: Database) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("a.inter", "interaction"),
-        ("a.test.inter", "heldout_interaction"),
-        ("a.valid.inter.gz", "heldout_interaction"),
-    ],
-)
-def test_splits_are_held_out_by_name(load: Load, db: Database, name: str, kind: str) -> None:
-    text = b"session_id:token\titem_id_list:token_seq\titem_id:token\ns1\t1 2 3\t4\n"
-    load("events", gzip.compress(text) if name.endswith(".gz") else text, name)
-    row = db.rows("SELECT user_id, item_id, type, value, timestamp FROM events")[0]
-    assert tuple(row) == ("s1", "4", kind, None, "")
-
-
 def test_items_with_sequences(load: Load, db: Database) -> None:
     text = (
         ITEM
@@ -61,19 +45,6 @@ def test_users(load: Load, db: Database) -> None:
     )
     row = db.rows("SELECT user_id, attributes FROM users")[0]
     assert (row[0], json.loads(row[1])) == ("0001", {"age": "24", "occupation": "writer"})
-
-
-def test_bad_rows_are_left_out(load: Load) -> None:
-    text = INTER + "1\t2\t3\t881250949\n1\t2\t3\n1\t2\tgood\t881250949\n1\t2\t3\tnever\n\t2\t3\t1\n"
-    summary = load("events", text)
-    assert (summary.stored, summary.skipped) == (1, 4)
-    assert set(summary.warning_kinds) == {
-        "wrong number of fields",
-        "not a finite number",
-        "bad timestamp",
-        "no user_id",
-    }
-    assert ":3: 3 fields, but the header has 4" in summary.warnings[0]
 
 
 TOP_K = "user_id:token\titem_id:token\tscore:float\n7\t1\t0.25\n7\t2\t0.75\n8\t1\t0.5\n"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import load_evaluation_data
 from tests.support.importing import Load
@@ -78,12 +75,6 @@ def test_letor_and_svmrank(load: Load, db: Database) -> None:
         ("1", "40626", "heldout_relevance", 1.0),
         ("2", "1A", "heldout_relevance", 3.0),
     ]
-
-
-def test_not_a_run_at_all(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match=r"not lists of trec-run"):
-        load("lists", "user_id,item_id\n1,2\n", layout="trec-run")
-    assert db.value("SELECT count(*) FROM imports") == 0
 
 
 def test_a_document_judged_above_zero_is_relevant_regardless_of_the_others(load: Load, db: Database) -> None:

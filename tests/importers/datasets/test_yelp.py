@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
-from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -82,36 +79,3 @@ def test_reviews_and_tips(load: Load, db: Database) -> None:
         ("u1", "b2", "review", 4.0, "2015-01-04T00:01:03+00:00", ""),
         ("u1", "b2", "tip", None, "2011-07-18T00:00:00+00:00", ""),
     ]
-
-
-def test_bad_lines_are_left_out(load: Load) -> None:
-    bad = [
-        "not json",
-        json.dumps({"business_id": "", "name": "x"}),
-        json.dumps({"business_id": "z"}),
-        '{"business_id": "y", "name": "half \\ud800"}',
-    ]
-    summary = load("items", _lines(NEW) + "\n".join(bad), "business.json")
-    assert (summary.stored, summary.skipped) == (1, 4)
-    assert summary.warning_kinds == {"broken JSON": 1, "no item_id": 1, "no title": 1, "broken text": 1}
-    assert ":2: not a complete JSON object" in summary.warnings[0]
-
-
-def test_duplicate_ids_keep_the_first(load: Load, db: Database) -> None:
-    summary = load("items", _lines(NEW, NEW, {**NEW, "name": "Other"}), "business.json")
-    assert (summary.stored, summary.unchanged, summary.skipped) == (1, 1, 1)
-    assert db.value("SELECT title FROM items") == "Abby's Noodles"
-
-
-def test_a_file_in_another_encoding_is_located(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match=r"business.json:2: not UTF-8 \(byte 0xe9\)"):
-        load("items", _lines(NEW).encode() + b'{"business_id": "b", "name": "Caf\xe9"}\n', "business.json")
-    assert db.value("SELECT count(*) FROM projects") == 0
-
-
-def test_the_wrong_file_says_what_it_holds(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match="contains users, not items"):
-        load("items", _lines(USER), "user.json")
-    assert db.value("SELECT count(*) FROM users") == 0
-    with pytest.raises(InputError, match=r"nothing in .* could be imported"):
-        load("items", _lines({"a": 1}), "x.json", layout="yelp")

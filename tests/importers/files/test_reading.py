@@ -65,7 +65,7 @@ for file in map(Path, sys.argv[1:]):
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """40,000 rows more, 44 MB of text, when SQLite's page cache is full already."""
     paths = []
-    for rows in (5_000, 45_000):
+    for rows in (20_000, 60_000):
         path = tmp_path / f"{rows}.csv.gz"
         with gzip.open(path, "wt", compresslevel=1) as file:
             file.write("user_id,item_id,type,text\n")

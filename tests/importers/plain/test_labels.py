@@ -96,11 +96,6 @@ def test_values_that_do_not_fit(load: Load, db: Database, header: str, row: str,
     assert f"in.csv:3: {says}" in summary.warnings[0]
 
 
-def test_systems_called_a_and_b(load: Load, db: Database) -> None:
-    load("labels", "rater,user_id,system_a,system_b,value\nann,u,A,B,B\n")
-    assert _verdicts(db, "value, label") == [(-1.0, "B")]
-
-
 @pytest.mark.parametrize(
     "flags",
     [

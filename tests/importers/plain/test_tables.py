@@ -75,11 +75,6 @@ def test_ids_lose_no_digit(load: Load, db: Database) -> None:
     assert tuple(db.rows("SELECT user_id, item_id FROM events")[0]) == ("00438", "4376251640447208384")
 
 
-def test_an_exact_name_takes_precedence_over_another_case(load: Load, db: Database) -> None:
-    load("items", "item_id,Title,title\n1,attribute,real\n")
-    assert _items(db) == [("1", "real", "", "", '{"Title": "attribute"}')]
-
-
 def test_events_of_every_kind(load: Load, db: Database) -> None:
     load(
         "events",
@@ -137,11 +132,6 @@ def test_explanations_keep_text_and_attributes(load: Load, db: Database) -> None
     assert tuple(row) == (' Two lines,\n"quoted" ', "because", '{"tone": "warm"}')
 
 
-def test_very_long_field(load: Load, db: Database) -> None:
-    load("explanations", f"user_id,item_id,system,text\nu,1,s,{'x' * 2_000_000}\n")
-    assert db.value("SELECT length(text) FROM explanations") == 2_000_000
-
-
 def test_import_row_tells_what_was_read(load: Load, db: Database, tmp_path: Path) -> None:
     summary = load("items", "item_id,title\n1,a\n2,\n")
     row = db.rows("SELECT * FROM imports")[0]
@@ -177,20 +167,7 @@ def test_several_files_are_one_transaction(db: Database, tmp_path: Path) -> None
         assert db.value(f"SELECT count(*) FROM {table}") == 0
 
 
-def test_layouts_are_asked_by_name(load: Load) -> None:
-    assert load("items", ITEMS, layout="plain").stored == 2
-    with pytest.raises(UsageError, match="no layout “nonsense”"):
-        load("items", ITEMS, layout="nonsense")
-
-
 def test_summary_adds_up(load: Load) -> None:
     summary: ImportSummary = load("items", "item_id,title\n1,a\n1,a\n1,b\n,c\n")
     assert (summary.read, summary.stored, summary.unchanged, summary.skipped) == (4, 1, 1, 2)
     assert summary.warning_kinds == {"disagrees with earlier content": 1, "no item_id": 1}
-
-
-@pytest.mark.parametrize("users", [["u", "v"], {"0": "u", "1": "v"}])
-def test_json_stored_column_by_column_is_refused(load: Load, users: object) -> None:
-    """As pandas writes it; it was taken for one row of a user whose id is made of all."""
-    with pytest.raises(InputError, match=r"column by column.*orient='records'"):
-        load("lists", json.dumps({"user": users, "item": users, "rank": users}), name="l.json", system="s")
