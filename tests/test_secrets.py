@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recjudge_tui.reports.common.stream import EXPORT_FORMATS
 
 from recjudge_tui.reports.common.table import FORMATS
+from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import start

@@ -24,6 +24,7 @@ from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.files import draw_picture
 from recjudge_tui.reports.home import conclusion, whole_home
+from recjudge_tui.reports.passport import NOT_MEASURED
 from recjudge_tui.reports.read_first import read_first
 from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.database import SQLITE_VERSION
@@ -40,7 +41,7 @@ NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recju
 
 
 # on the first page
-_BOARD_ROWS, _THEMES, _SLICES, _TO_READ = 8, 5, 3, 10
+_BOARD_ROWS, _CHECKS, _THEMES, _SLICES, _TO_READ = 8, 10, 5, 3, 10
 _ONE_PAGE = "The first page is about the whole project; systems and raters are chosen, so it is left out."
 
 
@@ -105,9 +106,15 @@ def first_page(page: Page) -> Part:
         board = page.report("leaderboard", **asked)
         tables.append(_top(board, "The board", _BOARD_ROWS, keep_answer=False))
         trust = _found(page, "passport", rater=subject.rater)
-        tables += (
-            [] if trust is None else [_top(trust, "How far to trust it", len(trust.rows), keep_answer=False)]
-        )
+        if trust is not None:
+            tables.append(
+                _top(
+                    _measured(trust, subject.topic.protocol),
+                    "How far to trust it",
+                    _CHECKS,
+                    keep_answer=False,
+                )
+            )
         leading = [str(row["system"]) for row in (home.board.lines if home.board is not None else ())[:2]]
         for name, title, most, more in (
             ("why", "Why", _THEMES, {}), ("leaderboard", "Where it differs", _SLICES, {"slices": True}),
@@ -137,6 +144,15 @@ def first_page(page: Page) -> Part:
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
     texts = [(title, case_text(project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
+
+
+def _measured(passport: Table, protocol: str) -> Table:
+    """What was measured of how well a judge judges, about the board's protocol first; its price stands elsewhere."""
+    known = [
+        row for row in passport.rows
+        if row["value"] != NOT_MEASURED and not str(row["figure"]).startswith(("price", "latency"))
+    ]  # fmt: skip
+    return replace(passport, rows=tuple(sorted(known, key=lambda row: protocol not in str(row["of"]))))
 
 
 def _said(verdict: VerdictRow) -> str:

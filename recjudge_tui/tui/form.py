@@ -238,7 +238,10 @@ class Fields(Vertical):
 
     def show(self, name: str, shown: bool) -> None:
         """Whether the form has the row at all."""
-        self.query_one(f"#row-{name}").display = shown
+        row = self.query_one(f"#row-{name}")
+        if row.display != shown:
+            row.display = shown
+            self.call_next(self._sum_up)
 
     def aside(self, name: str, text: str) -> None:
         """Say something beside a choice."""

@@ -229,7 +229,9 @@ class ProjectsScreen(ListScreen):
     def action_new(self) -> None:
         ask = AskLine(
             "New project",
-            keyed(self.app, "The name of the project; {projects.import} then imports lists and labels."),
+            keyed(
+                self.app, "The name of the project. Then press {projects.import} to import lists and labels."
+            ),
         )
         self.app.push_screen(ask, self._make)
 

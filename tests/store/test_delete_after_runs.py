@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import project_id, snapshot_references
+from recjudge_tui.store.projects import project_id, save_filter, snapshot_references
 from recjudge_tui.store.triage import record
 from tests.support.annotators import judges
 from tests.support.images import illustrated
@@ -124,6 +124,7 @@ def live_in(db: Database, llm: ServerProcess, batches: ServerProcess) -> None:
     record(db, pair, "reader", "tag", text="odd")
     record(db, pair, "reader", "override", label="Tie", value=0.0)
     record(db, pair, "reader", "note", text="Look again.")
+    save_filter(db, project, "odd ones", "tag:odd")
 
 
 def views_of(db: Database, project: str) -> bytes:

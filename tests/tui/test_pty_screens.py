@@ -30,7 +30,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((ESC, b"f"), b"confusion"),
     ((b"2", b"4", b"5", b"6", b"7", b"8", b"9", b"J", b"m"), b"question"),
     ((ESC, ESC, ESC, b"d"), b"Compare"),
-    ((b"j", b"s", b"p"), b"Prompts"),
+    ((b"j", b"s", b"p"), b"[prompts]"),
     ((ESC, ESC, b"p"), b"Prompts ("),
     ((b"\r", b"\t", RIGHT, b"D"), b"Compare with"),
     ((ESC, b"T"), b"One call"),

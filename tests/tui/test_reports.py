@@ -248,6 +248,11 @@ def test_a_phrase_of_why_opens_the_cases_whose_reasons_use_it(rated: Path) -> No
         db.execute(
             "UPDATE answers SET reasoning = reasoning || ' A bold selection of thrillers.' WHERE value > 0"
         )
+        # one user's reasons speak for the other side
+        db.execute(
+            """UPDATE answers SET value = -value WHERE call_id IN (
+                 SELECT id FROM calls WHERE case_id = (SELECT max(id) FROM cases WHERE kind = 'pair'))"""
+        )
         db.connection.commit()
         chosen = ReportChoice("why", values={"why": {"rater": "rules", "protocol": "pairwise"}})
         made = load(db, 1, chosen, EVERY_OCCASION)

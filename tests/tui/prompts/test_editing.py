@@ -187,7 +187,7 @@ path.write_text(path.read_text(encoding="utf-8").replace("score the list", word)
     )
     words = {"VISUAL": f'{sys.executable} "{script}"', "TMPDIR": str(tmp_path)}
     with terminal(project_db, **words) as opened:
-        assert b"absolute-media" in opened.press(b"\r", b"p")
+        assert b"absolute-media" in opened.press(b"\r", b"p", b"g")
         child = opened.child
         child.send(b"E")
         child.expect(b"EDITOR-ASKS True True")
