@@ -21,9 +21,8 @@ from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
-from recjudge_tui.tui.dialogs import Choice
 from tests.support.annotators import PROJECT, films, judges, verdicts
-from tests.support.app.driving import filter_by, press, running, shown, until
+from tests.support.app.driving import filter_by, press, running, shown
 from tests.support.app.judging import annotating, given
 from tests.support.example_protocol import MATCH_PROMPT, registered
 from tests.support.stub_server import answer, completion, serving
@@ -196,25 +195,6 @@ async def test_the_app_lists_it_and_shows_a_case(project: Project) -> None:
         assert "judge: No" in case
         assert "Too many of one kind." in case
         assert "Maybe" in case or "Yes" in case
-
-
-async def test_the_form_for_a_run_offers_it(project: Project) -> None:
-    async with running(project.path, PROJECT, (120, 40)) as pilot:
-        await press(pilot, "r")
-        await press(pilot, "n")
-        choice = pilot.app.screen.query_one("#field-protocol", Choice)
-        while choice.value != "match":
-            before = choice.value
-            await press(pilot, "right")
-            assert choice.value != before
-        assert choice.value == "match"
-        await until(pilot, lambda: "whether each list suits the user" in shown(pilot))
-        shown_fields = {
-            row.id for row in pilot.app.screen.query("*") if (row.id or "").startswith("row-") and row.display
-        }
-        assert {"row-top_k", "row-until"} <= shown_fields
-        assert not shown_fields & {"row-baseline", "row-swap", "row-shots", "row-aspects"}
-        await until(pilot, lambda: "match-lists" in shown(pilot))
 
 
 def test_agreement_with_people(project: Project) -> None:
