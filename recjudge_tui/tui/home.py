@@ -142,7 +142,7 @@ _COLUMNS: dict[str, tuple[Column[Numbered], ...]] = {
         Column("score", _cell(2), 5, right=True),
         Column("interval", _cell(3), _AXIS, 8, rank=1),
         Column("W/T/L", _cell(4), 24, 5, rank=3),
-        Column("nDCG", _cell(5), 6, rank=2, right=True),
+        Column("nDCG", _cell(5), 6, 5, right=True),
     ),
     "trust": (
         Column("who", _cell(0), 50, 12, middle=True),
@@ -153,8 +153,8 @@ _COLUMNS: dict[str, tuple[Column[Numbered], ...]] = {
     "data": (Column("data", _cell(0), 200, 20), Column("key", _cell(1), 5, 3)),
     "first": (
         Column("mark", _cell(0), 1),
-        Column("user", _cell(1), 12, 5, middle=True),
-        Column("systems", _cell(2), 44, 13),
+        Column("user", _cell(1), 12, 9, middle=True),
+        Column("systems", _cell(2), 44, 20),
         Column("people", _cell(3), 14, 6, rank=2),
         Column("why", _cell(4), 200, 20),
     ),
