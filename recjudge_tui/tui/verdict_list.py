@@ -190,12 +190,12 @@ class VerdictList(Working, RowList[VerdictRow]):
             Column("user", lambda row, _: (row.user_id, ""), 14, 9, rank=3, middle=True),
             Column("occasion", self._occasion, 24, 11, rank=6),
             Column("item", lambda row, _: (row.item, ""), 26, 6, rank=4),
-            Column("systems", self._systems, _WIDEST_SYSTEMS, 10),
+            Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
             Column("rater", self._rater, 18, 6, rank=1, middle=True),
-            Column("aspect", self._aspect, 16, 6, rank=5),
-            Column("judge", lambda row, _: (label_text(row), "failed" if row.failed else ""), 18, 6),
+            Column("aspect", self._aspect, 16, 5, rank=5),
+            Column("judge", lambda row, _: (label_text(row), "failed" if row.failed else ""), 18, 5),
             Column("people", lambda row, _: (people_text(row), ""), 14, 6, rank=2),
-            Column("why", lambda row, _: (why(row), mark(row)[1] if why(row) else ""), 60, 9),
+            Column("why", lambda row, _: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
         )
         super().__init__(columns, lambda row: row.verdict_id, self._rows_of, id="verdicts")
         self.project_id, self.only, self._given = project_id, only, given
