@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,8 +22,20 @@ GOOD = json.dumps(VALUE)
 NO_LIST = answer(404, {"error": {"message": "not found"}})
 
 
+_MADE: list[Judge] = []
+
+
+@pytest.fixture(autouse=True)
+async def _closed() -> AsyncIterator[None]:
+    """Judges whose call failed are closed, too."""
+    yield
+    while _MADE:
+        await _MADE.pop().close()
+
+
 def at(stub: Stub, path: str = "", provider: str = "openai") -> Judge:
-    return make_judge(JudgeSpec(spec=f"{provider}:m", base_urls=(stub.url + path,)))
+    _MADE.append(make_judge(JudgeSpec(spec=f"{provider}:m", base_urls=(stub.url + path,))))
+    return _MADE[-1]
 
 
 def refused(message: object, status: int = 400, **more: object) -> bytes:
