@@ -187,7 +187,7 @@ class VerdictList(Working, RowList[VerdictRow]):
     ) -> None:
         columns: tuple[Column[VerdictRow], ...] = (
             Column("mark", lambda row, _: mark(row), 1),
-            Column("user", lambda row, _: (row.user_id, ""), 14, 9, rank=3, middle=True),
+            Column("user", lambda row, _: (row.user_id, ""), 14, 6, rank=3, middle=True),
             Column("occasion", self._occasion, 24, 11, rank=6),
             Column("item", lambda row, _: (row.item, ""), 26, 6, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
