@@ -23,6 +23,7 @@ class Stub:
     url: str
     heads: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     connections: int = 0
     ended: int = 0
 
@@ -106,17 +107,23 @@ def _answer_one(connection: socket.socket, reader: Any, stub: Stub, script: Scri
     if not lines:
         return False
     lengths = [line.partition(":")[2] for line in lines if line.lower().startswith("content-length:")]
-    stub.bodies.append(reader.read(int(lengths[0])) if lengths else b"")
-    stub.heads.append("\n".join(lines))
-    response = script(lines[0], len(stub.heads) - 1)
+    length = int(lengths[0]) if lengths else 0
+    body = reader.read(length)
+    if len(body) < length:  # its client was killed while it wrote
+        return False
+    with stub.lock:  # one number for head and body, whoever else asks at the same moment
+        stub.bodies.append(body)
+        stub.heads.append("\n".join(lines))
+        number = len(stub.heads) - 1
+    response = script(lines[0], number)
     if response is None:
         return False
     if not response:
         reader.read(1)
         return False
     connection.sendall(response)
-    head, _, body = response.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
-    sized = f"content-length: {len(body)}".encode() in head.lower() or body.endswith(b"0\r\n\r\n")
+    head, _, content = response.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
+    sized = f"content-length: {len(content)}".encode() in head.lower() or content.endswith(b"0\r\n\r\n")
     # a 204 has no body, and so no length either
     sized = sized or head.startswith(b"HTTP/1.1 204")
     return sized and b"connection: close" not in head.lower()
