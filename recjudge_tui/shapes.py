@@ -17,13 +17,14 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, question_of, same_question
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
-from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair, PairTest
 from recjudge_tui.stats.ranking import UserCounts, pair_tests, user_counts
 from recjudge_tui.store.answers import CallRows, judged_runs, load_answers, load_calls
+from recjudge_tui.store.cases import selected_cases
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row
 from recjudge_tui.store.ratings import (
@@ -357,7 +358,9 @@ class Answers:
         return BothOrders(said[straight[left]], said[swapped[right]], self.row[straight[left]])
 
 
-def answers(project: Project, protocol: str, *, newest: bool = True) -> list[Answers]:
+def answers(
+    project: Project, protocol: str, *, newest: bool = True, within: CaseSelection = EVERY_CASE
+) -> list[Answers]:
     """The answers under a protocol by question: overall first, then by aspect, judges before people. About the newest lists
     that the rater judged; without `newest` about all."""
     raters = project_raters(project.db, project.id)
@@ -365,11 +368,13 @@ def answers(project: Project, protocol: str, *, newest: bool = True) -> list[Ans
     every = load_answers(project.db, project.id, protocol, cases)
     order = sorted(every, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
     found = [Answers(project, question, cases, *every[question]) for question in order]
-    if not newest or cases.lifetimes is None:
-        return found
-    for at, part in enumerate(found):
-        here = in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row))
-        found[at] = replace(part.among(here), earlier=int((~here).sum()))
+    if newest and cases.lifetimes is not None:
+        for at, part in enumerate(found):
+            here = in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row))
+            found[at] = replace(part.among(here), earlier=int((~here).sum()))
+    if within != EVERY_CASE:
+        chosen = np.isin(cases.ids, selected_cases(project.db, project.id, within).ids)
+        found = [part.among(chosen[part.row]) for part in found]
     return found
 
 

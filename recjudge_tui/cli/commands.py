@@ -539,6 +539,15 @@ _DECLARED = (
         }.items()
     ),
     Command(
+        "why", "", "judging:themes_first", (
+            opt("--judge spec", "Let this judge find the themes of the reasons first, and say which reason uses which.",
+                metavar="SPEC"),
+            address_options,
+            flag("--dry-run", "With --judge: print what finding the themes takes, and stop."),
+            setting_options("budget_usd", budget_usd="Stop before all calls together cost more than this."),
+        ),
+    ),
+    Command(
         "verdicts decide", "Accept, dismiss, override, note or tag one verdict, like the keys c x v w t of the"
         " app.\n\nAn override makes you a rater. Your name comes from `recjudge config` or RECJUDGE_READER.",
         "records:verdicts_decide", (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.runs.plan import RunRequest
     from recjudge_tui.store.database import Database
 
 
@@ -137,6 +138,50 @@ def prompt_tune(
     trials = compared(taught, plans, [len(taught.prompt.examples), *(examples for _, examples in tried)])
     new, version = keep_best(taught, trials)
     return tuned(project, trials, taught.truth, f"{new}@{version}")
+
+
+def themes_first(name: str, project: Project, given: dict[str, Any]) -> dict[str, Any] | None:
+    """Before the report on reasons: let the judge that is named find their themes, run by run; the report's options."""
+    from recjudge_tui.cli.running import tell_plans, work_through
+    from recjudge_tui.prompting.themes import labelling, merging, naming, reasons_to_read
+    from recjudge_tui.reports.declare import REPORTS, undivided
+    from recjudge_tui.runs.experiment import Experiment, plan_experiment
+
+    values = {option.name: given[option.name] for option in REPORTS[name].options}
+    spec, budget, dry_run = given["spec"], given["budget_usd"], given["dry_run"]
+    if spec is None:
+        if budget is not None or dry_run:
+            raise click.UsageError("--budget and --dry-run need --judge")
+        return values
+    judge = chosen_judge(spec, given["address"])
+    prompts.load_shipped(project.db)
+    reasons = reasons_to_read(project, undivided(project, REPORTS[name], **values))
+    spent: list[int] = []
+
+    def work(*requests: RunRequest) -> int:
+        """Work on the runs that are not finished; the number of the first."""
+        experiment = Experiment(requests, budget=budget, spent_by=tuple(spent))
+        plans = plan_experiment(project.db, experiment, dry_run=False)
+        tell_plans(project.db, experiment, plans)
+        runs, failed = work_through(project.db, experiment, plans)
+        spent.extend(runs)
+        if failed:
+            raise click.exceptions.Exit(1)
+        return runs[0]
+
+    first = naming(reasons, judge, budget)
+    if dry_run:
+        asked = Experiment((first,), budget=budget)
+        tell_plans(project.db, asked, plan_experiment(project.db, asked, dry_run=True))
+        narrate(
+            f"then one call for each of {quantity(len(reasons.texts), 'reason')}, up to 100 of them twice"
+        )
+        return None
+    named = work(first)
+    if (merged := merging(reasons, named, judge, budget)) is not None:
+        named = work(merged)
+    work(*labelling(reasons, named, judge, budget))
+    return values
 
 
 def prompt_delete(database: Database, name: str) -> None:

@@ -41,6 +41,7 @@ KEYS: dict[str, str] = {
     "conf": "conf<.6, conf>=.9",
     "disagree": f"disagree:NAME, a rater's name or any part of it, or disagree:{ALL_PEOPLE}",
     "triaged": f"triaged:{'|'.join(TRIAGED)}",
+    "theme": "theme:NAME, any part of a theme that the reasons about the case use; theme=NAME, the whole name",
     "tag": "tag:NAME, any part of a tag; tag=NAME, the whole tag",
     "spread": "spread>=2, between the lowest and the highest score of the question",
     "distance": "distance>=2, from the user's own score",
@@ -50,7 +51,7 @@ COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 # after `:` any part of the value will do, after `=` only the whole
-_IN_PARTS = ("judge", "system", "tag")
+_IN_PARTS = ("judge", "system", "tag", "theme")
 OCCASIONS = ("context", "from", "to")
 OCCASION_HINT = " ".join(f"{key}:" for key in OCCASIONS)
 _WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED, "queue": ("any", *QUEUED)}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Zhang et al.: the value of a score that a user or a judge did not give
 MISSING_TRUTH, MISSING_JUDGE = 3.0, 0.0
+LINES, THEMES = "lines", "themes"
 # the aspects that the paper's users and evaluators scored
 ZHANG_ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
@@ -116,7 +117,8 @@ class ProtocolFacts:
     estimates. needs_history: users without history are left out by default. many_aspects: the shipped prompts ask about
     several aspects. list_names: what the prompts call the two lists of a pair, in the order shown. directions: words for
     verdicts that moved up and down. tests_judges: its cases test the judge and say nothing about systems: it has a
-    command of its own, and reports on systems leave it out. published: what --as-published sets and shows. None: the
+    command of its own, and reports on systems leave it out. reads: its calls read texts about cases, such as reasons, and
+    judge nothing: their answers make no verdicts. published: what --as-published sets and shows. None: the
     paper's own form is not known. reference: the paper whose method it follows, by its key in reports/references.bib.
     Empty: none."""
 
@@ -140,6 +142,7 @@ class ProtocolFacts:
     list_names: tuple[str, str] = ("Set 1", "Set 2")
     directions: tuple[str, str] = ("higher", "lower")
     tests_judges: bool = False
+    reads: bool = False
     published: PublishedForm | None = None
     reference: str = ""
 
@@ -160,6 +163,11 @@ class ProtocolFacts:
     def prompt_protocol(self) -> str:
         """The protocol that its prompts are written for."""
         return self.prompts_of or self.name
+
+    @property
+    def shown(self) -> CaseKind:
+        """What a call shows of a case: a protocol that reads shows a text."""
+        return "explanation" if self.reads else self.unit
 
     @property
     def of_pairs(self) -> bool:
@@ -264,11 +272,39 @@ _PLANTED = replace(
     prompts_of="pointwise",
     tests_judges=True,
 )
+# what a run reads instead of judging: texts, of which it makes lines (themes, rules), or says which themes a reason uses
+_LINES = ProtocolFacts(
+    name=LINES,
+    unit="pair",
+    summary="short lines made from texts",
+    prompts={"media": "themes", "shopping": "themes"},
+    ends=(1.0, 100.0),
+    scores=True,
+    history=0,
+    profile="none",
+    tokens_a_reply=300,
+    needs_history=False,
+    tests_judges=True,
+    reads=True,
+)
+_THEMES = replace(
+    _LINES,
+    name=THEMES,
+    summary="the themes that a reason uses",
+    prompts={"media": "theme-labels", "shopping": "theme-labels"},
+    labels={1.0: "A", 0.0: "neither", -1.0: "B"},
+    scores=False,
+    tokens_a_reply=120,
+    many_aspects=True,
+)
 
 # in the order in which they are offered; labels without a protocol belong to the first protocol of their unit
 PROTOCOLS: dict[str, ProtocolFacts] = {
     facts.name: facts
-    for facts in (_POINTWISE, _PAIRWISE, _ARENA, _ABSOLUTE, _EXPLANATION, _ADVERSARIAL, _PLANTED)
+    for facts in (
+        *(_POINTWISE, _PAIRWISE, _ARENA, _ABSOLUTE, _EXPLANATION, _ADVERSARIAL, _PLANTED),
+        *(_LINES, _THEMES),
+    )
 }
 # SAER in two stages: each list alone, then in pairs
 SAER = ("pointwise", "pairwise")

@@ -27,12 +27,24 @@ def _setting(name: str) -> Any:
     return Field(default=option.default, description=option.help, **bounds)
 
 
+class Reading(Model):
+    """What a run reads instead of judging cases: the reasons of `rater` on one question about two systems, once more
+    where `second`, or texts for another purpose. `digest` is that of all texts."""
+
+    rater: str
+    protocol: str
+    aspect: str
+    systems: tuple[str, ...] = ()
+    second: bool = False
+    digest: str = ""
+
+
 class RunSettings(Model):
     """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
     is ISO 8601 UTC. `limit` and `sample` count users. The limits per minute apply to the whole run,
     and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
     rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
-    (Zhang et al., 2024)."""
+    (Zhang et al., 2024). `reading` is set where a run reads texts."""
 
     protocol: ProtocolName
     as_published: bool = _setting("as_published")
@@ -72,6 +84,7 @@ class RunSettings(Model):
     budget_usd: float | None = _setting("budget_usd")
     requests_per_minute: float | None = _setting("requests_per_minute")
     tokens_per_minute: float | None = _setting("tokens_per_minute")
+    reading: Reading | None = None
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
 

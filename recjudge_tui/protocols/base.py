@@ -31,7 +31,7 @@ class Protocol:
     without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a call;
     `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt, material,
     reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault. `verdict(prompt,
-    aspect, answers)` makes the verdict by a named rule."""
+    aspect, answers)` makes the verdict by a named rule; it is not called where a protocol only reads texts."""
 
     facts: ProtocolFacts
     orders: tuple[Order, ...]

@@ -43,7 +43,7 @@ def lint(prompt: Prompt) -> list[str]:
     forms = [form for form in _FORMS if set(form) <= set(prompt.variables)]
     faults = [fault for form in forms for fault in _faults(prompt.with_variables(form), rules)]
     if not faults:
-        sample = sample_material(rules.facts.unit)
+        sample = sample_material(rules.facts.shown)
         request = rules.request(prompt, sample, rules.orders[0], "", Sampling())
         faults = [fault for each in prompt.examples for fault in _bad_example(prompt, each, rules, request)]
     return list(dict.fromkeys(faults))
@@ -51,10 +51,10 @@ def lint(prompt: Prompt) -> list[str]:
 
 def _faults(prompt: Prompt, rules: Protocol) -> list[str]:
     """The problems of one form of a prompt."""
-    order, sampling, sample = rules.orders[0], Sampling(), sample_material(rules.facts.unit)
+    order, sampling, sample = rules.orders[0], Sampling(), sample_material(rules.facts.shown)
     try:
         full = rules.request(prompt, sample, order, "", sampling)
-        rules.request(prompt, bare_material(rules.facts.unit), order, "", sampling)
+        rules.request(prompt, bare_material(rules.facts.shown), order, "", sampling)
         for aspect in prompt.aspects:
             rules.request(prompt, sample, order, aspect.name, sampling)
         if prompt.profile is not None:

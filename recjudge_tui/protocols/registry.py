@@ -19,7 +19,7 @@ from recjudge_tui.domain.event_types import owned
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.material import ItemView, Material
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
-from recjudge_tui.domain.protocols import OVERALL, protocol_facts
+from recjudge_tui.domain.protocols import LINES, OVERALL, THEMES, protocol_facts
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.base import (
     LONGEST_ANALYSIS,
@@ -33,8 +33,16 @@ from recjudge_tui.protocols.base import (
     text_schema,
     turned,
 )
-from recjudge_tui.protocols.rendering import as_data, messages, profile_messages
-from recjudge_tui.protocols.replies import PROFILE_FIELD, Fields, label_of, name_key, read_fields, text_of
+from recjudge_tui.protocols.rendering import as_data, messages, profile_messages, system_text
+from recjudge_tui.protocols.replies import (
+    PROFILE_FIELD,
+    Fields,
+    label_of,
+    name_key,
+    read_fields,
+    read_lines,
+    text_of,
+)
 
 
 def protocol(name: str) -> Protocol:
@@ -187,6 +195,39 @@ def _arena_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return parsed.model_copy(update={"answers": tuple(answers)})
 
 
+def _lines_request(
+    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
+) -> Request:
+    assert prompt.scale is not None
+    lines = {"type": "array", "items": text_schema(LONGEST_REASON), "maxItems": int(prompt.scale.high)}
+    fields = {prompt.aspects[0].field: lines}
+    return _question(prompt, material, aspect, sampling, fields, ("lines", ""))
+
+
+def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
+    """One answer: how many lines, and the lines as its reasoning. Raises ReplyFault for none, and for those that stand in
+    the instructions."""
+    assert prompt.scale is not None
+    spec = prompt.aspects[0]
+    lines = [as_data(line)[:LONGEST_REASON] for line in read_lines(reply, spec.field)]
+    told = " ".join(system_text(prompt, material.top_k).casefold().split())
+    if copied := next((line for line in lines if line.casefold() in told), ""):
+        raise ReplyFault(f"“{copied[:60]}” stands in the instructions: it comes from no text")
+    kept = list(dict.fromkeys(lines))[: int(prompt.scale.high)]
+    answer = Answer(aspect=spec.name, value=float(len(kept)), label=str(len(kept)), reasoning="\n".join(kept))
+    return ParsedReply(answers=(answer,), parsed_by="json")
+
+
+def _themes_request(
+    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
+) -> Request:
+    """Of two reasons, that given in order `ba` is stored as the example."""
+    read = material.explanation if order != "ba" else material.example or material.explanation
+    shown = material.model_copy(update={"explanation": read, "example": None})
+    fields = _fields(prompt, prompt.aspects_of(aspect))
+    return _question(prompt, shown, aspect, sampling, fields, ("themes", ""))
+
+
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:
     """The request for a user's profile, without anything about the case. Raises PromptError."""
     return Request(
@@ -210,6 +251,8 @@ PROTOCOLS: dict[str, Protocol] = {
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
+        Protocol(protocol_facts(LINES), ("",), _lines_request, _lines_parse, only_answer),
+        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_request, parse_ratings, only_answer),
     )
 }
 

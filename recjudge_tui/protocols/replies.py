@@ -124,6 +124,30 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     return fields, parsed_by
 
 
+_BULLET = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)])\s+(.*\S)")
+
+
+def read_lines(reply: Reply, name: str) -> list[str]:
+    """The texts under `name` in a reply that is an object, or the lines of a list in plain text. Raises ReplyFault where
+    there are none."""
+    text = reply.text.strip()
+    fields = whole_object(text)
+    if fields is None:
+        text = _without_thinking(text)
+        named = (each.fields for each in json_objects(text, {name}))
+        fields = next((each for each in named if name_key(name) in map(name_key, each)), None)
+    if fields is None:
+        given: object = [found[1] for line in text.split("\n") if (found := _BULLET.match(line))]
+    else:
+        given = next((value for key, value in fields.items() if name_key(key) == name_key(name)), None)
+    entries = given.split("\n") if isinstance(given, str) else given
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise ReplyFault(f"“{name}” must be a list of texts")
+    if not (lines := [entry.strip() for entry in entries if entry.strip()]):
+        raise ReplyFault(f"“{name}” has no line")
+    return lines
+
+
 def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
     """The label that `value` names, or a number on the scale. Raises ReplyFault, which says what is allowed."""
     text = str(_only(value))

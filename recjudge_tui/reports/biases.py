@@ -108,7 +108,7 @@ def biases(project: Project, choose: Options) -> Table:
         if (choose.rater or (q.rater not in choose.truth and not chosen.rater(q).of_metrics))
         and (choose.aspect or q.aspect == OVERALL or _of_texts(q))
     )
-    slopes = _slopes(project, asked, choose.truth, choose.k)
+    slopes = _slopes(project, asked, choose)
     found = [slope.estimate() for slope in slopes]
 
     def excluded(level: float) -> list[bool | None]:
@@ -168,12 +168,15 @@ def _finding(slope: Slope, estimate: Estimate, truth: str, *, claimed: bool) -> 
     return f"favours {more if (estimate.value or 0) > 0 else less} {what}{than}"
 
 
-def _slopes(project: Project, questions: Sequence[Question], truth: Sequence[str], k: int) -> list[Slope]:
+def _slopes(project: Project, questions: Sequence[Question], choose: Options) -> list[Slope]:
     """The slopes of these questions on every covariate that their cases can have, those beyond the truth after their own."""
     raters = project_raters(project.db, project.id)
-    others = [q for q in project_questions(project.db, project.id) if q.rater in truth]
-    ratings = load_questions(project.db, project.id, [*questions, *others])
-    known, unordered = covariates(project.db, project.id, ratings, k), categories(project.db, project.id)
+    others = [q for q in project_questions(project.db, project.id) if q.rater in choose.truth]
+    ratings = load_questions(project.db, project.id, [*questions, *others], choose.cases)
+    known, unordered = (
+        covariates(project.db, project.id, ratings, choose.k),
+        categories(project.db, project.id),
+    )
     slopes: list[Slope] = []
     for question in questions:
         alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]
@@ -199,7 +202,8 @@ def _slope(
         y = y - ratio(np.where(given, values[1:], 0.0).sum(axis=0), given.sum(axis=0).astype(np.float64))
     first, second = covariate
     x = np.where(cases.is_pair, first - second, first)
-    rows = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
+    known = ~np.isnan(x) & ~np.isnan(y)
+    rows = np.flatnonzero(known if cases.selected is None else known & cases.selected)
     x, y, user = x[rows], y[rows], cases.user[rows]
     shown = np.concatenate([first[rows], second[rows][cases.is_pair[rows]]])
     sd = float(shown.std()) if shown.size else nan

@@ -71,7 +71,9 @@ def _of_cases(project: Project, choose: Options) -> Table:
     costs = [
         c
         for c in case_costs(project.db, project.id)
-        if c.rater in (choose.raters or (c.rater,)) and choose.protocol in (None, c.protocol)
+        if c.rater in (choose.raters or (c.rater,))
+        and choose.protocol in (None, c.protocol)
+        and (choose.cases.users is None or c.user_id in choose.cases.users)
     ]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"

@@ -143,6 +143,17 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     return _with_settings(declared, made, values)
 
 
+def undivided(project: Project, report: Report, **given: Any) -> Options:
+    """The options of a report about everything that they select, whether or not it is to be split into groups."""
+    from recjudge_tui.domain.selection import CaseSelection
+    from recjudge_tui.store.data import users_where
+
+    values = checked(report, given)
+    users = users_where(project.db, project.id, values["where"]) if values.get("where") else None
+    occasions = _occasions(report, values) or CaseSelection().occasions
+    return Options(values, CaseSelection(occasions, systems=tuple(values["systems"] or ()), users=users))
+
+
 def _only_protocol(project: Project, declared: Report) -> dict[str, str]:
     """The protocol that a report needs, where verdicts of only one are there. Raises UsageError for several."""
     needed = declared.option("protocol")
@@ -304,8 +315,12 @@ _DECLARED = (
         " whose reasons use it and favour that side, and those whose reasons use it and favour the other. The log-odds"
         " are those of Monroe, Colaresi and Quinn (2008), the test is Fisher's over users, corrected for all phrases"
         " tried (Benjamini and Hochberg). Lists named by their place are mapped back to their systems; names of systems"
-        " and titles of items are left out. What the rater flags in the lists, and its other aspects, stand beside.",
-        examples=("why -p movies --systems new,old", "why -p movies --systems new,old --rater qwen --against people"),
+        " and titles of items are left out. What the rater flags in the lists, and its other aspects, stand beside."
+        "\n\n--judge: a judge names at most 12 themes from batches of reasons, merges them once, then says of each reason"
+        " which themes it uses and for which system; up to 100 are asked twice. They stay in the project and in this table.",
+        examples=("why -p movies --systems new,old", "why -p movies --systems new,old --rater qwen --against people",
+            "why -p movies --systems new,old --rater qwen --judge ollama:llama3.1:8b",
+        ),
         words="why reasons reasoning words themes explain because",
     ),
     Report(
@@ -319,6 +334,7 @@ _DECLARED = (
             own("gap", bool, "Leave out the rows by quality gap.", True, flag="--no-gap"),
             own("counts", bool,
                 "Wins, ties and losses of single calls (two per pair) beside those of adjudicated verdicts."),
+            WHERE,
         ),
         about="One row per judge, aspect and pair of systems (SAER; Liu et al., SIGIR 2026), then one per quality"
         " gap: how far apart the two lists are rated pointwise (Good 2, Partial 1, Poor 0), since position matters"
@@ -336,7 +352,7 @@ _DECLARED = (
         "robustness:adversarial",
         (
             RATER.but(help="Show all raters on the pairs that R judged. Default with --judge: that judge."),
-            BY_SYSTEM,
+            BY_SYSTEM, WHERE,
         ),
         about="The judge compares a user's own list with another user's list by the same system, in one call per"
         " pair, without knowing which is which (SAER; Liu et al., SIGIR 2026). The order is random and recorded. N"
@@ -354,7 +370,7 @@ _DECLARED = (
     ),
     Report(
         "robustness ablation", "Compare prompts on the same adversarial pairs: accuracy and cost.", "robustness:ablation",
-        (RATERS.but(help="Compare these raters, who have already judged the pairs; no judge is asked."),),
+        (RATERS.but(help="Compare these raters, who have already judged the pairs; no judge is asked."), WHERE),
         about="The answers to each prompt belong to a rater called “JUDGE PROMPT”. Two prompts are compared on the"
         " pairs answered with both: the difference of the shares correct with its interval over users, and its test"
         " by sign flips of the users' means, Holm-adjusted. In the paper (Liu et al., SIGIR 2026), the three prompts"
@@ -370,7 +386,7 @@ _DECLARED = (
         "robustness:injected",
         (
             RATER.but(help="Show all raters on the lists that R judged. Default with --judge: that judge."),
-            BY_SYSTEM,
+            BY_SYSTEM, WHERE,
         ),
         about="N users are drawn, equally many from each system. For each user, one fault of every kind that the"
         " user's history allows is planted at a random rank, each in a separate copy of the list: a variant of"
@@ -400,7 +416,7 @@ _DECLARED = (
             own("table", str, "summary: how many verdicts changed, in which direction, and a test; transitions: how"
                 " often each label became each other label; cases: each case that changed.", "summary",
                 choices=("summary", "transitions", "cases")),
-            *OCCASIONS,
+            WHERE, *OCCASIONS,
         ),
         about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact"
         " test for two labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the"
@@ -475,6 +491,7 @@ _DECLARED = (
             PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
             ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
             own("level", float, "Confidence level of the intervals.", LEVEL, {"gt": 0, "lt": 1}, metavar="L"),
+            WHERE,
         ),
         about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A"
         " bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change"
@@ -518,6 +535,7 @@ _DECLARED = (
             own("from_", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "",
                 metavar="PERIOD"),
             own("to", str, "The last period, written the same way.", "", metavar="PERIOD"),
+            WHERE,
         ),
         about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares"
         " like with like: pairs are shown as the win rate of one system against another, and with more than two"
@@ -565,7 +583,7 @@ _DECLARED = (
                 "Also the slope beyond this rater's, on the same cases; of several (A,B) beyond their mean.", metavar="T"),
             PROTOCOL.but(help="pointwise, pairwise, ... Default: all."),
             ASPECT.but(help="Only this aspect. Default: overall, of texts all."),
-            K,
+            K, WHERE,
         ),
         about="Each row is the slope of a rating on one covariate within users: how many points the rating rises"
         " with one standard deviation more. With --truth also the slope beyond the truth's, as the"
@@ -622,6 +640,7 @@ _DECLARED = (
             own("systems", tuple, "In a project: only these two systems. --share is that of B.", metavar="A,B"),
             RATER.but(help="In a project: only this rater."),
             ASPECT.but(help="In a project: this aspect.", default=OVERALL),
+            WHERE.but(help=f"In a project. {WHERE.help}"),
         ),
         about="With a project, the values that you leave out are measured from its verdicts: ties, position"
         " consistency, shares, and the correlation of one user's cases; and you see what its cases could have shown."
@@ -646,7 +665,7 @@ _DECLARED = (
             own("labelled_users", int,
                 "Use the labels of N users drawn at random and hide the rest, to see what fewer labels would have shown.",
                 bounds={"ge": 1}, metavar="N"),
-            SEED,
+            SEED, WHERE,
         ),
         about="Three estimates with 95 % intervals: from the labels alone, from the judge alone, and from both by"
         " prediction-powered inference (PPI++; Angelopoulos, Duchi and Zrnic 2023). The last one is valid however"
@@ -669,6 +688,7 @@ _DECLARED = (
             RATERS.but(help="Only these judges; with --truth at most 8. Default: all judges."),
             PROTOCOL.but(help="Only this protocol."), ASPECT.but(help="With --truth: only this aspect."),
             own("stat", str, "With --truth: the statistic of agreement. Default: qwk; pearson for means.", metavar="NAME"),
+            WHERE,
         ),
         about="Calls, dollars, and the ratio to a person's price. Unknown prices are shown as unknown. Cases"
         " answered from earlier replies are left out and counted. With --truth, the table compares sets of judges,"
@@ -688,6 +708,7 @@ _DECLARED = (
             ASPECT.but(help="Use the raters' verdicts on this aspect.", default=OVERALL),
             own("alpha", float, "An experiment with p below this counts as decided.", ALPHA, {"gt": 0, "lt": 1},
                 metavar="A"),
+            WHERE.but(help=f"Predictions alone. {WHERE.help}"),
         ),
         about="A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by"
         " the difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper"

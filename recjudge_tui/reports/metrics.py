@@ -175,8 +175,8 @@ def measure(
     check_judgeable(db, project.id, cases.systems, known)
     chosen = [name for name in known if not cases.systems or name in cases.systems]
     found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
-    if (segment := cases.segment) is not None:
-        held = ([*map(segment.holds, of.users, of.contexts)] for of in found)
+    if cases.segment is not None or cases.users is not None:
+        held = ([*map(cases.holds, of.users, of.contexts)] for of in found)
         found = [
             of.at(np.flatnonzero(here).tolist(), of.system) for of, here in zip(found, held, strict=True)
         ]

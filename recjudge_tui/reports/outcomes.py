@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -99,7 +98,12 @@ def outcomes(project: Project, choose: Options) -> Table:
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, choose.alpha) | counts)
-    notes = [*log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
+    everybody = (
+        []
+        if choose.cases.users is None
+        else ["the rates and the lift are those of everybody in the experiment"]
+    )
+    notes = [*everybody, *log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note")
@@ -112,7 +116,7 @@ def prediction_log(project: Project, choose: Options) -> Table:
     known = {question.aspect for question in project_questions(project.db, project.id)}
     # everybody's verdicts on the aspect; where nobody judged anything there are none
     some = choose.aspect in known or choose.aspect != OVERALL
-    chosen = base(project, Selection(aspect=choose.aspect, readers=True)) if some else None
+    chosen = base(project, choose.selection(readers=True)) if some else None
     tallies: dict[tuple[str, str], list[bool]] = {}
     rows: list[Row] = []
     for outcome in list_outcomes(project.db, project.id):

@@ -115,8 +115,8 @@ def plan(project: Project | None, choose: Options) -> Table:
     about: list[str] = [_METHOD, _OF_PAIRS if of_pairs else _OF_SHARES]
     rows: list[Row] = []
     if project is None:
-        if choose.systems or choose.rater:
-            raise UsageError("systems and raters need a project", "Name the project.")
+        if choose.systems or choose.rater or choose.where:
+            raise UsageError("systems, raters and users need a project", "Name the project.")
         situation = _stated(_Situation(of_pairs), choose)
         for difference in choose.difference:
             try:

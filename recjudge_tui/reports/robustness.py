@@ -22,7 +22,7 @@ from recjudge_tui.domain.made_lists import (
     planted_list,
 )
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
-from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
@@ -86,6 +86,7 @@ from recjudge_tui.store.ratings import (
     load_questions,
     newest_judged,
     newest_lists,
+    of_selection,
 )
 from recjudge_tui.store.runs import stored_runs
 
@@ -138,11 +139,11 @@ def position(project: Project, choose: Options) -> Table:
         rater_row(project.db, project.id, name)
     asked = [
         part
-        for part in answers(project, choose.protocol)
+        for part in answers(project, choose.protocol, within=choose.cases)
         if choose.rater in (None, part.question.rater) and choose.aspect in (None, part.question.aspect)
     ]
     raters = tuple(dict.fromkeys(part.question.rater for part in asked))
-    chosen = base(project, Selection(choose.protocol, choose.aspect, raters))
+    chosen = base(project, Selection(choose.protocol, choose.aspect, raters, cases=choose.cases))
     if not asked:
         nothing = Note(
             "no run has judged pairs, and no imported judgement tells its order", "data", Step("position")
@@ -358,18 +359,20 @@ class _Pairs:
         return [*wrong, *rater_notes(self.base)]
 
 
-def verdicts_on_made(project: Project, protocol: str) -> Base:
+def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> Base:
     """The verdicts on cases made to test judges, judges before people."""
     judged = who_judged(project.db, project.id, protocol)
     questions = [Question(rater, protocol, aspect) for rater, aspect in judged.items()]
-    ratings = load_questions(project.db, project.id, questions)
+    ratings = load_questions(project.db, project.id, questions, within)
+    selected = {q: of_selection(ratings.cases, verdicts) for q, verdicts in ratings.verdicts.items()}
+    ratings = replace(ratings, verdicts=selected)
     questions.sort(key=lambda question: rank_of(ratings.raters[question.rater]))
     return Base(project, Selection(protocol), ratings, tuple(questions), LeftOut())
 
 
-def _pairs(project: Project) -> _Pairs:
+def _pairs(project: Project, within: CaseSelection = EVERY_CASE) -> _Pairs:
     """All verdicts on adversarial pairs, on the lists of every import."""
-    chosen = verdicts_on_made(project, ADVERSARIAL)
+    chosen = verdicts_on_made(project, ADVERSARIAL, within)
     cases = chosen.ratings.cases
     cases = replace(cases, lifetimes=adversarial_lifetimes(project.db, project.id, cases.ids))
     own_first = {question: np.full(cases.ids.size, np.nan) for question in chosen.questions}
@@ -385,7 +388,7 @@ def _pairs(project: Project) -> _Pairs:
 def adversarial(project: Project, choose: Options) -> Table:
     """Correct, wrong and tie by kind of pair and rater, one row each, and the same shares for the own list shown first, and
     second. `rater`: that rater, and the others on its pairs; else everybody on the pairs they judged."""
-    every = _pairs(project)
+    every = _pairs(project, choose.cases)
     pairs = newest = every.newest()
     about = [q for q in every.base.questions if choose.rater in (None, q.rater)]
     if choose.rater is not None:
@@ -491,7 +494,9 @@ def ablation(project: Project, choose: Options) -> Table:
     if len(names) < 2:
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
-    every = _pairs(project).among(lambda question, own: np.full(own.row.size, question.rater in ids))
+    every = _pairs(project, choose.cases).among(
+        lambda question, own: np.full(own.row.size, question.rater in ids)
+    )
     newest = every.newest()
     spent = {
         part.question.rater: part.among(np.isin(part.row, newest.base.ratings.verdicts[part.question].row))
@@ -634,7 +639,7 @@ def injected(project: Project, choose: Options) -> Table:
     verdicts are not in n. `rater`: that rater, and the others on its lists."""
     if choose.rater is not None:
         rater_row(project.db, project.id, choose.rater)
-    chosen = verdicts_on_made(project, PLANTED)
+    chosen = verdicts_on_made(project, PLANTED, choose.cases)
     raters = {question: chosen.rater(question) for question in chosen.questions}
     faults, left_out = _faults_counted(chosen, choose.rater)
     title = "Planted faults"
@@ -682,6 +687,9 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase],
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     project, ratings = chosen.project, chosen.ratings
     faults = judged_faults(project.db, project.id)
+    if (selected := ratings.cases.selected) is not None:
+        chosen_ids = set(ratings.cases.ids[selected].tolist())
+        faults = [case for case in faults if case.case_id in chosen_ids]
     if rater is not None:
         own = [verdicts.row for question, verdicts in ratings.verdicts.items() if question.rater == rater]
         judged = set(ratings.cases.ids[np.concatenate([np.zeros(0, dtype=np.int64), *own])].tolist())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.protocols import THEMES, compares_lists
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import COVARIATES, covariates
@@ -22,6 +22,7 @@ from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA, TOP_K
 from recjudge_tui.stats.hypotheses import benjamini_hochberg, difference_of_groups, user_means
+from recjudge_tui.store.answers import answers_read, runs_that_read
 from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import user_attributes, visible_event_counts
 from recjudge_tui.store.ratings import Question
@@ -46,7 +47,8 @@ difference: t test and interval over users for unequal variances, with the small
  McCabe 1989), from {FEWEST_USERS} users on either side on; FDR: Benjamini and Hochberg over all slices tried, below\
  {ALPHA:g} is a finding
 slices: attributes of users with their {_MOST_VALUES} commonest values, numbers in thirds; contexts; activity: events\
- that a judge may be shown; length, popularity and homogeneity of the lists, in thirds over the cases""")
+ that a judge may be shown; length, popularity and homogeneity of the lists, in thirds over the cases;\
+ themes that a judge found in the reasons about a case""")
 
 
 class Slice(NamedTuple):
@@ -96,11 +98,25 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     events = visible_event_counts(project.db, project.id)
     activity = np.array([float(events.get(user, 0)) for user in users])
     yield from _thirds(ACTIVITY, activity, judged, size)
+    yield from _themes(project, cases.ids)
     measured = covariates(project.db, project.id, chosen.ratings, TOP_K)
     for name in COVARIATES:
         first, second = measured[name]
         mean = np.where(cases.is_pair, (first + second) / 2, first)[judged]
         yield from _thirds(name, mean, judged, size)
+
+
+def _themes(project: Project, ids: IntArray) -> Iterator[Slice]:
+    """The cases whose reasons use a theme, as the newest run of each kind of reasons found it."""
+    read: set[tuple[str, ...]] = set()
+    for run in runs_that_read(project.db, project.id, THEMES):
+        of = (run.reading.rater, run.reading.protocol, run.reading.aspect, *run.reading.systems)
+        if of not in read and not run.reading.second and (given := answers_read(project.db, run.id)):
+            read.add(of)
+            for theme in dict.fromkeys(answer.aspect for answer in given):
+                using = [answer.case_id for answer in given if answer.aspect == theme and answer.value]
+                if using:
+                    yield Slice("theme", theme, np.isin(ids, using))
 
 
 def _of_texts(name: str, values: Sequence[str], judged: IntArray, size: int) -> Iterator[Slice]:

@@ -114,8 +114,9 @@ def trend(project: Project, choose: Options) -> Table:
     here = (_seen_from(row, choose.systems) for row in rows if within.has(str(row["period"])))
     rows = [row for row in here if row is not None]
     notes = [*(() if rows else ("nothing in these periods yet",)), *notes]
-    if any(choose.cases.occasions) and any(row["figure"] == "lift" for row in rows):
-        notes.append("live experiments are about every occasion")
+    apart = any(choose.cases.occasions) or choose.cases.users is not None
+    if apart and any(row["figure"] == "lift" for row in rows):
+        notes.append("live experiments are about every occasion and everybody")
     shown = sum(row["ci_low"] is not None for row in rows)
     if shown > 1:
         by_chance = f"about one in {round(1 / (1 - LEVEL))}, or fewer, misses the true value by chance"
@@ -277,7 +278,12 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
     systems, wanted = slate_systems(project.db, project.id), {*periods}
     if choose.over != "import":
         wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
-    ranked = list(ranked_slates(project.db, project.id, wanted))
+    chosen = choose.cases.users
+    ranked = [
+        (slate, found)
+        for slate, found in ranked_slates(project.db, project.id, wanted)
+        if chosen is None or found.user_id in chosen
+    ]
     lists = [slate_list for _, slate_list in ranked]
     arrays = load_evaluation_data(project.db, project.id)
     users = np.array([slate_list.user_id for slate_list in lists])

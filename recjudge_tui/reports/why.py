@@ -7,39 +7,44 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import OVERALL, compares_lists
+from recjudge_tui.domain.protocols import OVERALL, THEMES, compares_lists
 from recjudge_tui.domain.roles import FIRST_HAND, RUN_RATERS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import parse_toml
 from recjudge_tui.project import Project
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.words import about_base, adjusted, briefly, two_systems
 from recjudge_tui.shapes import Base, base, check_aspect, items
+from recjudge_tui.stats.agreement import agreement_estimates
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import benjamini_hochberg, sign_test
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.phrases import fisher_exact, log_odds, phrases, telling
-from recjudge_tui.store.answers import Reason, reasons
+from recjudge_tui.store.answers import ReadAnswer, ReadRun, Reason, answers_read, reasons, runs_that_read
+from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import case_titles
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question
 
-PHRASE, FLAG, ASPECT, PEOPLE = "phrase", "flag", "aspect", "people"
+PHRASE, FLAG, ASPECT, THEME, PEOPLE = "phrase", "flag", "aspect", "theme", "people"
 # fewer users say nothing of a word
 FEWEST_USERS = 5
 _SHOWN, _NAMED = 8, 3
 _COLUMNS = columns(
     "what|Word or phrase", "kind|(Kind)", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
     "reasons|(Reasons)|int", "reasons_against|(Against)|int", "said_of|(Said of)", "log_odds|(Log-odds)|float|2",
-    "z|z|float|1", "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
+    "z|z|float|1", "share|(Users %)|share", *interval_columns("share", minor=True),
+    "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
 )  # fmt: skip
 _BRIEF = columns(
     "what|Word or phrase", "kind|Kind", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
@@ -69,9 +74,7 @@ class Argument:
 def why(project: Project, choose: Options) -> Table:
     """One row per phrase, flag and aspect, those that go with the first system first. Raises UsageError where the two
     systems or the rater are not clear, NotFoundError for an unknown name."""
-    chosen = base(project, choose.selection(aspect=None))
-    question, given = _question(chosen, choose)
-    pair = two_systems(chosen, question, choose.systems)
+    chosen, question, pair, given = explained(project, choose)
     arguments = list(_arguments(chosen, question, pair, given))
     sides = pair
     if choose.against:
@@ -81,13 +84,30 @@ def why(project: Project, choose: Options) -> Table:
     rows = list(phrase_rows(arguments, pair, sides, alone=alone))
     for row in rows:
         row["example"] = str(chosen.ratings.cases.ids[whole(row, "example")])
+    themed = _themed(chosen, question, pair)
+    rows += themed.rows(arguments, sides, against=bool(choose.against))
     if not choose.against:
         rows += [*_flag_rows(project, choose, question, pair), *_aspect_rows(chosen, question, pair)]
     rows = [question._asdict() | row for row in adjusted(rows, benjamini_hochberg, "p_fdr")]
     rows.sort(
         key=lambda row: (row["goes_with"] != sides[0], real(row, "p"), -abs(cast(float, row.get("z") or 0)))
     )
-    return _table(chosen, question, sides, arguments, rows)
+    return _table(chosen, question, sides, arguments, rows, themed)
+
+
+def explained(project: Project, choose: Options) -> tuple[Base, Question, tuple[str, str], list[Reason]]:
+    """What is explained: the base, the question, the two systems, and the reasons about them. Raises as `why`."""
+    chosen = base(project, choose.selection(aspect=None))
+    question, given = _question(chosen, choose)
+    pair = two_systems(chosen, question, choose.systems)
+    cases, of_pairs = chosen.ratings.cases, compares_lists(question.protocol)
+    at = np.searchsorted(cases.ids, [reason.case_id for reason in given]).tolist()
+    kept = []
+    for case, reason in zip(at, given, strict=True):
+        a, b = (cases.systems[column[case]] for column in (cases.system_a, cases.system_b))
+        if {a, b} == {*pair} if of_pairs else a in pair:
+            kept.append(reason)
+    return chosen, question, pair, kept
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
@@ -148,15 +168,12 @@ def _language() -> tuple[list[re.Pattern[str]], frozenset[str]]:
 def _arguments(
     chosen: Base, question: Question, pair: tuple[str, str], given: Sequence[Reason]
 ) -> Iterator[Argument]:
-    """The reasons about the two systems, seen from the first."""
+    """The reasons, seen from the first system."""
     cases, of_pairs = chosen.ratings.cases, compares_lists(question.protocol)
     titles = case_titles(chosen.project.db, chosen.project.id, [reason.case_id for reason in given])
     at = np.searchsorted(cases.ids, [reason.case_id for reason in given]).tolist()
     for case, reason in zip(at, given, strict=True):
-        a, b = (cases.systems[column[case]] for column in (cases.system_a, cases.system_b))
-        if {a, b} != {*pair} if of_pairs else a not in pair:
-            continue
-        turn = 1 if a == pair[0] else -1
+        turn = 1 if cases.systems[cases.system_a[case]] == pair[0] else -1
         shown = -turn if reason.swapped else turn
         found = read(reason.text, (*titles.get(reason.case_id, ()), *cases.systems))
         about = {phrase: shown * place if of_pairs else turn for phrase, place in found.items()}
@@ -328,6 +345,99 @@ def _counted(
         }  # fmt: skip
 
 
+# ---- themes ----------------------------------------------------------------------------------------------------------
+
+
+class _Themed(NamedTuple):
+    """What a judge's newest run said about the reasons: (index of the case, theme, value seen from the first system), by
+    `run`; empty without one. `second` is the run that asked some of them again."""
+
+    run: ReadRun | None = None
+    second: ReadRun | None = None
+    said: tuple[tuple[int, str, float], ...] = ()
+    user: IntArray = np.zeros(0, dtype=np.int64)
+
+    def rows(self, arguments: Sequence[Argument], sides: tuple[str, str], *, against: bool) -> Iterator[Row]:
+        """A row for each theme: the users for whom it speaks for either side; beside another rater, the users whose
+        reasons use it where the two agree, and where they part."""
+        of_case = {argument.case: argument.side for argument in arguments}
+        read = sorted({int(self.user[case]) for case, _, _ in self.said})
+        for theme in dict.fromkeys(theme for _, theme, _ in self.said):
+            net: dict[int, float] = {}
+            example: dict[bool, int] = {}
+            for case, name, value in self.said:
+                side = (of_case.get(case, 0) * abs(value)) if against else value
+                if name == theme and side:
+                    user = int(self.user[case])
+                    net[user] = net.get(user, 0.0) + side
+                    example.setdefault(side > 0, case)
+            users = sum(v > 0 for v in net.values()), sum(v < 0 for v in net.values())
+            for row in _counted(theme, THEME, sides, users):
+                ahead = row["goes_with"] == sides[0]
+                share = share_estimate(
+                    [float((net.get(u, 0) > 0) == ahead and net.get(u, 0) != 0) for u in read], read
+                )
+                about = {"share": share.value, **interval_cells(share, "share")}
+                yield row | about | {"example": example.get(ahead, next(iter(example.values())))}
+
+    def notes(self, project: Project) -> list[str]:
+        """The share of reasons that no theme fits, and how well two passes agree."""
+        if self.run is None:
+            return []
+        first = _by_text(answers_read(project.db, self.run.id))
+        without = sum(not any(of.values()) for of in first.values())
+        unfit = f"{without} of {quantity(len(first), 'reason')} use none of them"
+        notes = [f"the themes are the words of a judge (run {self.run.id}); {unfit}"]
+        again = _by_text(answers_read(project.db, self.second.id)) if self.second else {}
+        both = [(key, theme) for key in again if key in first for theme in again[key] if theme in first[key]]
+        if both:
+            one, two = (np.array([of[key][theme] for key, theme in both]) for of in (first, again))
+            owners = case_owners(project.db, project.id, sorted({key[0] for key, _ in both}))
+            owner = dict(zip(sorted({key[0] for key, _ in both}), (user for user, _ in owners), strict=True))
+            _, users = np.unique([owner[key[0]] for key, _ in both], return_inverse=True)
+            labels = [-1.0, 0.0, 1.0]
+            kappa = agreement_estimates(one, two, users, labels, ("kappa",), mirrored=True)["kappa"]
+            figure = kappa.note if kappa.value is None else f"κ {kappa.value:.2f}"
+            texts = quantity(len({key for key, _ in both}), "reason")
+            notes.append(f"asked again about {texts} with the themes in the other order: {figure}")
+        return notes
+
+
+def _by_text(given: Sequence[ReadAnswer]) -> dict[tuple[int, str], dict[str, float]]:
+    """The values by theme of each text."""
+    by_text: dict[tuple[int, str], dict[str, float]] = {}
+    for answer in given:
+        by_text.setdefault((answer.case_id, answer.order), {})[answer.aspect] = answer.value
+    return by_text
+
+
+def _themed(chosen: Base, question: Question, pair: tuple[str, str]) -> _Themed:
+    """The newest run with answers that read the reasons of this question about these systems. A case with a reason in each
+    order speaks for whom both together do."""
+    db, cases = chosen.project.db, chosen.ratings.cases
+    about = (question.rater, question.protocol, question.aspect, tuple(sorted(pair)))
+    runs = [
+        run
+        for run in runs_that_read(db, chosen.project.id, THEMES)
+        if (run.reading.rater, run.reading.protocol, run.reading.aspect, run.reading.systems) == about
+    ]
+    first = next((run for run in runs if not run.reading.second and answers_read(db, run.id)), None)
+    if first is None:
+        return _Themed()
+    net: dict[tuple[int, str], float] = {}
+    for answer in answers_read(db, first.id):
+        key = answer.case_id, answer.aspect
+        net[key] = net.get(key, 0.0) + answer.value
+    ids = np.array([case for case, _ in net])
+    at = np.minimum(np.searchsorted(cases.ids, ids), cases.ids.size - 1)
+    said = []
+    for place, known, ((_, theme), value) in zip(at.tolist(), cases.ids[at] == ids, net.items(), strict=True):
+        if known and (cases.selected is None or cases.selected[place]):
+            turn = 1.0 if cases.systems[cases.system_a[place]] == pair[0] else -1.0
+            said.append((place, theme, turn * float(np.sign(value))))
+    return _Themed(first, next((run for run in runs if run.reading.second), None), tuple(said), cases.user)
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
@@ -337,6 +447,7 @@ def _table(
     sides: tuple[str, str],
     arguments: Sequence[Argument],
     rows: Sequence[Row],
+    themed: _Themed,
 ) -> Table:
     sane = sanity(chosen, question)
     found = [] if sane.worthless else [row for row in rows if real(row, "p_fdr") < ALPHA]
@@ -351,7 +462,7 @@ def _table(
         )
     if len(shown) < len(found):
         notes.append(f"{len(shown)} of {len(found)} findings are shown")
-    notes += [*about_base(chosen), *_ABOUT]
+    notes += [*themed.notes(chosen.project), *about_base(chosen), *_ABOUT]
     settings = {"rater": question.rater, "protocol": question.protocol, "aspect": question.aspect}
     title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(arguments)}
     said = _answer(question, sides, arguments, found, sane)

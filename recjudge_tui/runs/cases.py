@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, repeat
 from typing import NamedTuple
 
-from recjudge_tui.domain.calls import PROFILE, Request
+from recjudge_tui.domain.calls import PROFILE, Order, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.material import CaseViews, ExplanationView, Material, SlateView, UserView
@@ -24,6 +25,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
+from recjudge_tui.runs.reading import ReadText, read_cases, sample_of, store_read
 from recjudge_tui.runs.selection import (
     Chooser,
     Selection,
@@ -186,7 +188,7 @@ class RunCases:
     """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case with the
     ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown. `strata` counts
     the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated` the events without
-    a time by user, of users whose lists have one."""
+    a time by user, of users whose lists have one. `orders` of each case, where the texts that are read give them."""
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
     users: set[str] = field(default_factory=set)
@@ -195,6 +197,20 @@ class RunCases:
     left_out: Counter[str] = field(default_factory=Counter)
     strata: dict[str, int] = field(default_factory=dict)
     undated: Counter[str] = field(default_factory=Counter)
+    orders: list[tuple[Order, ...]] = field(default_factory=list)
+
+
+def cases_to_read(db: Database, texts: Sequence[ReadText], settings: RunSettings, *, store: bool) -> RunCases:
+    """The cases that these texts are about."""
+    cases = read_cases(db, texts, settings.top_k)
+    with db.transaction() if store else nullcontext():
+        shown = store_read(db, cases) if store else [ShownCase(0)] * len(cases)
+    return RunCases(
+        cases=[(case.key, ids) for case, ids in zip(cases, shown, strict=True)],
+        users={case.key.user_id for case in cases},
+        sample=sample_of(cases),
+        orders=[case.orders for case in cases],
+    )
 
 
 def collect_cases(

@@ -23,10 +23,11 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
-from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, collect_cases
+from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, cases_to_read, collect_cases
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.prices import require_price
+from recjudge_tui.runs.reading import ReadText
 from recjudge_tui.runs.selection import positions
 from recjudge_tui.runs.settings import (
     AlreadyJudgedError,
@@ -60,13 +61,15 @@ CaseCounter = Callable[[int], None]
 @dataclass(frozen=True)
 class RunRequest:
     """A run as the user requests it. `rater` is the name of the run's rater; empty: the rater that was asked the same
-    before, see `series_name`. `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data."""
+    before, see `series_name`. `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data.
+    `texts`: what a run reads instead of judging cases."""
 
     project_id: int
     judge: JudgeSpec
     settings: RunSettings
     rater: str = ""
     prompt: str = ""
+    texts: tuple[ReadText, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,15 @@ def draft_run(
     setup, series = Setup(spec, settings, protocol, prompt), (spec, prompt_id, settings)
     rater = request.rater or series_name(db, project_id, spec.rater, *series)
     check_series(db, project_id, rater, *series)
-    cases = _cases_of(db, project_id, setup, rater, store=store, progress=progress)
+    if request.texts:
+        cases = cases_to_read(db, request.texts, settings, store=store)
+    else:
+        cases = _cases_of(db, project_id, setup, rater, store=store, progress=progress)
     facts, past = protocol.facts, run_store.judge_past(db, spec).identity
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
-        calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
+        calls_a_case=max(map(len, cases.orders), default=orders_a_case(protocol, settings))
+        * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
         tokens_a_reply=facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
         at_once=settings.concurrency or judge.concurrency,
@@ -157,7 +164,7 @@ def draft_run(
             "domain_note": left_out_examples_note(prompt, domain),
         }
     )
-    first = _first_messages(db, project_id, setup, cases.cases[0][0], materials[0])
+    first = _first_messages(db, project_id, setup, cases, materials[0])
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first, protocol.name)
     return Draft(project_id, plan, judge.rater_kind, prompt_id, setup, cases)
 
@@ -218,7 +225,9 @@ def store_draft(db: Database, draft: Draft) -> Plan:
                     run_id,
                     (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
                 )
-            orders = case_orders(protocol, settings, keys, lambda: slate_digests(db, project_id))
+            orders = draft.cases.orders or case_orders(
+                protocol, settings, keys, lambda: slate_digests(db, project_id)
+            )
             planned = list(map(CaseCalls, ids, views, orders))
             shared = guidelines_are_shared(prompt, settings.top_k, aspects)
             run_store.add_calls(
@@ -245,12 +254,15 @@ def _stored_share(db: Database, setup: Setup, materials: Sequence[Material], key
 
 
 def _first_messages(
-    db: Database, project_id: int, setup: Setup, key: CaseKey, material: Material
+    db: Database, project_id: int, setup: Setup, cases: RunCases, material: Material
 ) -> tuple[Message, ...]:
     _, settings, protocol, prompt = setup
     if settings.profile == "llm":
         return profile_messages(prompt, material)
-    ((order, *_),) = case_orders(protocol, settings, [key], lambda: slate_digests(db, project_id))
+    key = cases.cases[0][0]
+    ((order, *_),) = cases.orders[:1] or case_orders(
+        protocol, settings, [key], lambda: slate_digests(db, project_id)
+    )
     aspect = call_aspects(settings, prompt)[0]
     return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
 

@@ -96,7 +96,9 @@ Rule = Callable[[Prompt, str, dict[Order, Answer | None]], VerdictDraft]
 
 
 def adjudicate(db: Database, run: HeldRun[Judge], case_id: int) -> None:
-    """Store the verdicts of a case if all its calls have ended."""
+    """Store the verdicts of a case if all its calls have ended; a run that reads texts gives none."""
+    if run.setup.protocol.facts.reads:
+        return
     calls = call_store.case_calls(db, run.id, case_id)
     if any(call.state == "planned" for call in calls):
         return

@@ -293,7 +293,7 @@ def _differences(
     changes += [] if run["protocol"] == settings.protocol else [str(run["protocol"])]
     changes += [] if run["prompt_id"] == prompt_id else [f"prompt {prompt_label(db, run['prompt_id'])}"]
     # the domain's words are among the variables
-    hidden = {*settings_that("cases", "draw", "work"), "protocol", "domain"}
+    hidden = {*settings_that("cases", "draw", "work"), "protocol", "domain", "reading"}
     stored = RunSettings.model_validate_json(run["settings"])
     old, new = (one.model_dump(mode="json", exclude=hidden) for one in (stored, settings))
     words, own = old.pop("variables"), new.pop("variables")

@@ -14,9 +14,10 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED
+from recjudge_tui.domain.run import Reading
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.cases import of_several_occasions
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import Database, StoredRow, read_cell
 from recjudge_tui.store.facts import about_systems, sql_list
 from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, placed, project_raters
 from recjudge_tui.store.runs import stored_runs
@@ -341,3 +342,40 @@ def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> l
     rows = db.rows(sql, (project_id, aspect, protocol))
     runs = [RunCases(row[0], row[1], row[2], tuple(json.loads(row["cases"]))) for row in rows]
     return [run for run, row in zip(runs, rows, strict=True) if run.cases or not row["elsewhere"]]
+
+
+class ReadRun(NamedTuple):
+    """A run that read texts: what they were, and its prompt."""
+
+    id: int
+    reading: Reading
+    prompt_id: int
+
+
+class ReadAnswer(NamedTuple):
+    """An answer about a text: that of a case in one order. `value` is that of the aspect, seen from system a."""
+
+    case_id: int
+    order: str
+    aspect: str
+    value: float
+    text: str
+
+
+def runs_that_read(db: Database, project_id: int, protocol: str) -> list[ReadRun]:
+    """The project's runs that read texts under a protocol, the newest first."""
+    sql = """SELECT id, json_extract(settings, '$.reading'), prompt_id FROM runs
+             WHERE project_id = ? AND protocol = ? ORDER BY id DESC"""
+    rows = db.tuples(sql, (project_id, protocol))
+    return [
+        ReadRun(run, read_cell(Reading, text, "runs", run, "settings"), prompt)
+        for run, text, prompt in rows
+        if text
+    ]
+
+
+def answers_read(db: Database, run_id: int) -> list[ReadAnswer]:
+    """Everything that a run answered, in the order of its calls."""
+    sql = """SELECT k.case_id, k.list_order, a.aspect, a.value, a.reasoning FROM calls k JOIN answers a ON a.call_id = k.id
+             WHERE k.run_id = ? AND k.state = 'done' ORDER BY k.id, a.id"""
+    return [ReadAnswer(*row) for row in db.tuples(sql, (run_id,))]

@@ -9,7 +9,7 @@ from typing import Any
 
 from recjudge_tui.domain.filters import ALL_PEOPLE, COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
 from recjudge_tui.domain.occasions import OccasionFilter
-from recjudge_tui.domain.protocols import PROTOCOLS
+from recjudge_tui.domain.protocols import PROTOCOLS, THEMES
 from recjudge_tui.domain.roles import PEOPLE, WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -26,7 +26,7 @@ ALSO_OF_PROJECT = "+v.project_id = :project"
 # filter terms for cases that test a judge; without such a term, only verdicts about systems count
 EXACT = {"protocol", "run", "case"}
 _OF_ATTENTION = {"flag", "why"}
-_NARROW = {"case", "run", "tag", "text", "user"}
+_NARROW = {"case", "run", "tag", "text", "theme", "user"}
 _METRICS = "(SELECT id FROM raters WHERE project_id = :project AND kind = 'metric')"
 # ALL_PEOPLE means all people, their consensus included, unless a rater has this name
 _NAMED = f"""(name = :value COLLATE NOCASE OR (NOT EXISTS (
@@ -201,6 +201,9 @@ FIRST_IN_REASONING = f"""SELECT w.id FROM (
     SELECT rowid AS id FROM reasoning_search WHERE reasoning_search MATCH :first LIMIT :most) s
   CROSS JOIN answers a ON a.id = s.id {_OF_ANSWERS}"""
 
+_OF_THEMES = f"""FROM runs ru JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.value <> 0
+      WHERE ru.project_id = :project AND ru.protocol = '{THEMES}'"""
+_THEME = f"v.case_id IN (SELECT k.case_id {_OF_THEMES} AND {{}})"
 # Subqueries without reference to v are run once, not for every verdict.
 _SEARCHED = {
     "judge": f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_has('name')})",
@@ -212,6 +215,7 @@ _SEARCHED = {
         WHERE k.run_id = v.run_id AND k.case_id = v.case_id AND {_has("f.issue")}))""",
     "tag": f"""v.id IN (SELECT verdict_id FROM v_triage
       WHERE project_id = :project AND standing AND action = 'tag' AND {_has("text")})""",
+    "theme": _THEME.format(_has("a.aspect")),
 }
 
 
@@ -226,6 +230,7 @@ _WHOLE = {
     "system": "EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND :value IN (c.system_a, c.system_b))",
     "tag": """v.id IN (SELECT verdict_id FROM v_triage
       WHERE project_id = :project AND standing AND action = 'tag' AND text = :value)""",
+    "theme": _THEME.format("a.aspect = :value"),
 }
 # made when they are used: protocols may be registered later
 _EXACT: dict[str, Callable[[], str]] = {
@@ -375,5 +380,8 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
         "from": days,
         "to": days,
         "tag": read(_TAGS),
+        "theme": read(
+            f"SELECT DISTINCT a.aspect {_OF_THEMES.replace(':project', ':p')} ORDER BY 1 LIMIT :most"
+        ),
         "run": read(_RUNS),
     }

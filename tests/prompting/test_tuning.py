@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from recjudge_tui.domain.where import TEACH, TEST, part_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt
+from tests.support.chat_server import chatting
 from tests.support.runs import make_project, ran
 from tests.support.verdicts import Project, give
 
@@ -29,36 +28,18 @@ Truth = dict[tuple[str | Any, ...], str]
 def judging(says: Says, truth: Truth) -> Iterator[str]:
     """The address of a server that answers what `says` makes of a prompt's text and the true label of its list."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            system, user = (message["content"] for message in asked["messages"][:2])
-            # the first items of the list that is judged
-            titles = re.search(r"\n1\. (Film number \d+).*\n2\. (Film number \d+)", user)
-            assert titles
-            label = says(system, truth[titles.groups()])
-            content = json.dumps({"reasoning": "as asked", "category": label, "flagged_items": []})
-            body = json.dumps({
-                "model": "m", "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 9, "completion_tokens": 9},
-            }).encode()  # fmt: skip
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(system: str, user: str) -> object:
+        # the first items of the list that is judged
+        titles = re.search(r"\n1\. (Film number \d+).*\n2\. (Film number \d+)", user)
+        assert titles
+        return {
+            "reasoning": "as asked",
+            "category": says(system, truth[titles.groups()]),
+            "flagged_items": [],
+        }
 
-        def log_message(self, *_: object) -> None:
-            """Nothing is logged."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with chatting(answer) as url:
+        yield url
 
 
 @pytest.fixture
