@@ -354,6 +354,7 @@ _DECLARED = (
             opt("--truth", "The rater whose labels teach.", metavar="RATER", default=""),
             opt("--candidates count", "The prompts to try: with 2, 4, ... examples of what the judge got wrong.",
                 type=click.IntRange(1, 10), default=2, show_default=True),
+            flag("--rewrite", "Also try the prompt with rules that the judge writes from its mistakes."),
             setting_options("budget_usd", budget_usd="Stop before all runs together cost more than this."),
         ), (
             "prompt tune pairwise-media -p movies --judge ollama:llama3.1:8b",

@@ -21,11 +21,13 @@ from recjudge_tui.store import prompts
 from recjudge_tui.store.runs import save_capabilities
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from recjudge_tui.domain.calls import Order
     from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.runs.plan import RunRequest
+    from recjudge_tui.runs.plan import Plan, RunRequest
     from recjudge_tui.store.database import Database
 
 
@@ -107,45 +109,63 @@ def prompt_add_examples(project: Project, name: str, most: int, **_: str) -> Non
     narrate(f"examples about {quantity(len(users), 'user')}, to be left out of runs: {', '.join(users)}")
 
 
+def _worker(database: Database, budget: float | None) -> Callable[..., list[Plan]]:
+    """Plans requests, tells them, and works on the runs that are not finished, all within one budget. Exit 1 where a run
+    could judge nothing, 130 where one was stopped."""
+    from recjudge_tui.cli.running import tell_plans, work_through
+    from recjudge_tui.runs.experiment import Experiment, plan_experiment
+
+    spent: list[int] = []
+
+    def work(*requests: RunRequest, dry_run: bool = False) -> list[Plan]:
+        experiment = Experiment(requests, budget=budget, spent_by=tuple(spent))
+        plans = plan_experiment(database, experiment, dry_run=dry_run)
+        tell_plans(database, experiment, plans)
+        if not dry_run:
+            runs, failed = work_through(database, experiment, plans)
+            spent.extend(runs)
+            if failed:
+                raise click.exceptions.Exit(1)
+        return plans
+
+    return work
+
+
 def prompt_tune(
     project: Project, name: str, spec: str, address: JudgeAddress, source: str, truth: str, count: int,
-    budget_usd: float | None,
+    budget_usd: float | None, rewrite: bool,
 ) -> Table:  # fmt: skip
-    from recjudge_tui.cli.running import tell_plans, work_through
-    from recjudge_tui.prompting.tuning import candidates, compared, experiment_of, keep_best, lesson
+    from recjudge_tui.prompting import tuning
     from recjudge_tui.reports.experiment import tuned
-    from recjudge_tui.runs.experiment import plan_experiment
 
     judge = chosen_judge(spec, address)
     prompts.load_shipped(project.db)
-    taught = lesson(project, name, source, truth)
-    first = experiment_of(taught, judge, [taught.name], TEACH, budget_usd)
+    taught = tuning.lesson(project, name, source, truth)
     narrate(f"{taught.truth} teaches with {len(taught.users(TEACH))} users, {len(taught.users(TEST))} test")
-    plans = plan_experiment(project.db, first, dry_run=False)
-    tell_plans(project.db, first, plans)
-    taught_by, _ = work_through(project.db, first, plans)
-    tried = list(candidates(taught, plans[0].rater, count))
-    if not tried:
+    work = _worker(project.db, budget_usd)
+    (teaching,) = work(*tuning.requests_of(taught, judge, [taught.name], TEACH, budget_usd))
+    wrong = tuning.mistakes(taught, teaching.rater)
+    if not wrong:
         raise UsageError(
             f"the judge agrees with {taught.truth} on all cases that teach",
             "There is no mistake to learn from.",
         )
-    rest = experiment_of(taught, judge, [taught.name, *(prompt for prompt, _ in tried)], TEST, budget_usd)
-    rest = rest._replace(spent_by=tuple(taught_by))
-    plans = plan_experiment(project.db, rest, dry_run=False)
-    tell_plans(project.db, rest, plans)
-    work_through(project.db, rest, plans)
-    trials = compared(taught, plans, [len(taught.prompt.examples), *(examples for _, examples in tried)])
-    new, version = keep_best(taught, trials)
+    tried = list(tuning.candidates(taught, wrong, count))
+    if rewrite:
+        (written,) = work(tuning.rewriting(taught, teaching.rater, wrong, judge, budget_usd))
+        assert written.run_id is not None
+        tried.append(tuning.rewritten(taught, written.run_id))
+    names = [taught.name, *(prompt for prompt, _ in tried)]
+    plans = work(*tuning.requests_of(taught, judge, names, TEST, budget_usd))
+    trials = tuning.compared(taught, plans, ["", *(added for _, added in tried)])
+    new, version = tuning.keep_best(taught, trials)
     return tuned(project, trials, taught.truth, f"{new}@{version}")
 
 
 def themes_first(name: str, project: Project, given: dict[str, Any]) -> dict[str, Any] | None:
     """Before the report on reasons: let the judge that is named find their themes, run by run; the report's options."""
-    from recjudge_tui.cli.running import tell_plans, work_through
     from recjudge_tui.prompting.themes import labelling, merging, naming, reasons_to_read
     from recjudge_tui.reports.declare import REPORTS, undivided
-    from recjudge_tui.runs.experiment import Experiment, plan_experiment
 
     values = {option.name: given[option.name] for option in REPORTS[name].options}
     spec, budget, dry_run = given["spec"], given["budget_usd"], given["dry_run"]
@@ -156,31 +176,18 @@ def themes_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     judge = chosen_judge(spec, given["address"])
     prompts.load_shipped(project.db)
     reasons = reasons_to_read(project, undivided(project, REPORTS[name], **values))
-    spent: list[int] = []
-
-    def work(*requests: RunRequest) -> int:
-        """Work on the runs that are not finished; the number of the first."""
-        experiment = Experiment(requests, budget=budget, spent_by=tuple(spent))
-        plans = plan_experiment(project.db, experiment, dry_run=False)
-        tell_plans(project.db, experiment, plans)
-        runs, failed = work_through(project.db, experiment, plans)
-        spent.extend(runs)
-        if failed:
-            raise click.exceptions.Exit(1)
-        return runs[0]
-
-    first = naming(reasons, judge, budget)
+    work = _worker(project.db, budget)
+    (named,) = work(naming(reasons, judge, budget), dry_run=dry_run)
     if dry_run:
-        asked = Experiment((first,), budget=budget)
-        tell_plans(project.db, asked, plan_experiment(project.db, asked, dry_run=True))
         narrate(
             f"then one call for each of {quantity(len(reasons.texts), 'reason')}, up to 100 of them twice"
         )
         return None
-    named = work(first)
-    if (merged := merging(reasons, named, judge, budget)) is not None:
-        named = work(merged)
-    work(*labelling(reasons, named, judge, budget))
+    assert named.run_id is not None  # planned and stored
+    if (merged := merging(reasons, named.run_id, judge, budget)) is not None:
+        (named,) = work(merged)
+    assert named.run_id is not None
+    work(*labelling(reasons, named.run_id, judge, budget))
     return values
 
 

@@ -12,29 +12,34 @@ import numpy as np
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import Example, Prompt
-from recjudge_tui.domain.protocols import PROTOCOLS, compares_lists
+from recjudge_tui.domain.protocols import LINES, PROTOCOLS, compares_lists
 from recjudge_tui.domain.roles import FIRST_HAND, READERS
+from recjudge_tui.domain.run import Reading
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.domain.where import PART, TEACH, TEST, USER, part_of
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import PromptError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.prompting.drafts import case_example, with_examples
+from recjudge_tui.prompting.trial import request_now
+from recjudge_tui.protocols.lint import lint
+from recjudge_tui.protocols.rendering import system_text
 from recjudge_tui.reports.common.scales import statistic_of
 from recjudge_tui.reports.experiment import PromptTrial
-from recjudge_tui.runs.experiment import Experiment
 from recjudge_tui.runs.plan import Plan, RunRequest
+from recjudge_tui.runs.reading import ReadText, digest_of
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.shapes import base
 from recjudge_tui.stats.agreement import RatedPair, agreement_change, agreement_estimates
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import holm, sign_flip_test, user_means
-from recjudge_tui.store.answers import reasons
+from recjudge_tui.store.answers import answers_read, reasons
 from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import user_attributes
-from recjudge_tui.store.prompts import get_prompt, own_name, store_prompt
+from recjudge_tui.store.prompts import get_prompt, load_shipped, own_name, store_prompt
 from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.ratings import Question
 from recjudge_tui.store.runs import run_row
 
 FEWEST_USERS = 10
@@ -116,9 +121,9 @@ def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
     return out
 
 
-def experiment_of(
+def requests_of(
     taught: Lesson, judge: JudgeSpec, prompts: Sequence[str], part: str, budget: float | None
-) -> Experiment:
+) -> list[RunRequest]:
     """The runs of these prompts on the labelled users of one part."""
     users = ", ".join(f"'{user}'" for user in (name.replace("'", "''") for name in taught.users(part)))
     where = f"{PART} = '{part}' and {USER} in ({users})"
@@ -126,13 +131,11 @@ def experiment_of(
         name for name, facts in PROTOCOLS.items() if facts.prompt_protocol == taught.prompt.protocol
     )
     settings = settings_for(protocol, where=where, budget_usd=budget)
-    requests = [RunRequest(taught.project.id, judge, settings, "", name) for name in prompts]
-    return Experiment(tuple(requests), taught.truth, budget)
+    return [RunRequest(taught.project.id, judge, settings, "", name) for name in prompts]
 
 
-def candidates(taught: Lesson, rater: str, count: int) -> Iterator[tuple[str, int]]:
-    """The names of candidate prompts and how many examples each adds: cases of the teaching users that the judge got wrong,
-    in turn by label, so that no label dominates. Fewer than `count` where too few are wrong."""
+def mistakes(taught: Lesson, rater: str) -> list[int]:
+    """Cases that the judge got wrong, one of each teaching user, in turn by label, so that no label dominates."""
     values = _values(taught, rater, taught.cases(TEACH))
     by_label: dict[str, list[int]] = {}
     seen: set[str] = set()
@@ -140,15 +143,79 @@ def candidates(taught: Lesson, rater: str, count: int) -> Iterator[tuple[str, in
         if case in values and values[case] != value and taught.user[case] not in seen:
             seen.add(taught.user[case])
             by_label.setdefault(label, []).append(case)
-    order = [case for turn in zip_longest(*by_label.values()) for case in turn if case is not None]
-    name = f"{own_name(taught.prompt.name)}-candidate"
-    for number in range(1, count + 1):
-        wrong = order[: number * _EXAMPLES]
-        if len(wrong) <= (number - 1) * _EXAMPLES:
+    return [case for turn in zip_longest(*by_label.values()) for case in turn if case is not None]
+
+
+def candidates(taught: Lesson, wrong: Sequence[int], count: int) -> Iterator[tuple[str, str]]:
+    """The names of candidate prompts and what each adds: more of the mistakes as examples. Fewer than `count` where there
+    are too few."""
+    for size in range(_EXAMPLES, (count + 1) * _EXAMPLES, _EXAMPLES):
+        if len(wrong) <= size - _EXAMPLES:
             return
-        longer = with_examples(taught.prompt, [_example(taught, case) for case in wrong])
-        stored, version = store_prompt(taught.project.db, longer.model_copy(update={"name": name}))
-        yield f"{stored}@{version}", len(wrong)
+        longer = with_examples(taught.prompt, [_example(taught, case) for case in wrong[:size]])
+        yield _candidate(taught, longer), quantity(min(size, len(wrong)), "example")
+
+
+def _candidate(taught: Lesson, prompt: Prompt) -> str:
+    changes = {"name": f"{own_name(taught.prompt.name)}-candidate"}
+    name, version = store_prompt(taught.project.db, prompt.model_copy(update=changes))
+    return f"{name}@{version}"
+
+
+# ---- rules from mistakes ---------------------------------------------------------------------------------------------
+
+# mistakes that are shown, and the characters of a case and of a reason
+_SHOWN_MISTAKES, _OF_CASE, _OF_REASON = 16, 700, 300
+_LEARNED, _GUIDELINES = "learned", "guidelines"
+
+
+def rewriting(
+    taught: Lesson, rater: str, wrong: Sequence[int], judge: JudgeSpec, budget: float | None
+) -> RunRequest:
+    """The run of one call in which a judge writes rules from its own mistakes."""
+    db = taught.project.db
+    load_shipped(db)
+    question = Question(rater, taught.prompt.protocol, taught.aspect)
+    given = reasons(db, rater_row(db, taught.project.id, rater)["id"], question, sorted(wrong))
+    why = {reason.case_id: reason.text for reason in given}
+    said = _values(taught, rater, wrong)
+    words = {label.value: label.name for label in taught.prompt.labels_of(taught.aspect)}
+    lines = [one_line(safe_text(system_text(taught.prompt, 10)), 8_000)]
+    for case in wrong[:_SHOWN_MISTAKES]:
+        shown = request_now(db, taught.prompt, case).messages[-1].content
+        note = f" ({taught.notes[case]})" if taught.notes.get(case) else ""
+        lines.append(
+            f"The judge said {words.get(said[case], f'{said[case]:g}')}: {one_line(why.get(case, ''), _OF_REASON)} A person"
+            f" said {taught.labels[case][1]}{one_line(note, _OF_REASON)}. The case: {one_line(shown, _OF_CASE)}"
+        )
+    texts = (ReadText(wrong[0], "", "\n".join(lines)),)
+    reading = Reading(
+        rater=rater, protocol=taught.prompt.protocol, aspect=taught.aspect, digest=digest_of(texts)
+    )
+    settings = settings_for(LINES, budget_usd=budget, reading=reading)
+    return RunRequest(taught.project.id, judge, settings, "", "rules-from-mistakes", texts)
+
+
+def rewritten(taught: Lesson, run_id: int) -> tuple[str, str]:
+    """The name of the prompt with the rules that a run wrote, in place of those learned before, and what it adds. Raises
+    PromptError where the prompt cannot take them."""
+    rules = [rule for answer in answers_read(taught.project.db, run_id) for rule in answer.text.split("\n")]
+    plain = [rule.replace("{", "(").replace("}", ")") for rule in rules]
+    parts = dict(taught.prompt.parts or {})
+    parts[_LEARNED] = (
+        "\n".join(("# Rules learned from people's verdicts", *(f"- {rule}" for rule in plain))) + "\n"
+    )
+    include = f'{{% include "{_LEARNED}" %}}'
+    changes: dict[str, object] = {"parts": parts}
+    if include not in "".join((taught.prompt.system, *parts.values())):
+        if _GUIDELINES in parts:
+            parts[_GUIDELINES] += f"\n{include}\n"
+        else:
+            changes["system"] = f"{taught.prompt.system}\n{include}\n"
+    longer = taught.prompt.model_copy(update=changes)
+    if faults := [fault for fault in lint(longer) if fault not in lint(taught.prompt)]:
+        raise PromptError(f"prompt “{taught.prompt.name}” cannot take the rules", " ".join(faults))
+    return _candidate(taught, longer), quantity(len(rules), "rule")
 
 
 def _example(taught: Lesson, case: int) -> Example:
@@ -169,7 +236,7 @@ def _values(taught: Lesson, rater: str, cases: Sequence[int]) -> dict[int, float
     return {case: value for case, value in values.items() if not math.isnan(value)}
 
 
-def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> list[PromptTrial]:
+def compared(taught: Lesson, plans: Sequence[Plan], added: Sequence[str]) -> list[PromptTrial]:
     """The prompt as it was, then each candidate beside it, on the cases of the testing users that both answered. A change is
     tested by sign flips of the users' mean changes in distance from the label, Holm over the candidates."""
     cases = taught.cases(TEST)
@@ -184,12 +251,12 @@ def compared(taught: Lesson, plans: Sequence[Plan], examples: Sequence[int]) -> 
     tests = [None, *(_test(given[0], after, truth, user) for after in given[1:])]
     adjusted = [None, *holm(tests[1:])]
     out: list[PromptTrial] = []
-    for plan, count, values, p, p_holm in zip(plans, examples, given, tests, adjusted, strict=True):
+    for plan, what, values, p, p_holm in zip(plans, added, given, tests, adjusted, strict=True):
         assert plan.run_id is not None
         pair = RatedPair(values, truth, user)
         own = agreement_estimates(values, truth, user, labels, (stat,), mirrored=of_pairs)[stat]
         trial = PromptTrial(
-            run_row(taught.project.db, plan.run_id)["prompt"], plan.rater, count, plan.run_id, stat, own
+            run_row(taught.project.db, plan.run_id)["prompt"], plan.rater, what, plan.run_id, stat, own
         )
         if out:
             before = RatedPair(given[0], truth, user)
@@ -218,7 +285,7 @@ def keep_best(taught: Lesson, trials: Sequence[PromptTrial]) -> tuple[str, int]:
     _, _, prompt = get_prompt(taught.project.db, best.prompt)
     teach, test = (quantity(len(taught.users(part)), "user") for part in (TEACH, TEST))
     description = (
-        f"{taught.name} with {best.examples} examples: {best.word} on {test} who taught nothing; taught by {teach},"
+        f"{taught.name} with {best.added}: {best.word} on {test} who taught nothing; taught by {teach},"
         f" labels of {taught.truth}"
     )
     own = prompt.model_copy(update={"name": own_name(taught.prompt.name), "description": description})

@@ -94,7 +94,7 @@ def _answer(rows: Sequence[Row], spent: float) -> str:
 
 
 _TUNED = columns(
-    "prompt", "rater?", "examples|Examples|int", "stat", "value|Agreement|float", *interval_columns(), "change|Change|float",
+    "prompt", "rater?", "added|Added", "stat", "value|Agreement|float", *interval_columns(), "change|Change|float",
     "change_low|(Change low)|ci", "change_high|(Change high)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
     "note",
 )  # fmt: skip
@@ -104,12 +104,12 @@ p: sign flips of the users' mean changes in distance from the label, Holm's corr
 
 
 class PromptTrial(NamedTuple):
-    """A prompt on the users who test it. `change` to the prompt as it was, None for that itself; `word`: whether it is
-    better, worse, or not shown to be better."""
+    """A prompt on the users who test it. `added` to the prompt as it was: examples or rules, in words. `change` to that
+    prompt, None for itself; `word`: whether it is better, worse, or not shown to be better."""
 
     prompt: str
     rater: str
-    examples: int
+    added: str
     run: int
     stat: str
     agreement: Estimate
@@ -119,9 +119,9 @@ class PromptTrial(NamedTuple):
     word: str = ""
 
     @property
-    def rank(self) -> tuple[float, int]:
-        """Higher for higher agreement, and of equal ones for fewer examples."""
-        return -2.0 if self.agreement.value is None else self.agreement.value, -self.examples
+    def rank(self) -> float:
+        """Higher for higher agreement."""
+        return -2.0 if self.agreement.value is None else self.agreement.value
 
 
 def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: str) -> Table:
@@ -131,7 +131,7 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
         progress, change = run_progress(project.db, trial.run), trial.change or undefined("-")
         cost = None if progress.cost_usd is None or not progress.done else progress.cost_usd / progress.done
         rows.append({
-            "prompt": trial.prompt, "rater": trial.rater, "examples": trial.examples, "stat": trial.stat,
+            "prompt": trial.prompt, "rater": trial.rater, "added": trial.added, "stat": trial.stat,
             "value": trial.agreement.value, **interval_cells(trial.agreement), "change": change.value,
             "change_low": change.ci_low, "change_high": change.ci_high, "p": trial.p, "p_holm": trial.p_holm,
             "word": trial.word, "cost": cost,
@@ -144,5 +144,5 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
         "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
     )
     return seen_first(
-        table, "prompt examples value ci_low ci_high change change_low change_high p_holm word cost"
+        table, "prompt added value ci_low ci_high change change_low change_high p_holm word cost"
     )

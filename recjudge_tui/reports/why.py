@@ -43,7 +43,7 @@ _SHOWN, _NAMED = 8, 3
 _COLUMNS = columns(
     "what|Word or phrase", "kind|(Kind)", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
     "reasons|(Reasons)|int", "reasons_against|(Against)|int", "said_of|(Said of)", "log_odds|(Log-odds)|float|2",
-    "z|z|float|1", "share|(Users %)|share", *interval_columns("share", minor=True),
+    "z|z|float|1", "share|(Users %)|share", *interval_columns("share", "share", minor=True),
     "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
 )  # fmt: skip
 _BRIEF = columns(

@@ -20,6 +20,7 @@ from tests.support.verdicts import Project, give
 USERS = 60
 GOOD, POOR = "Good Match", "Poor Match"
 TAUGHT = "A person who judged this case said"
+RULES = ["Lists that repeat a film are poor.", "Prefer {{ new }} films."]
 Says = Callable[[str, str], str]
 Truth = dict[tuple[str | Any, ...], str]
 
@@ -29,6 +30,8 @@ def judging(says: Says, truth: Truth) -> Iterator[str]:
     """The address of a server that answers what `says` makes of a prompt's text and the true label of its list."""
 
     def answer(system: str, user: str) -> object:
+        if "<mistakes>" in user:
+            return {"rules": RULES}
         # the first items of the list that is judged
         titles = re.search(r"\n1\. (Film number \d+).*\n2\. (Film number \d+)", user)
         assert titles
@@ -94,7 +97,7 @@ def test_it_says_what_the_users_who_test_show(db: Database, says: Says, word: st
     table = json.loads(out)
     before, *candidates = table["rows"]
     assert [row["word"] for row in candidates] == [word] * 2
-    assert [row["examples"] for row in candidates] == [2, 4]
+    assert [row["added"] for row in candidates] == ["2 examples", "4 examples"]
     assert before["word"] == ""
     if word == "better":
         assert candidates[0]["value"] == 1.0
@@ -126,6 +129,22 @@ def test_no_user_teaches_and_tests_and_no_answer_is_asked_for_twice(db: Database
     code, _, err = tune(db, after_teaching(lambda _, label: label))
     assert (code, db.value("SELECT count(*) FROM calls")) == (0, calls)
     assert "exists (done)" in err
+
+
+def test_a_judge_revises_its_guidelines_from_its_mistakes(db: Database) -> None:
+    says: Says = lambda system, label: label if RULES[0] in system else GOOD  # noqa: E731
+    code, out, err = tune(db, says, "--rewrite", "--candidates", "1")
+    assert code == 0, err
+    _, examples, rules = json.loads(out)["rows"]
+    assert (examples["added"], rules["added"]) == ("2 examples", "2 rules")
+    assert (examples["word"], rules["word"], rules["value"]) == ("not shown to be better", "better", 1.0)
+    _, _, kept = get_prompt(db, "my-pointwise-media")
+    assert kept.parts is not None
+    assert kept.parts["learned"].splitlines()[1:] == [f"- {RULES[0]}", "- Prefer (( new )) films."]
+    # taught again, new rules stand in place of the old ones
+    read = db.value("SELECT content FROM snapshots WHERE content LIKE '%The judge said Good%'")
+    assert "A person said Poor" in read
+    assert TAUGHT not in read
 
 
 def test_what_cannot_teach_is_said(db: Database) -> None:
