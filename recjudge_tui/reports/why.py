@@ -48,7 +48,7 @@ _COLUMNS = columns(
 )  # fmt: skip
 _BRIEF = columns(
     "what|Word or phrase", "kind|Kind", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
-    "said_of|(Said of)", "z|(z)|float|1", "p_fdr|p (FDR)|float|4",
+    "share|Users %|share", "said_of|(Said of)", "z|(z)|float|1", "p_fdr|p (FDR)|float|4",
 )  # fmt: skip
 _ABOUT = definitions(f"""\
 users: those whose reasons use the phrase and favour this side; against: whose reasons use it and favour the other; a user\
@@ -451,17 +451,18 @@ def _table(
 ) -> Table:
     sane = sanity(chosen, question)
     found = [] if sane.worthless else [row for row in rows if real(row, "p_fdr") < ALPHA]
-    shown: list[Row] = []
+    # the themes that a judge was asked for stand whole, and first
+    shown = [row for row in rows if row["kind"] == THEME]
     for side in sides:
-        mine = [row for row in found or rows if row["goes_with"] == side]
+        mine = [row for row in found or rows if row["goes_with"] == side and row["kind"] != THEME]
         shown += mine[: _SHOWN if found else _NAMED]
     notes: list[str] = [Note(line, "warning") for line in sane.lines]
     if ties := sum(not argument.side for argument in arguments):
         notes.append(
             f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
         )
-    if len(shown) < len(found):
-        notes.append(f"{len(shown)} of {len(found)} findings are shown")
+    if unshown := [row for row in found if row not in shown]:
+        notes.append(f"{len(found) - len(unshown)} of {len(found)} findings are shown")
     notes += [*themed.notes(chosen.project), *about_base(chosen), *_ABOUT]
     settings = {"rater": question.rater, "protocol": question.protocol, "aspect": question.aspect}
     title, facts = f"Why: {sides[0]} and {sides[1]}", {"findings": len(found), "reasons": len(arguments)}
@@ -488,7 +489,8 @@ def _answer(
         return f"All {sum(counts):,} reasons of {quantity(users, 'user')} go with {side}: there is nothing to compare."
     parts = []
     for side in sides:
-        mine = [row for row in found if row["goes_with"] == side and row["kind"] == PHRASE][:_NAMED]
+        mine = [row for row in found if row["goes_with"] == side and row["kind"] in (THEME, PHRASE)]
+        mine = sorted(mine, key=lambda row: row["kind"] != THEME)[:_NAMED]
         named = [f"“{row['what']}” ({row['users']} users, {row['users_against']} against)" for row in mine]
         parts += [f"with {side} go{'es' if len(named) == 1 else ''} {', '.join(named)}"] if named else []
     for system, other in (sides, sides[::-1]):

@@ -115,6 +115,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
         "repeats": 1, "temperature": 0.0, "budget_usd": 5.0, "requests_per_minute": 6000.0,
         "tokens_per_minute": 9000000.0, "aspects": "multi", "shots": "none", "examples_from": "",
         "keep_example_pair": False, "profile": "none", "variables": {}, "domain": "", "images": False,
+        "reading": None,
     }  # fmt: skip
     assert json.loads(row["judge"])["base_urls"] == [openai_server.url]
     assert db.value("SELECT name FROM raters") == "mine"
