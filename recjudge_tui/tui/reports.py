@@ -99,7 +99,7 @@ TABS = (
 # a report about one rater, by default the first of the question
 _OF_ONE = "why"
 # how the cases of its rows are found
-_SAID = {"phrase": "text", "flag": "flag"}
+_SAID = {"phrase": "text", "flag": "flag", "theme": "theme"}
 _MOST_ROWS = 1_000
 _MOST_NOTES = 8
 _FIGURE_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
