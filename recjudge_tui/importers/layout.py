@@ -19,12 +19,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, StrictBool, ValidationError, model_validator
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.files import parse_toml, small_file
-from recjudge_tui.importers.columns import COLUMNS, KNOWN, gap
+from recjudge_tui.importers.columns import CASE, COLUMNS, KNOWN, TASK, gap
+from recjudge_tui.importers.labelling import answer_of, by_person, choices, text_of_choice, winner
 from recjudge_tui.importers.reader import (
     Contents,
     Dialect,
@@ -43,7 +45,17 @@ from recjudge_tui.importers.reader import (
     read_table,
     stem,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, refusal, shown, storable
+from recjudge_tui.importers.values import (
+    Notes,
+    Row,
+    RowFault,
+    formatted,
+    html_text,
+    refusal,
+    refuse,
+    shown,
+    storable,
+)
 
 LAYOUTS = Path(__file__).with_name("layouts")
 
@@ -545,16 +557,22 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     """The rows of a file as a declaration reads them, with plain column names. A row with several columns of labels becomes
     one row per label. `must`: every named column must be there, as in a user's mapping."""
     notes = request.notes
-    table = open_table(request, part)
+    if part.join[0]:
+        table = _joined(request, part)
+    else:
+        nested = any(re.search(r"[.\[@]", column) for column in part.columns())
+        raw = nested or bool(part.each or part.task or part.within)
+        table = read_table(request.path, part.columns(), part, notes, request.contents, raw=raw)
+        table = chosen_rows(table, request.where, request.path, notes)
     part = _present(part, table, request, name, must=must)
-    notes.columns = part.uses()
+    notes.columns = "" if part.task else part.uses()
     for remark in part.remarks:
         notes.remark(remark)
     system = part.fields.get("system")
     if system is not None and system.file is not None and not request.system:
         notes.remark("file-as-system", system=taken(system, {}, request))
     counts: dict[str, Counter[str]] = {column: Counter() for column in part.count}
-    read = _rows_of(part, request, counts)
+    read = _answers_of(part, request) if part.task else _rows_of(part, request, counts)
     for line, raw in table.rows:
         if raw.get("again"):
             notes.skip(line, "entry twice", key=raw["key"])
@@ -629,8 +647,53 @@ def _rows_of(
     return rows
 
 
+def _answers_of(part: Part, request: Request) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+    """A function that makes the rows of one answer in a labelling tool's export: every field of the task under its own name,
+    and `rater`, `aspect`, `value` and `note` as recorded by the tool. Fields named like columns of a plain table are used
+    directly; a mapping with the tool as its layout names the others. Raises InputError for one that does not fit; the
+    function raises RowFault."""
+    fields: Mapping[str, Field] = {}
+    if request.mapping is not None:
+        parts = request.mapping.kinds.get("labels", ())
+        if len(parts) != 1 or parts[0].answers or parts[0].case_pattern:
+            raise refusal("mapping-tool", name=request.mapping.name)
+        fields = parts[0].fields
+    sources = (*part.task, part.each, *chain.from_iterable(field.column for field in part.fields.values()))
+    left = {*part.without, *(re.split(r"[.\[]", source)[0] for source in sources)}
+
+    def rows(record: Mapping[str, Any]) -> list[dict[str, str]]:
+        own = {key: value for key, value in record.items() if key not in left and key[:1] not in ("_", "@")}
+        cells: dict[str, str] = {}
+        # the first place of a field wins
+        for place in reversed(part.task):
+            fields_there = value_at(record, place) if place else own
+            if isinstance(fields_there, Mapping):
+                cells |= {key.strip(): cell(key, value) for key, value in fields_there.items()}
+        found = (value_at(record, column) for column in part.fields["value"].column)
+        value = winner(next((answer for answer in found if answer is not None), []))
+        cells |= text_of_choice(record, value)
+        said = {name: taken(spec, record, request) for name, spec in part.fields.items() if name != "value"}
+        question = said.get("aspect", "")
+
+        def row(text: str) -> dict[str, str]:
+            row = {**cells, "rater": "", "note": "", **said, **answer_of(cells, question or OVERALL, text)}
+            for name, field in fields.items():
+                row[name] = taken(field, row, request)
+            refuse(not any(row.get(name, "").strip() for name in ("user_id", TASK, CASE)), "no user_id")
+            return {name: row[name] for name in COLUMNS["labels"].all if name in row}
+
+        try:
+            return [row(text) for text in choices(value)]
+        except RowFault as fault:
+            about = f"task {shown(record.get('id', ''))}{question and f', {shown(question)}'}"
+            raise RowFault(fault.kind, f"{about}: {fault.text}") from None
+
+    return rows
+
+
 def records_in(line: int, raw: dict[str, Any], part: Part, notes: Notes) -> Iterator[Mapping[str, Any]]:
     """The records that the part reads in one record of the file; the others are noted."""
+    raw = by_person(raw) if part.task else raw
     for place in part.left:
         for _ in value_at(raw, place) or ():
             notes.skip(line, place, f"one of its {place}; left out")
@@ -661,16 +724,6 @@ def _exploded(
         return
     for elements in zip(*parts, strict=True):
         yield {**record, **dict(zip(columns, elements, strict=True))}
-
-
-def open_table(request: Request, part: Part) -> Table:
-    if part.join[0]:
-        return _joined(request, part)
-    nested = (
-        part.each or part.task or part.within or any(re.search(r"[.\[@]", name) for name in part.columns())
-    )
-    table = read_table(request.path, part.columns(), part, request.notes, request.contents, raw=bool(nested))
-    return chosen_rows(table, request.where, request.path, request.notes)
 
 
 def _joined(request: Request, part: Part) -> Table:
@@ -705,6 +758,8 @@ def _joined(request: Request, part: Part) -> Table:
 
 def _present(part: Part, table: Table, request: Request, name: str, *, must: bool) -> Part:
     """The part with the columns that the file has. Raises InputError for a column that the user named and it lacks."""
+    if part.task:
+        return part
     if part.case_pattern:
         part = _with_case_columns(part, table.columns, name)
     there = set(table.columns)
@@ -721,7 +776,7 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
         )
 
     if must:
-        missing = [field.column[0] for field in part.named if not is_there(field) and not part.task]
+        missing = [field.column[0] for field in part.named if not is_there(field)]
         if missing:
             raise missing_columns(request, table, missing, mapped=True)
         return part

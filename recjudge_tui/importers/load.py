@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -258,38 +258,27 @@ class _Pace:
         self.progress(self.rows, min(1.0, self.before / (self.lines or 1)))
 
 
-@dataclass
 class _Known:
-    """What is known of the project for the files of one command, filled on first use.
+    """What is known of the project for the files of one command.
 
-    `content`: id -> (fingerprint, import) of items or users. `described`, `mentioned`: the ids of items and users. `raters`
-    and `cases`: those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`:
-    those given so far, by import.
+    `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
+    (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
+    -> the scale of its own that it has; `scaled`: those given so far, by import.
     """
 
-    db: Database
-    project_id: int
-    content: dict[str, tuple[int, int]] | None = None
-    described: dict[_What, set[str]] = field(default_factory=dict)
-    mentioned: dict[_What, set[str]] = field(default_factory=dict)
-    raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
-    cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
-    scales: dict[tuple[str, str], Scale] | None = None
-    scaled: set[tuple[int, str, str]] = field(default_factory=set)
-    no_items_noted: bool = False
+    def __init__(self, db: Database, project_id: int) -> None:
+        self.db, self.project_id = db, project_id
+        self.ids = cache(partial(known_ids, db, project_id))
+        self.content = cache(partial(known_content, db, project_id))
+        self._mentioned = cache(partial(mentioned_ids, db, project_id))
+        self.raters: dict[tuple[str, str | None], int] = {}
+        self.cases: dict[tuple[str, ...], LabelledCase] = {}
+        self.scales = dict(stored_scales(db, project_id))
+        self.scaled = set[tuple[int, str, str]]()
+        self.no_items_noted = False
 
-    def ids_of(self, what: _What) -> set[str]:
-        """The ids that the project describes."""
-        if what not in self.described:
-            self.described[what] = known_ids(self.db, self.project_id, what)
-        return self.described[what]
-
-    def mentioned_ids(self, column: str) -> set[str]:
-        """The ids that any data of the project names."""
-        what: _What = "items" if column == "item_id" else "users"
-        if what not in self.mentioned:
-            self.mentioned[what] = mentioned_ids(self.db, self.project_id, what)
-        return self.mentioned[what]
+    def mentioned(self, column: str) -> set[str]:
+        return self._mentioned("items" if column == "item_id" else "users")
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
@@ -327,14 +316,8 @@ class _File:
         """Read and store the file, unless the same bytes were already imported in the same way and nothing has replaced
         their content.
         """
-        db, project_id, kind, options, name = (
-            self.db,
-            self.known.project_id,
-            self.kind,
-            self.options,
-            self.name,
-        )
-        path, mapping = self.request.path, self.request.mapping
+        db, project_id, kind, name = self.db, self.known.project_id, self.kind, self.name
+        path, mapping, options = self.request.path, self.request.mapping, self.options
         self.sample = sample = sample_of(path, mapping.encoding if mapping else UTF8)
         self.layout = layout = (
             mapped_layout(mapping, kind)
@@ -424,7 +407,7 @@ class _File:
         return chain([first], rows)
 
     def _ids(self, to: Notes | None = None) -> Ids:
-        return Ids(to or self.notes, COLUMNS[self.kind].ids, self.known.mentioned_ids)
+        return Ids(to or self.notes, COLUMNS[self.kind].ids, self.known.mentioned)
 
     def _batches(self, records: Iterator[_T], store: Callable[[list[_T]], None]) -> None:
         while batch := list(islice(records, _BATCH)):
@@ -467,8 +450,7 @@ class _File:
 
     def _described(self, batch: list[tuple[int, Any]]) -> None:
         kind: _What = "items" if self.kind == "items" else "users"
-        if (content := self.known.content) is None:
-            content = self.known.content = known_content(self.db, self.known.project_id, kind)
+        content = self.known.content(kind)
         fresh = []
         for line, record in batch:
             name, mark, import_id = record[0], fingerprint(record), self.target.import_id
@@ -492,7 +474,7 @@ class _File:
 
     def _note_unknown(self, line: int, kind: _What, name: str, what: str) -> None:
         """Note an id that the project does not describe, if it describes any."""
-        known = self.known.ids_of(kind)
+        known = self.known.ids(kind)
         if known and name and name not in known:
             self.notes.warn(line, f"unknown {kind[:-1]}", name=name, what=f"the {what} is kept")
 
@@ -500,7 +482,7 @@ class _File:
 
     def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
         ids, notes, time = self._ids(), self.notes, self.times.read
-        items, users = self.known.ids_of("items"), self.known.ids_of("users")
+        items, users = self.known.ids("items"), self.known.ids("users")
         types: dict[str, str] = {}
         values: dict[str, float | None] = {"": None}
         for line, row in rows:
@@ -510,24 +492,16 @@ class _File:
                 if (kind := types.get(raw := get("type", ""))) is None:
                     kind = types[raw] = self._type(ids.filled(line, "type", raw), held_out=held_out)
                 item = ids.read(line, "item_id", get("item_id", ""))
-                text, context = get("text", ""), get("context", "")
-                if not item and not text.strip():
+                if not item and not get("text", "").strip():
                     raise RowFault("no item_id")
-                when, served = get("timestamp", ""), get("served_at", "")
+                when = time(raw) if (raw := get("timestamp", "")) else ""
+                served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
+                context = ids.read(line, "context", raw) if (raw := get("context", "")) else ""
                 if (raw := get("value", "")) not in values:
                     if len(values) > _MOST_VALUES:
                         values = {"": None}
                     values[raw] = optional_number(raw, "value")
-                event = Event(
-                    user,
-                    kind,
-                    item,
-                    text,
-                    time(when) if when else "",
-                    values[raw],
-                    ids.read(line, "context", context) if context else "",
-                    time(served, "served_at") if served else "",
-                )
+                event = Event(user, kind, item, get("text", ""), when, values[raw], context, served)
             except RowFault as fault:
                 notes.skip_row(line, fault)
                 continue
@@ -571,7 +545,7 @@ class _File:
         self, line: int, slate: Slate, lines: tuple[int, ...]
     ) -> tuple[tuple[int, ...], Slate]:
         """The list without unknown items, which cannot be shown to a judge; unchanged while the project has no items."""
-        items = self.known.ids_of("items")
+        items = self.known.ids("items")
         if not items and not self.known.no_items_noted:
             self.known.no_items_noted = True
             self.notes.warn(line, "no items yet")
@@ -615,7 +589,7 @@ class _File:
             names = dict(zip(wanted.renamed(original), original, strict=True))
         else:
             names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
-        scales = stored_scales(self.db, self.known.project_id)
+        scales = dict(self.known.scales)
         ours = part is None and original == LABEL_COLUMNS
         return LabelRows(
             rows=self._rows,
@@ -715,10 +689,7 @@ class _File:
     def _store_scale(self, line: int, label: Label, given: Scale) -> None:
         """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
         target, key = self.target, (label.protocol, label.aspect)
-        known = self.known.scales
-        if known is None:
-            known = self.known.scales = dict(stored_scales(target.db, target.project_id))
-        scale = known.get(key, given)
+        scale = self.known.scales.get(key, given)
         if scale != given:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
@@ -726,7 +697,7 @@ class _File:
             raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
-            known[key] = given
+            self.known.scales[key] = given
             add_scale(target.db, target.project_id, target.import_id, *key, given)
             self.notes.remark("scale", label=label)
 
@@ -770,15 +741,8 @@ class _File:
         count = sum(lost.values())
         if 2 * count > (answers := count + self.stored + self.unchanged):
             reasons = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
-            raise refusal(
-                "most-lost",
-                notes=notes,
-                lost=count,
-                of=answers,
-                kinds=reasons,
-                first=first,
-                step=advice(lost),
-            )
+            facts = {"lost": count, "of": answers, "kinds": reasons, "first": first, "step": advice(lost)}
+            raise refusal("most-lost", notes=notes, **facts)
         commas, odd = notes.kinds[COMMA], unfit.total()
         if commas and not is_few(commas, self.stored + self.unchanged + notes.skipped):
             raise refusal("commas", notes=notes, count=commas, first=first)
@@ -789,22 +753,17 @@ class _File:
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
         notes, import_id = self.notes, self.target.import_id
-        read, stored, skipped = self.stored + self.unchanged + notes.skipped, self.stored, notes.skipped
-        finish_import(
-            self.db, import_id, read=read, stored=stored, skipped=skipped, warnings=notes.stored_form()
-        )
+        counts = {
+            "read": self.stored + self.unchanged + notes.skipped,
+            "stored": self.stored,
+            "skipped": notes.skipped,
+        }
+        finish_import(self.db, import_id, **counts, warnings=notes.stored_form())
+        columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
         return FileSummary(
-            path=self.name,
-            layout=how,
-            import_id=import_id,
-            columns=one_line(notes.columns, _COLUMNS_SHOWN),
-            remarks=tuple(notes.remarks),
-            examples=tuple(map(rendered, self.examples)),
-            read=read,
-            stored=stored,
-            unchanged=self.unchanged,
-            skipped=skipped,
-        )
+            path=self.name, layout=how, import_id=import_id, columns=columns, remarks=tuple(notes.remarks),
+            examples=examples, unchanged=self.unchanged, **counts,
+        )  # fmt: skip
 
 
 def _with_points(rows: Iterator[Row]) -> Iterator[Row]:

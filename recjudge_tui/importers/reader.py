@@ -660,16 +660,6 @@ def json_keys(beginning: str) -> Mapping[str, str]:
     return keys
 
 
-def plain_cells(*parts: Any) -> dict[str, str]:
-    """The entries of several objects as text by key; the first object with a key wins, other values are ignored."""
-    cells: dict[str, str] = {}
-    for part in parts:
-        if isinstance(part, Mapping):
-            for key, value in part.items():
-                cells.setdefault(key.strip(), cell(key, value))
-    return cells
-
-
 def cell(name: str, value: Any) -> str:
     """A value of a JSON object as the text of a cell: numbers as written, a list of texts as `a|b`, null as empty."""
     if isinstance(value, str):

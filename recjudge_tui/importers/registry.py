@@ -34,7 +34,6 @@ from recjudge_tui.importers.columns import (
     uses,
     wanted_columns,
 )
-from recjudge_tui.importers.labelling import answer_rows
 from recjudge_tui.importers.layout import (
     LAYOUTS,
     Choice,
@@ -111,9 +110,7 @@ def declared_layout(declared: Declaration) -> Layout:
             raise _not_its_own(declared, request, sample)
         if part.refuse:
             raise InputError(f"{request.path} {part.refuse[0]}", *part.refuse[1:])
-        if part.task:
-            return answer_rows(request, part)
-        if not declared.shipped:
+        if not declared.shipped and not part.task:
             _refuse_without_fields(declared, request, part)
         return declared_rows(request, part, declared.name, must=not declared.shipped)
 

@@ -40,6 +40,10 @@ class FileSummary(Model):
     skipped: int = 0
 
 
+def _total(count: str) -> property:
+    return property(lambda self: sum(getattr(file, count) for file in self.files))
+
+
 class ImportSummary(Model):
     """The result of one import. `warnings` are the first 20 as `file:line: text`; `warning_kinds` counts all of them.
 
@@ -69,21 +73,10 @@ class ImportSummary(Model):
             return Step("import items")
         return Step("import events" if facts.lists and not facts.ready else "judge")
 
-    @property
-    def read(self) -> int:
-        return sum(f.read for f in self.files)
-
-    @property
-    def stored(self) -> int:
-        return sum(f.stored for f in self.files)
-
-    @property
-    def unchanged(self) -> int:
-        return sum(f.unchanged for f in self.files)
-
-    @property
-    def skipped(self) -> int:
-        return sum(f.skipped for f in self.files)
+    read = _total("read")
+    stored = _total("stored")
+    unchanged = _total("unchanged")
+    skipped = _total("skipped")
 
     @property
     def warning_count(self) -> int:
