@@ -753,11 +753,8 @@ class _File:
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
         notes, import_id = self.notes, self.target.import_id
-        counts = {
-            "read": self.stored + self.unchanged + notes.skipped,
-            "stored": self.stored,
-            "skipped": notes.skipped,
-        }
+        read = self.stored + self.unchanged + notes.skipped
+        counts: dict[str, Any] = {"read": read, "stored": self.stored, "skipped": notes.skipped}
         finish_import(self.db, import_id, **counts, warnings=notes.stored_form())
         columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
         return FileSummary(

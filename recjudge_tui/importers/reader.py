@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, filterfalse, islice
 from pathlib import Path
 from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
 
@@ -45,19 +45,18 @@ _MOST_PIPED = 20_000_000_000
 # tables rarely compress to less than a fiftieth of their size
 _MOST_RATIO, _UNPACKED_FREELY, _MOST_UNPACKED = 200, 100_000_000, 200_000_000_000
 
-codecs.register_error(
-    "latin-1",
-    lambda error: (
-        cast(Any, error).object[cast(Any, error).start : cast(Any, error).end].decode("latin-1"),
-        cast(Any, error).end,
-    ),
-)
+
+def _latin_1(error: Any) -> tuple[str, int]:
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1", _latin_1)
 
 # ---- opening and unpacking ---------------------------------------------------------------------------------------
 
 GZIP, ZIP, XZ, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\x00", b"PAR1"
 _CLAIMED = {".gz": ("gzip", GZIP), ".tgz": ("gzip", GZIP), ".zip": ("zip", ZIP), ".xz": ("xz", XZ)}
-_PACKED_ENDINGS = (*_CLAIMED, ".tar")
+_PACKED_ENDINGS = re.compile(r"(?<=.)(\.(gz|tgz|zip|xz|tar))+$", re.IGNORECASE)
 _EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb")
 _EXCEL_STEP = "Export the sheet as CSV (UTF-8) and import that."
 _MEMORY_OF_XZ = 256 << 20
@@ -215,10 +214,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 def bare_name(path: Path) -> str:
     """The file's name without the endings of packed files."""
-    name = path.name
-    while name.lower().endswith(_PACKED_ENDINGS) and "." in name[1:]:
-        name = name.rpartition(".")[0]
-    return name
+    return _PACKED_ENDINGS.sub("", path.name)
 
 
 def stem(path: Path) -> str:
@@ -298,7 +294,10 @@ def contents_of(
                 digest.update(block)
                 read(len(block))
         if start.startswith(PARQUET):
-            return Contents(digest.hexdigest(), parquet_length(path))
+            with _parquet(path) as file:
+                rows, columns = file.metadata.num_rows, file.metadata.num_columns
+            check_unpacked(path, _BYTES_A_CELL * rows * columns, path.stat().st_size)
+            return Contents(digest.hexdigest(), rows)
     lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
     bytes_are_text = encoding in (UTF8, UTF8_OR_LATIN1)
     with _explained(path), opened(path) as unpacked:
@@ -333,7 +332,16 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     with _explained(path):
         check_regular(path)
         if is_parquet(path):
-            return Sample(path, _parquet_beginning(path))
+            records = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in parquet_records(path))
+            beginning = ""
+            for line in islice(records, 200):
+                # the first row alone may be longer
+                if beginning and len(beginning) + len(line) > _SAMPLE_BYTES:
+                    break
+                beginning += line
+            if not beginning:
+                raise refusal("empty", path=path)
+            return Sample(path, beginning)
         with opened(path) as handle:
             start = handle.read(_SAMPLE_BYTES)
             if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -462,6 +470,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', 
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 _GAP = re.compile(r"[\s,]*")
+_NOT_JSON = "The rest is not valid JSON; the file may be cut off."
 # the key of a record under which a key that it has twice stands
 _TWICE = "@twice"
 
@@ -529,12 +538,15 @@ class _JsonStream:
                 if not self.more():
                     self.broken(f"{error.msg}; the file may be cut off.")
 
-    def key(self) -> str:
-        key = self.value(DECODER)
-        if not isinstance(key, str) or self.char() != ":":
-            self.broken("The rest is not valid JSON; the file may be cut off.")
+    def members(self) -> Iterator[str]:
+        """The keys of an object, each before its value, which the caller reads."""
         self.at += 1
-        return key
+        while self.char() not in ("}", ""):
+            key = self.value(DECODER)
+            if not isinstance(key, str) or self.char() != ":":
+                self.broken(_NOT_JSON)
+            self.at += 1
+            yield key
 
     def array(self) -> Iterator[Any]:
         self.at += 1
@@ -562,9 +574,8 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         stream = _JsonStream(path, text, "entry ")
         if stream.char() != "{":
             raise refusal("json-object", path=path)
-        stream.at += 1
-        while stream.char() not in ("}", ""):
-            key, value = stream.key(), stream.value(decoder)
+        for key in stream.members():
+            value = stream.value(decoder)
             if isinstance(value, list):
                 value = [dict(part) if isinstance(part, tuple) else part for part in value]
             again = {"again": "yes"} if key.strip() in seen else {}
@@ -573,7 +584,7 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             stream.last = shown(key)
             seen.add(key.strip())
         if stream.char() != "}":
-            stream.broken("The rest is not valid JSON; the file may be cut off.")
+            stream.broken(_NOT_JSON)
         stream.at += 1
         if stream.char():
             stream.broken("Something follows the object.")
@@ -625,9 +636,7 @@ def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) ->
     for depth, wanted in enumerate(keys):
         if stream.char() != "{":
             stream.broken(f"“{'.'.join(keys[:depth])}” is not an object.")
-        stream.at += 1
-        while stream.char() not in ("}", ""):
-            key = stream.key()
+        for key in stream.members():
             if key == wanted and (stream.char() == "{" if depth < len(keys) - 1 else stream.char() == "["):
                 break
             about[key] = stream.value(DECODER)
@@ -684,27 +693,6 @@ _BYTES_A_CELL = 4
 def is_parquet(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(PARQUET)) == PARQUET
-
-
-def parquet_length(path: Path) -> int:
-    """The number of rows. Raises InputError for a damaged file, and if pyarrow is missing."""
-    with _parquet(path) as file:
-        rows = int(file.metadata.num_rows)
-        check_unpacked(path, _BYTES_A_CELL * rows * file.metadata.num_columns, path.stat().st_size)
-        return rows
-
-
-def _parquet_beginning(path: Path) -> str:
-    """The first rows as JSON Lines, at most as many characters as a sample unless the first row alone is longer."""
-    text = ""
-    for _, record in islice(parquet_records(path), 200):
-        line = json.dumps(record, ensure_ascii=False) + "\n"
-        if text and len(text) + len(line) > _SAMPLE_BYTES:
-            break
-        text += line
-    if not text:
-        raise refusal("empty", path=path)
-    return text
 
 
 def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -774,7 +762,8 @@ def _parquet(path: Path) -> Iterator[Any]:
 
 # ---- tables ------------------------------------------------------------------------------------------------------
 
-_EMPTY_CELLS = " \t\r\n,;|\ufeff"
+# a line without a cell, or one that names the delimiter for a spreadsheet
+_NO_CELLS = re.compile(rf"[ \t\r\n,;|\ufeff]*|{_SEPARATOR_LINE.pattern}", re.IGNORECASE)
 _DELIMITERS = (",", "\t", ";", "|")
 _SWALLOWED_LINES = 20
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -917,15 +906,7 @@ def read_table(
         return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
     if is_parquet(path):
         return _json_table(path, wanted, dialect, notes, raw=raw)
-    first = next(
-        (
-            line
-            for line in text_lines(path, dialect.encoding)
-            if line.strip(_EMPTY_CELLS) and not _SEPARATOR_LINE.fullmatch(line)
-        ),
-        "",
-    )
-    if not first:
+    if not (first := next(filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding)), "")):
         raise refusal("empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
@@ -937,8 +918,8 @@ def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[s
     wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if keys := json_keys(text):
         return [name.strip() for name in keys]
-    first = next((line for line in text.splitlines() if line.strip(_EMPTY_CELLS)), "").strip()
-    return [name.strip() for name in fields_of(first, wanted)]
+    first = next(filterfalse(_NO_CELLS.fullmatch, text.splitlines()), "")
+    return [name.strip() for name in fields_of(first.strip(), wanted)]
 
 
 def fields_of(line: str, wanted: WantedColumns = WantedColumns()) -> list[str]:  # noqa: B008 - frozen
@@ -983,13 +964,7 @@ def _csv_table(
         reader = _csv_reader(_unspaced(text, delimiter, mark) if spaced else text, delimiter, mark)
         if not names:
             try:
-                # not a blank row, nor one that names the delimiter for a spreadsheet
-                header = next(
-                    fields
-                    for fields in reader
-                    if any(field.strip(_EMPTY_CELLS) for field in fields)
-                    and not _SEPARATOR_LINE.fullmatch(",".join(fields))
-                )
+                header = next(fields for fields in reader if not _NO_CELLS.fullmatch(",".join(fields)))
             except csv.Error as error:
                 raise refusal(
                     "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
@@ -1016,7 +991,7 @@ def _quotes_enclose(path: Path, encoding: str) -> bool:
     width = 0
     for line in text_lines(path, encoding):
         fields = line.rstrip("\r\n").split("\t")
-        width = width or (len(fields) if line.strip(_EMPTY_CELLS) else 0)
+        width = width or (0 if _NO_CELLS.fullmatch(line) else len(fields))
         if '"' in line and len(fields) < width:
             return True
     return False
@@ -1104,20 +1079,14 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
     columns = wanted.renamed(original)
     if not raw:
         for name, value in zip(columns, first[1].values(), strict=True):
-            _refuse_object(path, name, value)
+            # an object in a column of ids, or a list of users
+            if isinstance(value, {"user_id": list | dict, "item_id": dict}.get(name, ())):
+                text = one_line(json.dumps(value, ensure_ascii=False), 100)
+                raise refusal("object-as-id", path=path, kind=name[:4], value=text)
     everything = chain([first], records)
     return Table(
         columns, original, everything if raw else _json_rows(path, everything, wanted, notes), json=True
     )
-
-
-def _refuse_object(path: Path, name: str, value: object) -> None:
-    """Raise InputError for an object in a column of ids, or for a list of users."""
-    if (isinstance(value, list | dict) and name == "user_id") or (
-        isinstance(value, dict) and name == "item_id"
-    ):
-        text = one_line(json.dumps(value, ensure_ascii=False), 100)
-        raise refusal("object-as-id", path=path, kind=name[:4], value=text)
 
 
 def _json_rows(
