@@ -1,12 +1,13 @@
-"""The known layouts, plain tables among them, and the choice of a file's layout and kind."""
+"""The known layouts, plain tables among them, and the choice of a file's layout and kind, of one file or of folders."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatch
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -52,6 +53,7 @@ from recjudge_tui.importers.reader import (
     Sample,
     Table,
     WantedColumns,
+    bare_name,
     chosen_rows,
     column_wise,
     fields_of,
@@ -431,24 +433,6 @@ def _repeats(sample: Sample) -> bool:
 # ---- what a file holds -------------------------------------------------------------------------------------------
 
 
-def holding_of(
-    sample: Sample, known: list[Layout], system: str | None = None
-) -> tuple[dict[ImportKind, Layout], tuple[Choice, ...]]:
-    """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
-    goes before plain tables. `system`: of all lists of the command, which then decides for lists."""
-    refuse_columns(sample)
-    special = {kind: special_layout(known, sample, kind) for kind in IMPORT_KINDS}
-    found = {kind: layout for kind, layout in special.items() if layout is not None}
-    if found:
-        choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
-        # only lists have a system to name
-        if system and "lists" in found and any(choice.kind == "lists" for choice in choices):
-            return {"lists": found["lists"]}, ()
-        return found, choices
-    kind, choices = guess(sample, system) if PLAIN in known else (None, ())
-    return {kind: PLAIN} if kind else {}, choices
-
-
 def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:
     """For each choice, the command that imports the file that way, and what it means."""
     start = f"recjudge import {shlex.quote(str(path))} -p {shlex.quote(project)}"
@@ -480,3 +464,140 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
         return refusal("unknown", path=sample.path, first=first, hint=_hint(sample.first_line))
     steps = "".join(f"\n  {line}" for line in commands(sample.path, project, choices))
     return refusal("what-is-it", path=sample.path, first=first, commands=steps)
+
+
+# ---- the files of a command --------------------------------------------------------------------------------------
+
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
+
+
+class FilesByKind:
+    """The files of each kind in import order, and the files that only help to read others.
+
+    `aside` names the files that are not imported, each with the reason.
+    """
+
+    def __init__(
+        self, layout: str | None = None, system: str | None = None, project: str = "PROJECT"
+    ) -> None:
+        self.known, self.system, self.project = named_layouts(layout), system, project
+        self.files: dict[ImportKind, list[Path]] = {}
+        self.beside: list[Path] = []
+        self.aside: list[str] = []
+
+    def add(self, paths: Sequence[Path], kind: ImportKind | None) -> None:
+        """Decide which files are imported as which kind. Raises InputError if there are none, or if a kind is uncertain:
+        then it names the commands to choose from, with the name of the project."""
+        files: dict[ImportKind, list[Path]] = {part: [] for part in IMPORT_KINDS}
+        for path in paths:
+            if path.is_dir():
+                for part, inside in self._of_folder(path, kind).items():
+                    files[part] += inside
+            elif len(paths) > 1 and self._joined_beside(path, paths):
+                continue
+            elif kind is None:
+                layouts, choices = self._holding(sample := sample_of(path))
+                if choices or not layouts:
+                    raise uncertain(sample, self.project, choices)
+                for part in layouts:
+                    files[part].append(path)
+            elif len(paths) > 1 and self._only_helps(path, kind):
+                self.beside.append(path)
+            else:
+                files[kind].append(path)
+        self.files = {part: self._without_copies(found) for part, found in files.items() if found}
+        if not self.files and kind is not None:
+            # if all files only help to read others, import them anyway: their layout then reports what is missing
+            self.files, self.beside = {kind: self.beside}, []
+
+    def _holding(self, sample: Sample) -> tuple[dict[ImportKind, Layout], tuple[Choice, ...]]:
+        """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
+        goes before plain tables. The system of all lists of the command decides for lists."""
+        refuse_columns(sample)
+        special = ((kind, special_layout(self.known, sample, kind)) for kind in IMPORT_KINDS)
+        if not (found := {kind: layout for kind, layout in special if layout is not None}):
+            kind, choices = guess(sample, self.system) if PLAIN in self.known else (None, ())
+            return {kind: PLAIN} if kind else {}, choices
+        choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
+        # only lists have a system to name
+        if self.system and "lists" in found and any(choice.kind == "lists" for choice in choices):
+            return {"lists": found["lists"]}, ()
+        return found, choices
+
+    def _of_folder(self, folder: Path, kind: ImportKind | None) -> dict[ImportKind, list[Path]]:
+        found: dict[ImportKind, list[Path]] = {part: [] for part in IMPORT_KINDS}
+        unknown, unnamed, questions = [], [], []
+        try:
+            inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        except OSError as error:
+            raise refusal("unreadable", path=folder, why=error.strerror or error, step="") from error
+        for path in inside:
+            if not path.is_file() or self._joined_beside(path, inside):
+                continue
+            try:
+                layouts, choices = self._holding(sample := sample_of(path))
+            except InputError:
+                unknown.append(path.name)
+                continue
+            kinds = {part: layout for part, layout in layouts.items() if part == (kind or part)}
+            if choices and kind is None:
+                steps = "\n  ".join(("Say which:", *commands(path, self.project, choices)))
+                left = "was not imported, because it may contain one of several kinds of data"
+                questions.append(f"{path} {left}. {steps}")
+            elif kind is not None and not kinds and any(choice.kind == kind for choice in choices):
+                found[kind].append(path)
+            elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
+                self.aside.append(f"{path} was not imported, because it has a header and no rows")
+            elif not layouts:
+                unknown.append(path.name)
+            else:
+                name = bare_name(path).lower()
+                own = [p for p, one in kinds.items() if any(fnmatch(name, n) for n in one.names or "*")]
+                for part in own:
+                    found[part].append(path)
+                unnamed += [path.name] * bool(kinds and not own)
+        left = f"not imported from {folder}"
+        self.aside += questions
+        self.aside += [f"{left}, because nothing in them is recognised: {', '.join(unknown)}"] * bool(unknown)
+        self.aside += [f"{left} unless they are named: {', '.join(unnamed)}"] * bool(unnamed)
+        if any(found.values()):
+            return found
+        step = "Name the files themselves, with --as and, if necessary, --layout or --mapping."
+        if folders := [path.name for path in inside if path.is_dir()]:
+            step = f"Name one of the folders in it ({', '.join(folders[:5])}), or the files themselves."
+        asked = "\n  ".join(questions)
+        raise refusal("nothing-known", path=folder, kind=kind or "anything", questions=asked, step=step)
+
+    def _joined_beside(self, path: Path, paths: Iterable[Path]) -> bool:
+        """Whether a file beside this one in the command joins it with others: its rows would count twice."""
+        name, folder = bare_name(path), path.parent
+        for layout in self.known:
+            whole, parts = layout.whole
+            beside = any(bare_name(other) == whole and other.parent == folder for other in paths)
+            if name in parts and beside and any(layout.fits(sample_of(path), kind) for kind in layout.kinds):
+                text = f"{path} was not imported, because {whole} beside it holds the same rows and more"
+                self.aside.append(text)
+                return True
+        return False
+
+    def _only_helps(self, path: Path, kind: ImportKind) -> bool:
+        """Whether the file only helps a layout to read files of this kind and contains no records of it."""
+        helped = [layout for layout in self.known if kind in layout.beside]
+        if not helped or not path.is_file():
+            return False
+        sample = sample_of(path)
+        fits = any(layout.fits(sample, other) for layout in helped for other in layout.kinds)
+        return fits and special_layout(self.known, sample, kind) is None
+
+    def _without_copies(self, files: Iterable[Path]) -> list[Path]:
+        """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first."""
+        first: dict[tuple[Path, str], Path] = {}
+        for path in dict.fromkeys(files):
+            name = Path(bare_name(path).lower())
+            key = (path.parent, name.stem if name.suffix in _TABLES else str(path))
+            if (other := first.setdefault(key, path)) != path:
+                self.aside.append(
+                    f"{path} was not imported, because {other.name} beside it has the same name and would count twice; "
+                    f"if it has other rows, import it with a separate command"
+                )
+        return list(first.values())

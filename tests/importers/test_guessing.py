@@ -8,10 +8,9 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import FilesByKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.reader import sample_of
-from recjudge_tui.importers.registry import choose_layout
+from recjudge_tui.importers.registry import FilesByKind, choose_layout
 from recjudge_tui.store.database import Database
 from tests.support import samples
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import FilesByKind, import_paths
+from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.reader import sample_of
-from recjudge_tui.importers.registry import guess
+from recjudge_tui.importers.registry import FilesByKind, guess
 from recjudge_tui.store.database import Database
 
 CERTAIN: list[tuple[str, str, ImportKind]] = [
