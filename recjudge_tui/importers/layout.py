@@ -275,18 +275,15 @@ class Part(Dialect):
     def uses(self) -> str:
         """One line that says how each column is read."""
         parts = [
-            f"{name} = {field.value}"
-            if field.value
-            else name
-            if field.source == name
-            else f"{field.source} as {name}"
-            for name, field in self.fields.items()
+            f"{name} = {f.value}" if f.value else name if f.source == name else f"{f.source} as {name}"
+            for name, f in self.fields.items()
         ]
-        parts += [f"{f.source or f.value} as attribute {name}" for name, f in (self.attributes or {}).items()]
+        said = [(f"attribute {name}", f) for name, f in (self.attributes or {}).items()]
         for about, field in self.answers:
             by = f" by {about['rater']}" if "rater" in about else ""
             case = f" on case {about['case_id']}" if "case_id" in about else ""
-            parts.append(f"{field.source or field.value} as {about.get('aspect') or 'the answer'}{by}{case}")
+            said.append((f"{about.get('aspect') or 'the answer'}{by}{case}", field))
+        parts += [f"{field.source or field.value} as {what}" for what, field in said]
         return ", ".join(parts)
 
 
@@ -389,9 +386,8 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
     ):
         clash = ", ".join(sorted(said & set(fields)))
         _refuse_if(given and clash, f"has {what}, so it cannot have “{clash}” too")
-    _refuse_if(
-        bool(raters) + bool(aspects) + bool(cases) > 1, "has more than one of raters, aspects and cases"
-    )
+    several = bool(raters) + bool(aspects) + bool(cases) > 1
+    _refuse_if(several, "has more than one of raters, aspects and cases")
     answers = [
         ({"rater": rater, "aspect": aspect}, f) for rater, own in raters.items() for aspect, f in own.items()
     ]
@@ -401,19 +397,14 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
         _refuse_if(groups == 0, r"cases must have a group for the number of the case, such as 'Case (\d+)'")
         table["case_pattern"] = cases
     else:
-        _refuse_if(
-            not isinstance(cases, dict), "cases must be a pattern, or a table with the column of each case"
-        )
+        wrong = "cases must be a pattern, or a table with the column of each case"
+        _refuse_if(not isinstance(cases, dict), wrong)
         for case_id, spec in cases.items():
             several = isinstance(spec, dict) and "column" not in spec
             for aspect, column in spec.items() if several else [("", spec)]:
                 about = {"case_id": case_id} | ({"aspect": aspect} if aspect else {})
-                answers.append(
-                    (
-                        about,
-                        {"values": renamed, **Field.model_validate(column).model_dump(exclude_defaults=True)},
-                    )
-                )
+                given = Field.model_validate(column).model_dump(exclude_defaults=True)
+                answers.append((about, {"values": renamed, **given}))
     table |= {"answers": answers, "renamed": renamed}
 
 
@@ -467,9 +458,8 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
     if "[]." in path:
         outer, _, inner = path.partition("[].")
         parts = value_at(record, outer)
-        found = [
-            value_at(p, inner) for p in (parts if isinstance(parts, list) else ()) if isinstance(p, dict)
-        ]
+        parts = parts if isinstance(parts, list) else []
+        found = [value_at(part, inner) for part in parts if isinstance(part, dict)]
         return [text for part in found if part for text in (part if isinstance(part, list) else [part])]
     value: Any = record
     for step in _steps(path):
@@ -498,10 +488,10 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any] |
             inner = value.get(step) if isinstance(value, Mapping) else None
             yield from below(inner, rest, scope) if inner is not None else (None,)
             return
-        pairs: Iterable[tuple[Any, Any]] = (
-            enumerate(value) if isinstance(value, list) and step == "[]" else ()
-        )
-        if step == "*":
+        pairs: Iterable[tuple[Any, Any]] = ()
+        if step == "[]" and isinstance(value, list):
+            pairs = enumerate(value)
+        elif step == "*":
             # an entry of json_entries is a tuple of pairs, so that a repeated key is not lost
             pairs = value.items() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
         empty = True
@@ -531,9 +521,8 @@ def taken(field: Field, record: Mapping[str, Any], request: Request, name: str =
         if text := _text_at(record, column, name):
             break
     if field.flags:
-        text = "|".join(
-            word for column, word in field.flags.items() if _text_at(record, column).strip() == "1"
-        )
+        words = (word for column, word in field.flags.items() if _text_at(record, column).strip() == "1")
+        text = "|".join(words)
     if field.file is not None and not text:
         bare = stem(request.path)
         text = re.sub(field.file, "", bare, flags=re.IGNORECASE).strip("._- ") or bare if field.file else bare
@@ -765,15 +754,12 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     there = set(table.columns)
 
     def is_there(field: Field) -> bool:
-        return not field.column or any(
-            column in there
-            or column.startswith("@")
-            or (
-                table.json
-                and (not must or bool(part.each) or (_steps(column)[:1] and _steps(column)[0] in there))
-            )
-            for column in field.column
-        )
+        def found(column: str) -> bool:
+            first = column in there or column.startswith("@")
+            below = part.each or not must or next(iter(_steps(column)), None) in there
+            return first or (table.json and bool(below))
+
+        return not field.column or any(map(found, field.column))
 
     if must:
         missing = [field.column[0] for field in part.named if not is_there(field)]

@@ -1110,20 +1110,6 @@ def _json_rows(
         yield number, cells
 
 
-def column_wise(sample: Sample, names: Collection[str], ids: Collection[str]) -> bool:
-    """Whether a JSON object holds a table column by column, or row by row under an index, as pandas writes it.
-
-    `names`: squashed names of columns, `ids`: those of users and items.
-    """
-    text = sample.text.lstrip("\ufeff \t\r\n")
-    outer = json_keys(text) if text.startswith("{") else {}
-    if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
-        found = {squashed(key) for key in json_keys(text[first.end() :])}
-    else:
-        found = {squashed(key) for key in outer} if set(outer.values()) <= {"{", "["} else set()
-    return len(found & set(names) if first else found) > 1 and bool(found & set(ids))
-
-
 # ---- parts of a file ---------------------------------------------------------------------------------------------
 
 # column -> the cells of it that are read

@@ -55,7 +55,6 @@ from recjudge_tui.importers.reader import (
     WantedColumns,
     bare_name,
     chosen_rows,
-    column_wise,
     fields_of,
     header_of,
     json_keys,
@@ -70,13 +69,10 @@ from recjudge_tui.store.exports import LABEL_COLUMNS
 # the labelling tools whose exports a mapping can describe
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 _KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
-_IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
-_NAMES = {
-    squashed(name)
-    for kind in ("lists", "events", "items", "labels")
-    for names in (KNOWN[kind], *ALIASES[kind].values())
-    for name in names
-} - {"u", "i"}  # fmt: skip
+_IDS = set(map(squashed, ("user_id", "item_id", *USER, *ITEM))) - {"u", "i"}
+_NAMES = _IDS | {
+    squashed(n) for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()) for n in names
+}
 
 # ---- declared layouts --------------------------------------------------------------------------------------------
 
@@ -99,9 +95,7 @@ def declared_layout(declared: Declaration) -> Layout:
     def choices(sample: Sample) -> tuple[Choice, ...]:
         fitting = ((kind, declared.part_of(sample, kind)) for kind in declared.kinds)
         found = [
-            Choice(kind, part.choices[0], *part.choices[1:2])
-            for kind, part in fitting
-            if part and part.choices
+            Choice(k, part.choices[0], *part.choices[1:2]) for k, part in fitting if part and part.choices
         ]
         return tuple(found) if len(found) > 1 else ()
 
@@ -220,8 +214,15 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
 
 
 def refuse_columns(sample: Sample) -> None:
-    """Raise InputError for a JSON object that holds a table column by column, or under an index."""
-    if column_wise(sample, _NAMES, _IDS):
+    """Raise InputError for a JSON object that holds a table column by column, or row by row under an index, as pandas writes
+    it."""
+    text = sample.text.lstrip("\ufeff \t\r\n")
+    if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
+        found = set(map(squashed, json_keys(text[first.end() :]))) & _NAMES
+    else:
+        outer = json_keys(text) if text.startswith("{") else {}
+        found = set(map(squashed, outer)) if set(outer.values()) <= {"{", "["} else set()
+    if len(found) > 1 and found & _IDS:
         raise refusal("by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
