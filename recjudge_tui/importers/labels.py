@@ -21,25 +21,7 @@ from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.codes import (
-    EITHER,
-    FAILED,
-    NAMED_A,
-    NAMED_B,
-    ORDERS,
-    VALID,
-    Code,
-    Codebook,
-    Expected,
-    Form,
-    Reading,
-    Side,
-    Unclear,
-    fold,
-    settle,
-    shown_counts,
-    side_of,
-)
+from recjudge_tui.importers import codes
 from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
 from recjudge_tui.importers.values import (
     MISSING,
@@ -59,7 +41,7 @@ from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 
-_SIGN: Mapping[Side, float] = {"a": 1.0, "b": -1.0}
+_SIGN: Mapping[codes.Side, float] = {"a": 1.0, "b": -1.0}
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
 # the columns that decide what a row says; of the others it matters at most whether they are filled
 _DECISIVE = (
@@ -74,7 +56,7 @@ LocatedLabel = tuple[int, Label]
 # case id -> the columns of a label that describe the case; None for no case of the project
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
-_Key = tuple[Form, str, str, Scale | None]
+_Key = tuple[codes.Form, str, str, Scale | None]
 # the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
 _Says = tuple[Any, ...]
 
@@ -133,7 +115,7 @@ class LabelRows(NamedTuple):
     notes: Notes
     times: Times
     scales: Scales
-    given: Codebook
+    given: codes.Codebook
     case_of: CaseOf
     name: str
     sides: str = ""
@@ -157,13 +139,13 @@ class LabelRows(NamedTuple):
             if isinstance(ask, _Ask) and ask.key is not None:
                 for token in filter(None, ask.tokens):
                     counts[ask.key][token] += 1
-        readings: dict[_Key, Reading] = {}
+        readings: dict[_Key, codes.Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
             expected = self._expected(key)
             try:
-                readings[key] = settle(answers, expected, given)
-            except Unclear as unclear:
+                readings[key] = codes.settle(answers, expected, given)
+            except codes.Unclear as unclear:
                 title = f"{self.notes.file}: {unclear.title}"
                 raise InputError(title, unclear.cause, unclear.next_step) from None
             self._remark(readings[key], answers, expected)
@@ -172,7 +154,7 @@ class LabelRows(NamedTuple):
 
         return _paired(self._read(readings))
 
-    def _read(self, readings: Mapping[_Key, Reading]) -> Iterator[LocatedLabel]:
+    def _read(self, readings: Mapping[_Key, codes.Reading]) -> Iterator[LocatedLabel]:
         notes, line = self.notes, 0
 
         @lru_cache(maxsize=_MOST_KEPT)
@@ -193,31 +175,31 @@ class LabelRows(NamedTuple):
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
-    def _remark(self, reading: Reading, seen: Counter[str], expected: Expected) -> None:
+    def _remark(self, reading: codes.Reading, seen: Counter[str], expected: codes.Expected) -> None:
         for name, facts in reading.remarks:
             self.notes.remark(name, **facts)
         if reading.strays:
             left, total = sum(reading.strays.values()), quantity(sum(seen.values()), "answer")
-            strays = shown_counts(reading.strays)
+            strays = codes.shown_counts(reading.strays)
             self.notes.remark("strays", left=left, total=total, what=expected.what, strays=strays)
         names = {value: name for value, name in expected.names.items() if expected.form != "scores"}
         read = [
             f"“{one_line(text, 30)}” as {'failed' if code.value is None else names.get(code.value, '')}"
             for text, code in reading.codes.items()
-            if names and text[:1] != "\0" and fold(text) != names.get(code.value or 0.0, "").lower()
+            if names and text[:1] != "\0" and codes.fold(text) != names.get(code.value or 0.0, "").lower()
         ]
         if read:
             self.notes.remark(f"answers: {first_few(read, 8)}")
 
-    def _expected(self, key: _Key) -> Expected:
+    def _expected(self, key: _Key) -> codes.Expected:
         form, protocol, aspect, scale = key
         facts = protocol_facts(protocol)
         if form == "scores":
-            return Expected("scores", f"{aspect} ({protocol})", scale=scale)
-        names = (fold(self.columns.get("system_a", "")), fold(self.columns.get("system_b", "")))
+            return codes.Expected("scores", f"{aspect} ({protocol})", scale=scale)
+        names = (codes.fold(self.columns.get("system_a", "")), codes.fold(self.columns.get("system_b", "")))
         sides = names if form == "pair" and all(names) else ("", "")
         what = f"the tasks ({protocol})" if form == "shown" else protocol
-        return Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
+        return codes.Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
 
     # ---- the rows ----
 
@@ -339,9 +321,9 @@ class LabelRows(NamedTuple):
         refuse(not any(texts) and not _states_failure(row), "no value:of games")
 
         def token(text: str) -> str:
-            letter = side_of(fold(text))
+            letter = codes.side_of(codes.fold(text))
             if text in (a, b) and (letter is None or letter.means != "letter" or self.sides == "systems"):
-                return NAMED_A if text == a else NAMED_B
+                return codes.NAMED_A if text == a else codes.NAMED_B
             return text
 
         facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
@@ -371,7 +353,7 @@ class LabelRows(NamedTuple):
             )
         )
 
-    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> _Said:
+    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
         row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
         if ask.what == "game":
@@ -380,7 +362,7 @@ class LabelRows(NamedTuple):
             row.get("system", "?") or row.get("system_a") or row.get("protocol")
         ):
             self.notes.remark("unnamed-system", protocol=facts.name)
-        code = Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
+        code = codes.Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
         value, scale, name = code.value, ask.key[3] if ask.key else None, ""
         if ask.what == "task":
             name = "" if value is None else facts.labels.get(value) or plain_number(value)
@@ -394,7 +376,7 @@ class LabelRows(NamedTuple):
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
             name = facts.labels[value]
         note = f"answer: {row.get('value', '')}" if code.strength else ""
-        odd = "" if state in VALID or state in FAILED else state
+        odd = "" if state in codes.VALID or state in codes.FAILED else state
         return _Said(self._start(ask)._replace(value=value, label=name), note, odd)
 
     def _start(self, ask: _Ask) -> Label:
@@ -414,36 +396,36 @@ class LabelRows(NamedTuple):
             scale=ask.scale,
         )
 
-    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, Reading]) -> Code:
+    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, codes.Reading]) -> codes.Code:
         assert ask.key is not None
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
             raise RowFault("answer that does not fit", answer=token, what=what)
         if code.value is not None and math.isnan(code.value):
-            return Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
+            return codes.Code(1.0 if token.removeprefix(codes.EITHER) == ask.row["system_a"] else -1.0)
         return code
 
-    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
+    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
         text = row.get(_FIRST, "")
-        orders: Mapping[str, Side] = {**ORDERS, fold(b): "b", fold(a): "a"}
-        refuse(fold(text) not in orders, "unknown order", text=text, a=a, b=b)
-        sides: tuple[Side, ...] = ("a", "b") if orders[fold(text)] == "a" else ("b", "a")
+        orders: Mapping[str, codes.Side] = {**codes.ORDERS, codes.fold(b): "b", codes.fold(a): "a"}
+        refuse(codes.fold(text) not in orders, "unknown order", text=text, a=a, b=b)
+        sides: tuple[codes.Side, ...] = ("a", "b") if orders[codes.fold(text)] == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
         for side, token in zip(sides, tokens, strict=False):
             if token or failed:
                 value = None if failed else self._game_value(line, ask, token, side, readings)
-                turned: Side = side if a < b else "b" if side == "a" else "a"
+                turned: codes.Side = side if a < b else "b" if side == "a" else "a"
                 games.append(Game(turned, value if value is None or a < b else 0.0 - value))
         return tuple(games)
 
     def _game_value(
-        self, line: int, ask: _Ask, token: str, first: Side, readings: Mapping[_Key, Reading]
+        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: Mapping[_Key, codes.Reading]
     ) -> float | None:
         code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
         if not code.value or code.means == "side":
@@ -498,23 +480,23 @@ def _aspect(row: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
-    word = side_of(fold(text))
+    word = codes.side_of(codes.fold(text))
     if text in (a, b):
         value = 1.0 if text == a else -1.0
         # a rare word for a tie, such as C, is no reason to doubt a name
-        rare = word is not None and not word.value and fold(text) not in ("tie", "ties", "draw")
+        rare = word is not None and not word.value and codes.fold(text) not in ("tie", "ties", "draw")
         if word is None or word.value == value or rare:
-            return NAMED_A if value > 0 else NAMED_B
-        return EITHER + text
+            return codes.NAMED_A if value > 0 else codes.NAMED_B
+        return codes.EITHER + text
     first, second = a.lower() == text.lower(), b.lower() == text.lower()
     if first == second or word is not None:
         return text
-    return NAMED_A if first else NAMED_B
+    return codes.NAMED_A if first else codes.NAMED_B
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
-    return row.get("state", "").lower().replace("_", " ") in FAILED
+    return row.get("state", "").lower().replace("_", " ") in codes.FAILED
 
 
 def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | None) -> Mapping[str, str]:

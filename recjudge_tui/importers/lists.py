@@ -68,7 +68,10 @@ def slates_of(
     if first is None:
         return
     cells, rows = first[1], chain([first], rows)
-    if "items" not in cells and "rank" not in cells and _is_list(cells.get("item_id", "")):
+    bare = cells.get("item_id", "").strip()
+    # several ids in a cell that should contain one
+    several = bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
+    if several and "items" not in cells and "rank" not in cells:
         rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
@@ -147,11 +150,8 @@ class _Lists:
         try:
             score = number(text, "score")
         except RowFault as fault:
-            self.notes.warn(
-                line,
-                fault.kind if fault.kind == COMMA else "bad score",
-                f"{fault}; the item is kept without a score",
-            )
+            kind = fault.kind if fault.kind == COMMA else "bad score"
+            self.notes.warn(line, kind, f"{fault}; the item is kept without a score")
             return _NO_SCORE
         self.scored = True
         return score
@@ -168,12 +168,7 @@ class _Lists:
             rank, score = 0, _NO_SCORE
             try:
                 if by == "rank":
-                    place = row["rank"]
-                    rank = (
-                        int(place)
-                        if place.isdigit() and len(place) < 16 and place.isascii()
-                        else whole(place, "rank")
-                    )
+                    rank = whole(row["rank"], "rank")
                     if rank < 0:
                         raise RowFault("negative rank", rank=rank)
                     score = self.optional_score(row.get(column, ""), line) if column else score
@@ -252,9 +247,8 @@ class _Lists:
             own_scores = [None if not self.scored or score != score else score for score in own]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
                 kept = self._kept(places, own_items, own_lines, names, _named(owner))
-                own_items, own_lines, own_scores = (
-                    [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
-                )
+                every = (own_items, own_lines, own_scores)
+                own_items, own_lines, own_scores = ([column[i] for i in kept] for column in every)
             if not own_items:
                 notes.warn(first, "empty list", owner=_named(owner), why="is empty")
                 continue
@@ -341,12 +335,6 @@ _SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
 _SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
 
 
-def _is_list(text: str) -> bool:
-    """Whether a cell that should contain one id contains several: it has brackets around it, or bars inside."""
-    bare = text.strip()
-    return bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
-
-
 def _in_cell(row: Mapping[str, str]) -> _Places:
     """The items of a row's list with their scores. Raises RowFault."""
     bare = row.get("items", "").strip()
@@ -424,10 +412,8 @@ def _place(element: Any) -> tuple[str, str]:
     if isinstance(element, Mapping):
         element = [_first(element, (*ITEM, "id")), _first(element, SCORE)]
         refuse(not element[0], "not a list:items", text=element)
-    texts = [
-        "" if part is None else str(part).strip()
-        for part in (element if isinstance(element, list) else [element])
-    ]
+    parts = element if isinstance(element, list) else [element]
+    texts = ["" if part is None else str(part).strip() for part in parts]
     refuse(len(texts) not in (1, 2), "not a list:items", text=element)
     return texts[0], texts[1] if len(texts) == 2 else ""
 

@@ -59,35 +59,12 @@ from recjudge_tui.importers.values import (
     refuse,
     shown,
 )
+from recjudge_tui.store import imports
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.exports import LABEL_COLUMNS
 from recjudge_tui.store.histories import held_out_copies, mark_copies
-from recjudge_tui.store.imports import (
-    Clash,
-    LabelledCase,
-    Outcome,
-    Target,
-    add_events,
-    add_explanation,
-    add_items,
-    add_slates,
-    add_users,
-    add_verdicts,
-    begin_import,
-    brought_visible_events,
-    cases_of_labels,
-    fingerprint,
-    finish_import,
-    import_of_path,
-    imported_at,
-    is_displaced,
-    known_content,
-    known_ids,
-    mentioned_ids,
-    same_import,
-)
 from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.projects import create_project, find_project
 from recjudge_tui.store.raters import ensure_rater, rater_kind
@@ -268,11 +245,11 @@ class _Known:
 
     def __init__(self, db: Database, project_id: int) -> None:
         self.db, self.project_id = db, project_id
-        self.ids = cache(partial(known_ids, db, project_id))
-        self.content = cache(partial(known_content, db, project_id))
-        self._mentioned = cache(partial(mentioned_ids, db, project_id))
+        self.ids = cache(partial(imports.known_ids, db, project_id))
+        self.content = cache(partial(imports.known_content, db, project_id))
+        self._mentioned = cache(partial(imports.mentioned_ids, db, project_id))
         self.raters: dict[tuple[str, str | None], int] = {}
-        self.cases: dict[tuple[str, ...], LabelledCase] = {}
+        self.cases: dict[tuple[str, ...], imports.LabelledCase] = {}
         self.scales = dict(stored_scales(db, project_id))
         self.scaled = set[tuple[int, str, str]]()
         self.no_items_noted = False
@@ -297,7 +274,7 @@ class _File:
     by their names.
     """
 
-    target: Target
+    target: imports.Target
 
     def __init__(
         self, known: _Known, request: Request, options: Options, pace: _Pace, name: str, folder: Path | None
@@ -344,19 +321,25 @@ class _File:
 
         def is_read_alike(import_id: int, earlier_path: str) -> bool:
             """Whether an earlier import of the same bytes held its events out if and only if this one does."""
-            brought = brought_visible_events(db, import_id)
+            brought = imports.brought_visible_events(db, import_id)
             return not brought if held_out else brought or not is_test_split(Path(earlier_path))
 
-        earlier = same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
+        earlier = imports.same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
         # the same table may name images that have changed
-        if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
+        if (
+            earlier is not None
+            and not imports.is_displaced(db, earlier, kind)
+            and not brought_images(db, earlier)
+        ):
             self.pace.before += contents.lines
-            return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=imported_at(db, earlier))
-        import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
-        older = import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
+            return FileSummary(
+                path=name, layout=how, earlier=earlier, earlier_at=imports.imported_at(db, earlier)
+            )
+        import_id = imports.begin_import(db, project_id, kind, how, name, contents.sha256)
+        older = imports.import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
         if older is not None:
             self.notes.warn(1, "another version imported before", older=older)
-        self.target = Target(db, project_id, import_id, import_id if since is None else since)
+        self.target = imports.Target(db, project_id, import_id, import_id if since is None else since)
         self._store(held_out=held_out)
         if units := self.times.described():
             self.notes.remark("times", units=units)
@@ -453,9 +436,11 @@ class _File:
         content = self.known.content(kind)
         fresh = []
         for line, record in batch:
-            name, mark, import_id = record[0], fingerprint(record), self.target.import_id
+            name, mark, import_id = record[0], imports.fingerprint(record), self.target.import_id
             before, source = content.get(name, (None, None))
-            outcome: Outcome = "new" if source is None else "unchanged" if before == mark else "replaces"
+            outcome: imports.Outcome = (
+                "new" if source is None else "unchanged" if before == mark else "replaces"
+            )
             if outcome == "replaces" and source is not None and source >= self.target.since:
                 outcome = "disagrees"
             self._count(line, outcome, source, record)
@@ -463,13 +448,13 @@ class _File:
                 content[name] = (mark, import_id)
                 if source != import_id:
                     fresh.append(record)
-        (add_items if kind == "items" else add_users)(self.target, fresh)
+        (imports.add_items if kind == "items" else imports.add_users)(self.target, fresh)
 
     def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
         for line, explanation in batch:
             self._note_unknown(line, "items", explanation.item_id, "explanation")
             self._note_unknown(line, "users", explanation.user_id, "explanation")
-            outcome, source = add_explanation(self.target, explanation)
+            outcome, source = imports.add_explanation(self.target, explanation)
             self._count(line, outcome, source, explanation)
 
     def _note_unknown(self, line: int, kind: _What, name: str, what: str) -> None:
@@ -523,7 +508,7 @@ class _File:
 
     def _events(self, batch: list[Event]) -> None:
         self._keep(batch)
-        add_events(self.target, batch)
+        imports.add_events(self.target, batch)
         self.stored += len(batch)
 
     # ---- lists ----
@@ -537,7 +522,7 @@ class _File:
                 continue
             self._note_unknown(line, "users", slate.user_id, "list")
             kept.append((lines[0], slate))
-        outcomes = add_slates(self.target, [slate for _, slate in kept])
+        outcomes = imports.add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
             self._count(line, outcome, source, slate)
 
@@ -561,7 +546,11 @@ class _File:
         return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
 
     def _count(
-        self, line: int, outcome: Outcome, source: int | None, record: Item | User | Slate | Explanation
+        self,
+        line: int,
+        outcome: imports.Outcome,
+        source: int | None,
+        record: Item | User | Slate | Explanation,
     ) -> None:
         """Count the rows of a record by what became of it; note one that differs from an earlier one."""
         rows, what = 1, f"{type(record).__name__.lower()} {shown(record[0])}"
@@ -614,19 +603,19 @@ class _File:
         raters = [
             known.get((label.rater, label.rater_kind)) or self._rater(line, label) for line, label in plain
         ]
-        cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
+        cases = imports.cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
+        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
             self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _count_label(self, line: int, label: Label, clash: Clash | None) -> None:
+    def _count_label(self, line: int, label: Label, clash: imports.Clash | None) -> None:
         if clash is None:
             self.stored += 1
             self._keep([label])
@@ -666,7 +655,7 @@ class _File:
             value = 0.0 - label.value
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
-        (clash,) = add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
+        (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
         self._count_label(line, named, clash)
         close_answered(self.db, task.id)
 
@@ -755,7 +744,7 @@ class _File:
         notes, import_id = self.notes, self.target.import_id
         read = self.stored + self.unchanged + notes.skipped
         counts: dict[str, Any] = {"read": read, "stored": self.stored, "skipped": notes.skipped}
-        finish_import(self.db, import_id, **counts, warnings=notes.stored_form())
+        imports.finish_import(self.db, import_id, **counts, warnings=notes.stored_form())
         columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
         return FileSummary(
             path=self.name, layout=how, import_id=import_id, columns=columns, remarks=tuple(notes.remarks),

@@ -154,9 +154,8 @@ def storable(text: str) -> bool:
 
 # what programs write for a missing value
 MISSING = frozenset(
-    (
-        "",
-        *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
+    r" nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(
+        " "
     )
 )
 # in free text, none is a word
@@ -288,10 +287,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SPREADSHEET = datetime(1899, 12, 30, tzinfo=timezone.utc)
 _DAY = r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
-_COMPACT_DAY, _COMPACT_HOUR = (
-    re.compile(_DAY, re.ASCII),
-    re.compile(rf"{_DAY}([01]\d|2[0-3])([0-5]\d)?", re.ASCII),
-)
+_COMPACT_DAY = re.compile(_DAY, re.ASCII)
+_COMPACT_HOUR = re.compile(rf"{_DAY}([01]\d|2[0-3])([0-5]\d)?", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)", re.ASCII)
 _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASCII)
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
