@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from recjudge_tui.domain.records import ImportKind
-from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import LAYOUTS, Part, load_declaration
 from recjudge_tui.importers.load import APPLIES, CACHE_KIB, Options, Progress, import_files
 from recjudge_tui.importers.registry import FilesByKind
 from recjudge_tui.importers.summary import ImportSummary
-from recjudge_tui.importers.values import refusal
+from recjudge_tui.importers.values import misuse, refusal, stop_if
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import import_facts
 from recjudge_tui.store.projects import find_project
@@ -55,11 +55,7 @@ def import_paths(
     """
     options = Options(**given)
     if options.mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
-        raise UsageError(
-            "--mapping needs files and --as",
-            "A mapping describes tables of one kind, not a folder.",
-            "Name the files, and their kind with --as.",
-        )
+        raise misuse("mapping-needs")
     found = FilesByKind(options.layout, options.system, project)
     if options.mapping is not None and kind is not None:
         found.files[kind] = list(paths)
@@ -100,8 +96,7 @@ def import_zhang2024(db: Database, project: str, folder: Path) -> Counter[str]:
     }
     mapping = declared.model_copy(update={"kinds": declared.kinds | own})
     joined, parts = declared.parts
-    if not folder.is_dir():
-        raise refusal("no-folder", path=folder)
+    stop_if(not folder.is_dir(), "no-folder", path=folder)
     shown, *scores = paths = [folder / name for name in parts]
     if (folder / joined).is_file():
         shown, scores = folder / joined, []

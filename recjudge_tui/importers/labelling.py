@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.importers.values import RowFault
+from recjudge_tui.importers.values import refuse
 
 # names of questions that are not aspects
 _PLAIN_NAMES = frozenset(
@@ -35,12 +35,10 @@ def choices(value: Any) -> list[str]:
     """
     values = value if isinstance(value, list) else [value]
     texts = [str(part).strip() for part in values if isinstance(part, str | bool) and str(part).strip()]
-    if len(texts) < len(values):
-        raise RowFault("not a verdict")
-    if not texts:
-        raise RowFault("no answer")
-    if len(texts) > 1 and not all(map(_ASPECT_IN_VALUE.fullmatch, texts)):
-        raise RowFault("several choices", texts=", ".join(texts))
+    refuse(len(texts) < len(values), "not a verdict")
+    refuse(not texts, "no answer")
+    several = len(texts) > 1 and not all(map(_ASPECT_IN_VALUE.fullmatch, texts))
+    refuse(several, "several choices", texts=", ".join(texts))
     return texts
 
 
@@ -72,12 +70,10 @@ def by_person(record: dict[str, Any]) -> dict[str, Any]:
         if not flat:
             return record
         parts = ("responses", "responses.users", "responses.status")
+        columns = {name: [record.get(f"{name}.{part}") or () for part in parts] for name in flat}
+        names = ("value", "user_id", "status")
         questions = {
-            name: [
-                dict(zip(("value", "user_id", "status"), entry, strict=True))
-                for entry in zip_longest(*(record.get(f"{name}.{part}") or () for part in parts))
-            ]
-            for name in flat
+            q: [dict(zip(names, e, strict=True)) for e in zip_longest(*c)] for q, c in columns.items()
         }
     people: dict[str, dict[str, Any]] = {}
     for question, entries in questions.items():

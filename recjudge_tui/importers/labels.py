@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN
@@ -23,6 +24,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers import codes
 from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
+from recjudge_tui.importers.layout import Part
 from recjudge_tui.importers.values import (
     MISSING,
     Ids,
@@ -61,28 +63,6 @@ _Key = tuple[codes.Form, str, str, Scale | None]
 _Says = tuple[Any, ...]
 
 
-class Scales(NamedTuple):
-    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping,
-    `ends` those of the command, from its first end to its last.
-    """
-
-    stored: Mapping[tuple[str, str], Scale] = {}
-    every: Scale | None = None
-    by_aspect: Mapping[str, Scale] = {}
-    ends: tuple[float, float] | None = None
-
-    def of(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
-        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
-        Raises RowFault for a cell that is not a scale."""
-        try:
-            own = scale_of_text(text) if text else self.by_aspect.get(aspect)
-        except ValueError as error:
-            raise RowFault("no scale", f"{error}") from error
-        if own is None and self.ends is not None:
-            return numbered(min(self.ends), max(self.ends)), False
-        return own or self.every, own is not None
-
-
 class _Ask(NamedTuple):
     """What a row asks: its decisive cells, and the answers in it as they are counted, of a pair by order (empty ones too).
     `scale`: that of the aspect where the file gives one."""
@@ -106,20 +86,30 @@ class _Said(NamedTuple):
 class LabelRows(NamedTuple):
     """The rows of one file with plain column names, to be read twice, and what is needed to read them.
 
-    `sides` says what A and B mean if the file says which system was shown first: "systems" or "shown". `columns`: plain name
-    -> the name in the file.
+    `part`: the declaration that reads it, with its scales, and what A and B mean if the file says which system was shown
+    first. `stored`: (protocol, aspect) -> its scale in the project. `columns`: plain name -> the name in the file.
     """
 
     rows: Callable[[Notes], Iterator[Row]]
     ids: Callable[[Notes], Ids]
     notes: Notes
     times: Times
-    scales: Scales
+    part: Part
+    stored: Mapping[tuple[str, str], Scale]
     given: codes.Codebook
     case_of: CaseOf
-    name: str
-    sides: str = ""
-    columns: Mapping[str, str] = {}
+    columns: Mapping[str, str]
+
+    def _scale(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
+        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
+        Raises RowFault for a cell that is not a scale."""
+        try:
+            own = scale_of_text(text) if text else self.part.scales.get(aspect)
+        except ValueError as error:
+            raise RowFault("no scale", f"{error}") from error
+        if own is None and (ends := self.given.ends):
+            return numbered(min(ends), max(ends)), False
+        return own or self.part.scale, own is not None
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -149,7 +139,7 @@ class LabelRows(NamedTuple):
                 title = f"{self.notes.file}: {unclear.title}"
                 raise InputError(title, unclear.cause, unclear.next_step) from None
             self._remark(readings[key], answers, expected)
-            if key[0] == "scores" and (ends := self.scales.ends) and ends[0] > ends[1]:
+            if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
                 self.notes.remark("turned", first=ends[1], last=ends[0])
 
         return _paired(self._read(readings))
@@ -234,14 +224,15 @@ class LabelRows(NamedTuple):
 
     def _name_battles(self, row: dict[str, str], line: int, notes: Notes) -> None:
         """Give a row of counts a rater, a name for its battles in place of the user, and the systems of a pair."""
+        name = Path(self.notes.file).name
         notes.remark("counts")
         if "ties" not in row:
             notes.remark("no-ties")
         if row.get("rater", "").strip() in MISSING:
-            row["rater"] = self.name.rpartition(".")[0] or self.name
+            row["rater"] = name.rpartition(".")[0] or name
             notes.remark("no-rater", rater=row["rater"])
         row["system_a"] = row.get("system_a", "") or row.get("system", "")
-        row["system"], row["user_id"] = "", f"{self.name}:{line}"
+        row["system"], row["user_id"] = "", f"{name}:{line}"
         row.pop("value", None)
         alone = {row["system_a"].strip(), row.get("system_b", "").strip()} & MISSING
         refuse(alone, "no pair of systems")
@@ -281,13 +272,13 @@ class LabelRows(NamedTuple):
     ) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
         """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
         aspect = _aspect(row)
-        scale, of_aspect = self.scales.of(row.get("scale", ""), aspect)
+        scale, of_aspect = self._scale(row.get("scale", ""), aspect)
         facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
         if facts.scores:
             # of scores that stand alone nothing is known
             stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
             own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
-            return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
+            return facts, scale, scale or self.stored.get((facts.name, aspect)) or own
         if of_aspect and scale is not None:
             labels = facts.labels.values()
             raise RowFault(
@@ -305,7 +296,7 @@ class LabelRows(NamedTuple):
             return ADVERSARIAL
         if not named:
             scored = next((name for name in fitting if PROTOCOLS[name].scores), "")
-            return scored if scored and (scale or (scored, aspect) in self.scales.stored) else fitting[0]
+            return scored if scored and (scale or (scored, aspect) in self.stored) else fitting[0]
         refuse(named not in PROTOCOLS, "unknown protocol", name=named, known=PROTOCOLS)
         refuse(named == ADVERSARIAL and not adversarial_pair(a, b), "no adversarial pair")
         refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
@@ -322,7 +313,9 @@ class LabelRows(NamedTuple):
 
         def token(text: str) -> str:
             letter = codes.side_of(codes.fold(text))
-            if text in (a, b) and (letter is None or letter.means != "letter" or self.sides == "systems"):
+            if text in (a, b) and (
+                letter is None or letter.means != "letter" or self.part.sides == "systems"
+            ):
                 return codes.NAMED_A if text == a else codes.NAMED_B
             return text
 
@@ -369,7 +362,7 @@ class LabelRows(NamedTuple):
             label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
             return _Said(label)
         if value is not None and facts.scores:
-            if (ends := self.scales.ends) and ends[0] > ends[1]:
+            if (ends := self.given.ends) and ends[0] > ends[1]:
                 value = ends[0] + ends[1] - value
             name = scale.names[value] if scale is not None and scale.words else plain_number(value)
         elif value is not None:
@@ -433,8 +426,8 @@ class LabelRows(NamedTuple):
         if code.means == "place":
             return code.value * _SIGN[first]
         named = None if token not in systems else 1.0 if token == systems[0] else -1.0
-        if self.sides or (first == "a" and named in (None, code.value)):
-            return code.value * (_SIGN[first] if self.sides == "shown" else 1.0)
+        if self.part.sides or (first == "a" and named in (None, code.value)):
+            return code.value * (_SIGN[first] if self.part.sides == "shown" else 1.0)
         said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
         raise refusal("sides", place=f"{self.notes.file}:{line}", shown=1 if code.value > 0 else 2, **said)
 

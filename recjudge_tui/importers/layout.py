@@ -54,6 +54,7 @@ from recjudge_tui.importers.values import (
     refusal,
     refuse,
     shown,
+    stop_if,
     storable,
 )
 
@@ -721,8 +722,7 @@ def _joined(request: Request, part: Part) -> Table:
     name, on = part.join
     path = request.path
     other = next((near for near in request.beside if bare_name(near) == name), path.with_name(name))
-    if not other.is_file():
-        raise refusal("beside", path=path, name=name)
+    stop_if(not other.is_file(), "beside", path=path, name=name)
     own, beside = Notes(path), Notes(other)
     right = read_table(path, part.columns(), part, own)
     left = read_table(other, part.columns(), part, beside)
@@ -780,8 +780,7 @@ def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
             about = {"case_id": groups.get("case") or match[1], "aspect": groups.get("aspect") or ""}
             about = {key: text.strip() for key, text in about.items() if text.strip()}
             answers.append((about, Field(column=(column,), values=part.renamed)))
-    if not answers:
-        raise refusal("mapping-cases", name=name, pattern=part.case_pattern, names=columns)
+    stop_if(not answers, "mapping-cases", name=name, pattern=part.case_pattern, names=columns)
     return part.model_copy(update={"answers": tuple(answers)})
 
 

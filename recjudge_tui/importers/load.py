@@ -24,8 +24,8 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
-from recjudge_tui.importers.labels import LabelRows, Scales
-from recjudge_tui.importers.layout import Declaration, Request, beginning, load_declaration
+from recjudge_tui.importers.labels import LabelRows
+from recjudge_tui.importers.layout import Declaration, Part, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
 from recjudge_tui.importers.reader import (
     UTF8,
@@ -54,6 +54,7 @@ from recjudge_tui.importers.values import (
     Times,
     advice,
     first_few,
+    misuse,
     optional_number,
     refusal,
     refuse,
@@ -118,11 +119,9 @@ class Options(NamedTuple):
         """Raise UsageError for options that apply to none of the kinds, or exclude each other."""
         for name, (fitting, option, about) in APPLIES.items():
             if getattr(self, name) and not set(fitting) & set(kinds):
-                raise UsageError(f"{option} does not apply to {', '.join(kinds)}", about)
+                raise misuse("does-not-apply", option=option, kinds=kinds, about=about)
         if self.mapping is not None and self.layout not in (None, PLAIN.name):
-            raise UsageError(
-                "--mapping and --layout exclude each other", "A mapping describes the layout itself."
-            )
+            raise misuse("mapping-and-layout")
 
     def how(self, layout: str) -> str:
         """How a file is read, as text: reading the same bytes in another way is another import."""
@@ -223,13 +222,10 @@ class _Pace:
         if self.progress is None:
             yield from rows
             return
-        reported = 0
         for line, row in rows:
             yield line, row
             self.rows += 1
-            reported += 1
-            if reported == _TICK:
-                reported = 0
+            if self.rows % _TICK == 0:
                 self.progress(self.rows, min(1.0, (self.before + min(line, lines)) / (self.lines or 1)))
         self.before += lines
         self.progress(self.rows, min(1.0, self.before / (self.lines or 1)))
@@ -296,18 +292,11 @@ class _File:
         db, project_id, kind, name = self.db, self.known.project_id, self.kind, self.name
         path, mapping, options = self.request.path, self.request.mapping, self.options
         self.sample = sample = sample_of(path, mapping.encoding if mapping else UTF8)
-        self.layout = layout = (
-            mapped_layout(mapping, kind)
-            if mapping
-            else choose_layout(sample, kind, options.layout, options.system)
-        )
+        layout = mapped_layout(mapping, kind) if mapping else None
+        self.layout = layout = layout or choose_layout(sample, kind, options.layout, options.system)
         self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
-            raise UsageError(
-                f"--where does not apply to {name}",
-                f"The layout {layout.name} is read whole.",
-                "Import a file that holds only the rows you want.",
-            )
+            raise misuse("no-where", name=name, layout=layout.name)
         if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
             system = stem(path)
             self.request = self.request._replace(system=system)
@@ -477,8 +466,7 @@ class _File:
                 if (kind := types.get(raw := get("type", ""))) is None:
                     kind = types[raw] = self._type(ids.filled(line, "type", raw), held_out=held_out)
                 item = ids.read(line, "item_id", get("item_id", ""))
-                if not item and not get("text", "").strip():
-                    raise RowFault("no item_id")
+                refuse(not item and not get("text", "").strip(), "no item_id")
                 when = time(raw) if (raw := get("timestamp", "")) else ""
                 served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
                 context = ids.read(line, "context", raw) if (raw := get("context", "")) else ""
@@ -572,25 +560,20 @@ class _File:
     # ---- labels ----
 
     def _label_rows(self) -> LabelRows:
-        options, part, wanted = self.options, self.part, wanted_columns("labels")
+        options, part, wanted = self.options, self.part or Part(), wanted_columns("labels")
         original = tuple(header_of(self.sample.text, wanted))
-        if part is None:
-            names = dict(zip(wanted.renamed(original), original, strict=True))
-        else:
-            names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
-        scales = dict(self.known.scales)
-        ours = part is None and original == LABEL_COLUMNS
+        columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
+        ours = self.part is None and original == LABEL_COLUMNS
         return LabelRows(
             rows=self._rows,
             ids=self._ids,
             notes=self.notes,
             times=self.times,
-            scales=Scales(scales, part.scale if part else None, part.scales if part else {}, options.scale),
+            part=part,
+            stored=dict(self.known.scales),
             given=Codebook(options.values, options.scale, options.keep_fitting, ours),
             case_of=self.known.case_of,
-            name=Path(self.notes.file).name,
-            sides=part.sides if part else "",
-            columns=names,
+            columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
@@ -696,11 +679,9 @@ class _File:
             remark("repeats", count=self.repeats, of=of)
         if self.answered:
             ways = [
-                f"undo import {source} first (recjudge imports undo {source})"
-                if source is not None
-                else "change them in the app (recjudge annotate open)"
-                for source in self.answered
+                f"undo import {i} first (recjudge imports undo {i})" for i in self.answered if i is not None
             ]
+            ways += ["change them in the app (recjudge annotate open)"] * (None in self.answered)
             remark("answered", count=self.answered.total(), of=of, ways=ways)
         if kept:
             remark("stored-before" if self.tasks else "counted-once", count=kept, of=of)

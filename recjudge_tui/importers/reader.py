@@ -30,9 +30,9 @@ from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import InputError, RecjudgeError, UsageError
+from recjudge_tui.errors import InputError, RecjudgeError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, refusal, shown, storable
+from recjudge_tui.importers.values import Notes, Row, misuse, refusal, shown, stop_if, storable
 
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
@@ -73,8 +73,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raw = stack.enter_context(path.open("rb"))
         start, ending = raw.peek(6)[:6], path.suffix.lower()
         kind, magic = _CLAIMED.get(ending, ("", b""))
-        if not start.startswith(magic):
-            raise refusal("claims", path=path, kind=kind, ending=ending)
+        stop_if(not start.startswith(magic), "claims", path=path, kind=kind, ending=ending)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
             member = stack.enter_context(archive.open(_zip_member(path, archive)))
@@ -107,20 +106,15 @@ def _is_tar(start: bytes) -> bool:
 def _is_ours(name: str) -> bool:
     """Whether the member of an archive is data, not what systems put beside it."""
     parts = name.split("/")
-    return (
-        parts[0] != "__MACOSX"
-        and not parts[-1].startswith(".")
-        and parts[-1] not in ("", "Thumbs.db", "desktop.ini")
-    )
+    not_ours = parts[0] == "__MACOSX" or parts[-1] in ("", "Thumbs.db", "desktop.ini")
+    return not (not_ours or parts[-1].startswith("."))
 
 
 def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
     names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
-    if any(name.startswith("xl/") for name in names):
-        raise refusal("workbook", path=path)
+    stop_if(any(name.startswith("xl/") for name in names), "workbook", path=path)
     name = _only(path, "zip", names)
-    if archive.getinfo(name).flag_bits & 1:
-        raise refusal("encrypted", path=path)
+    stop_if(archive.getinfo(name).flag_bits & 1, "encrypted", path=path)
     return name
 
 
@@ -175,8 +169,7 @@ def _bounded(path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> io
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
     most = min(_MOST_UNPACKED, max(_UNPACKED_FREELY, _MOST_RATIO * packed))
-    if unpacked > most:
-        raise refusal("bomb", path=path, most=most / 1e9)
+    stop_if(unpacked > most, "bomb", path=path, most=most / 1e9)
 
 
 _ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
@@ -339,16 +332,14 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
                 if beginning and len(beginning) + len(line) > _SAMPLE_BYTES:
                     break
                 beginning += line
-            if not beginning:
-                raise refusal("empty", path=path)
+            stop_if(not beginning, "empty", path=path)
             return Sample(path, beginning)
         with opened(path) as handle:
             start = handle.read(_SAMPLE_BYTES)
             if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
                 # the first object may be long
                 start += handle.read(_BLOCK)
-    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise refusal("empty", path=path)
+    stop_if(not start.strip(b"\xef\xbb\xbf \t\r\n"), "empty", path=path)
     _check_text(path, start, encoding)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
@@ -363,19 +354,15 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
 
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
     for magic, what, step in _NOT_TEXT:
-        if start.startswith(magic):
-            raise refusal("not-text", path=path, what=what, step=step)
+        stop_if(start.startswith(magic), "not-text", path=path, what=what, step=step)
     if encoding not in (UTF8, UTF8_OR_LATIN1):
         return
     zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if zeros == len(start):
-        raise refusal("all-zero", path=path)
+    stop_if(zeros == len(start), "all-zero", path=path)
     if not marked and b"\0" * 1000 in start:
         raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
-    if marked or zeros > len(start) // 3:
-        raise refusal("utf-16", path=path)
-    if zeros > len(start) // 1000 + 1:
-        raise refusal("binary", path=path)
+    stop_if(marked or zeros > len(start) // 3, "utf-16", path=path)
+    stop_if(zeros > len(start) // 1000 + 1, "binary", path=path)
 
 
 def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
@@ -397,15 +384,9 @@ def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> Inp
 def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
     """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
     with _explained(path), opened(path) as handle:
-        if is_parquet(path):
-            raise refusal("parquet-text", path=path)
-        either = encoding == UTF8_OR_LATIN1
-        text = io.TextIOWrapper(
-            handle,
-            encoding=UTF8 if either else encoding,
-            errors="latin-1" if either else "strict",
-            newline="",
-        )
+        stop_if(is_parquet(path), "parquet-text", path=path)
+        name, errors = (UTF8, "latin-1") if encoding == UTF8_OR_LATIN1 else (encoding, "strict")
+        text = io.TextIOWrapper(handle, encoding=name, errors=errors, newline="")
         try:
             yield text
         except UnicodeDecodeError as error:
@@ -437,11 +418,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
     A stream that does not begin like a table is refused at once. Raises UsageError for a terminal.
     """
     if stream.isatty():
-        raise UsageError(
-            "the standard input is a terminal",
-            "“-” reads a file from it.",
-            "Name a file, or pipe one: … | recjudge import -",
-        )
+        raise misuse("terminal")
     with scratch_folder() as folder:
         path = folder / STDIN_NAME
         size = 0
@@ -453,8 +430,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
                         file.flush()
                         sample_of(path)
                     size += len(block)
-                    if size > _MOST_PIPED:
-                        raise refusal("long-input", path=path, most=_MOST_PIPED / 1e9)
+                    stop_if(size > _MOST_PIPED, "long-input", path=path, most=_MOST_PIPED / 1e9)
             yield path
         except RecjudgeError as error:
             for part in ("title", "cause", "next_step"):
@@ -572,8 +548,7 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
-        if stream.char() != "{":
-            raise refusal("json-object", path=path)
+        stop_if(stream.char() != "{", "json-object", path=path)
         for key in stream.members():
             value = stream.value(decoder)
             if isinstance(value, list):
@@ -710,10 +685,8 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         _refuse_twice(path, 0, names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
-        dense = any(
-            chunk.total_uncompressed_size > max(_DENSE_BYTES, _DENSE_RATIO * chunk.total_compressed_size)
-            for chunk in chunks
-        )
+        free, most = _DENSE_BYTES, _DENSE_RATIO
+        dense = any(c.total_uncompressed_size > max(free, most * c.total_compressed_size) for c in chunks)
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
@@ -1051,8 +1024,7 @@ def _csv_rows(
 
 
 def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
-    if "field limit" in error and last <= first:
-        raise refusal("long-line", path=path, line=first, most=MAX_FIELD)
+    stop_if("field limit" in error and last <= first, "long-line", path=path, line=first, most=MAX_FIELD)
     if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
         raise refusal("quotes", path=path, line=first, last=last)
     where = f"lines {first} to {last}" if last > first else "the row"
@@ -1124,10 +1096,7 @@ def parse_where(conditions: Sequence[str]) -> dict[str, frozenset[str]]:
     for condition in conditions:
         column, sign, value = condition.partition("=")
         if not sign or not column.strip():
-            raise UsageError(
-                f"--where {one_line(condition, 80)} is not a condition",
-                next_step="Write COLUMN=VALUE, such as --where product_locale=us.",
-            )
+            raise misuse("no-condition", condition=one_line(condition, 80))
         wanted.setdefault(column.strip(), set()).add(value.strip())
     return {column: frozenset(values) for column, values in wanted.items()}
 

@@ -62,7 +62,7 @@ from recjudge_tui.importers.reader import (
     sample_of,
     squashed,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, timestamp
+from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, stop_if, timestamp
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 from recjudge_tui.store.exports import LABEL_COLUMNS
 
@@ -152,11 +152,8 @@ def _refuse_without_fields(declared: Declaration, request: Request, part: Part) 
 
 def layouts() -> list[Layout]:
     """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
-    order = _KINDS["order"]
-    known = sorted(
-        (*shipped(), MIND, MIND_TRAIN),
-        key=lambda layout: order.index(layout.name) if layout.name in order else len(order),
-    )
+    order = {name: place for place, name in enumerate(_KINDS["order"])}
+    known = sorted((*shipped(), MIND, MIND_TRAIN), key=lambda layout: order.get(layout.name, len(order)))
     for point in plugins(IMPORTERS):
         with suppress(UsageError):
             known.append(_loaded(point))
@@ -197,8 +194,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     """
     known = named_layouts(name)
     if name is not None:
-        if kind not in known[0].kinds:
-            raise refusal("no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
+        stop_if(kind not in known[0].kinds, "no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
         return known[0]
     refuse_columns(sample)
     if special := special_layout(known, sample, kind):
@@ -222,8 +218,7 @@ def refuse_columns(sample: Sample) -> None:
     else:
         outer = json_keys(text) if text.startswith("{") else {}
         found = set(map(squashed, outer)) if set(outer.values()) <= {"{", "["} else set()
-    if len(found) > 1 and found & _IDS:
-        raise refusal("by-column", path=sample.path, start=one_line(sample.text, 120))
+    stop_if(len(found) > 1 and found & _IDS, "by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
 def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
@@ -246,7 +241,7 @@ def plain_rows(request: Request) -> Iterator[Row]:
     kind, notes = request.kind, request.notes
     dialect: Dialect = request.mapping or Dialect()
     bare = [] if dialect.header else headerless_rows(sample_of(request.path, dialect.encoding))
-    if bare and (usual := _ORDERS.get((kind, len(bare[0])))):
+    if bare and (usual := _KINDS["headerless"].get(f"{kind} {len(bare[0])}")):
         dialect = dialect.model_copy(update={"header": usual})
         notes.remark("no-header")
     table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
@@ -281,12 +276,6 @@ PLAIN = Layout(
 _ROWS = 50
 # looks like a weight in a matrix, never like an id
 _FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*(e-?\d+)?", re.ASCII | re.IGNORECASE)
-# the kind and the number of columns of a file without a header -> its columns
-_ORDERS: dict[tuple[ImportKind, int], tuple[str, ...]] = {
-    ("lists", 3): ("user_id", "item_id", "score"),
-    ("events", 3): ("user_id", "item_id", "value"),
-    ("events", 4): ("user_id", "item_id", "value", "timestamp"),
-}
 
 
 def headerless_rows(sample: Sample) -> list[list[str]]:
@@ -597,8 +586,7 @@ class FilesByKind:
             name = Path(bare_name(path).lower())
             key = (path.parent, name.stem if name.suffix in _TABLES else str(path))
             if (other := first.setdefault(key, path)) != path:
-                self.aside.append(
-                    f"{path} was not imported, because {other.name} beside it has the same name and would count twice; "
-                    f"if it has other rows, import it with a separate command"
-                )
+                why = f"{other.name} beside it has the same name and would count twice"
+                step = "if it has other rows, import it with a separate command"
+                self.aside.append(f"{path} was not imported, because {why}; {step}")
         return list(first.values())

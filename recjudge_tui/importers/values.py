@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
+from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.files import parse_toml
 
 SHOWN = 20
@@ -141,6 +141,17 @@ def refusal(name: str, /, **facts: object) -> InputError:
     return InputError(*(_format(part, (), facts) for part in _WORDS["errors"][name]))
 
 
+def misuse(name: str, /, **facts: object) -> UsageError:
+    """The error of this name about a command."""
+    return UsageError(*(_format(part, (), facts) for part in _WORDS["usage"][name]))
+
+
+def stop_if(wrong: object, name: str, /, **facts: object) -> None:
+    """Raise the error of this name if something is wrong with the file."""
+    if wrong:
+        raise refusal(name, **facts)
+
+
 def storable(text: str) -> bool:
     """Whether SQLite can store the text: a lone `\\ud800` and `\\u0000` are valid JSON but not text."""
     try:
@@ -153,11 +164,7 @@ def storable(text: str) -> bool:
 # ---- missing values and numbers ----------------------------------------------------------------------------------
 
 # what programs write for a missing value
-MISSING = frozenset(
-    r" nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(
-        " "
-    )
-)
+MISSING = frozenset(("", *_WORDS["missing"]))
 # in free text, none is a word
 NO_TEXT = MISSING - {"None", "none", "NONE"}
 # the kind of a fault: a number that may have a comma before its fraction, or one between its thousands
@@ -240,11 +247,8 @@ class Ids:
 
 def _is_no_id(text: str) -> bool:
     ends = text[0] + text[-1]
-    return (
-        (ends == "{}" and ":" in text)
-        or (ends == "[]" and _SEVERAL.search(text) is not None)
-        or _NO_ID.fullmatch(text[:200]) is not None
-    )
+    several = (ends == "{}" and ":" in text) or (ends == "[]" and _SEVERAL.search(text))
+    return bool(several or _NO_ID.fullmatch(text[:200]))
 
 
 def number(value: str, column: str) -> float:
