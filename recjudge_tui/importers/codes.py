@@ -319,10 +319,18 @@ class _Column(NamedTuple):
             or (given.keep_fitting and likely & set(ours) and not likely <= set(ours))
         ):
             return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
-        graded = _whole(likely) and min(likely) < 0 < max(likely) and max(map(abs, likely)) == 3
+        graded = (
+            all(map(float.is_integer, likely))
+            and min(likely) < 0 < max(likely)
+            and max(map(abs, likely)) == 3
+        )
         if expected.form == "pair" and graded and likely == found:
             remarks.append(("strengths", {}))
-            return {text: _strong(number) for text, number in open_.items()}
+            degrees = {3.0: "much", 1.0: "slightly"}
+            return {
+                text: Code(float((number > 0) - (number < 0)), strength=degrees.get(abs(number), ""))
+                for text, number in open_.items()
+            }
         fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
         unfit = {text: counts[text] for text in open_ if text not in fitting}
         partly = bool(unfit and fitting)
@@ -378,24 +386,18 @@ class _Column(NamedTuple):
 
     def _either(self, either: Iterable[str]) -> Unclear:
         words = [one_line(text.removeprefix(EITHER), 40) for text in either]
+        names, sides = (",".join(f"{word}={meaning or word}" for word in words) for meaning in ("name", ""))
         return Unclear(
             "an answer is a side of the pair, and the name of the other system",
             f"It has {shown_counts({text: self.counts[text] for text in either})}.",
             (
-                (f"--values {','.join(f'{word}=name' for word in words)}", "it is the name of a system"),
-                (
-                    f"--values {','.join(f'{word}={word}' for word in words)}",
-                    "it is the side: A is system_a, B is system_b",
-                ),
+                (f"--values {names}", "it is the name of a system"),
+                (f"--values {sides}", "it is the side: A is system_a, B is system_b"),
             ),
         )
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
-
-
-def _whole(found: Iterable[float]) -> bool:
-    return all(number == int(number) for number in found)
 
 
 def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
@@ -406,11 +408,6 @@ def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
         return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
     values = set(expected.names)
     return found <= values and {min(values), max(values)} <= found
-
-
-def _strong(number: float) -> Code:
-    value = 0.0 if number == 0 else math.copysign(1.0, number)
-    return Code(value, strength={3.0: "much", 1.0: "slightly"}.get(abs(number), ""))
 
 
 def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:
@@ -430,7 +427,7 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Rema
 
 def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]]:
     """The ways to read all of these numbers, each with its meaning."""
-    whole, (first, last) = _whole(found), _usual_ends(found)
+    whole, (first, last) = all(map(float.is_integer, found)), _usual_ends(found)
     if expected.form == "shown":
         yield "--values 1=first,2=second", "the list shown first, the list shown second"
         yield "--values 0=first,1=second", "counted from 0"

@@ -567,23 +567,22 @@ def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
 
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
     """Parse a JSON array of objects, or `item:issue;item:issue`. Unreadable flags are noted; the label is kept."""
-    if text in MISSING or text == "[]":
-        return ()
+    found: list[LabelFlag] = []
     try:
         entries = json.loads(text, parse_int=str, parse_float=str) if text.startswith("[") else [text]
-        parts = chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries)
-        return tuple(_flag(part) for part in parts if not isinstance(part, str) or part.strip())
+        entries = [] if text in MISSING else entries
+        for entry in chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries):
+            if isinstance(entry, str):
+                if not entry.strip():
+                    continue
+                item, _, issue = entry.rpartition(":")
+                entry = {"item_id": item, "issue": issue}
+            flag = LabelFlag(*(str(entry.get(name) or "").strip() for name in ("item_id", "issue", "reason")))
+            "".join(flag).encode()
+            if not flag.item_id or not flag.issue:
+                raise ValueError("a flag without item or issue")
+            found.append(flag)
     except (ValueError, AttributeError, RecursionError):
         notes.warn(line, "bad flags", text=text)
         return ()
-
-
-def _flag(entry: Any) -> LabelFlag:
-    if isinstance(entry, str):
-        item, _, issue = entry.rpartition(":")
-        entry = {"item_id": item, "issue": issue}
-    item, issue, reason = (str(entry.get(name) or "") for name in ("item_id", "issue", "reason"))
-    if not item.strip() or not issue.strip():
-        raise ValueError("a flag without item or issue")
-    (item + issue + reason).encode()
-    return LabelFlag(item.strip(), issue.strip(), reason)
+    return tuple(found)

@@ -639,9 +639,8 @@ def _rows_of(
 
 def _answers_of(part: Part, request: Request) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
     """A function that makes the rows of one answer in a labelling tool's export: every field of the task under its own name,
-    and `rater`, `aspect`, `value` and `note` as recorded by the tool. Fields named like columns of a plain table are used
-    directly; a mapping with the tool as its layout names the others. Raises InputError for one that does not fit; the
-    function raises RowFault."""
+    and what the tool recorded; a mapping with the tool as its layout names other fields. Raises InputError for one that does
+    not fit; the function raises RowFault."""
     fields: Mapping[str, Field] = {}
     if request.mapping is not None:
         parts = request.mapping.kinds.get("labels", ())
@@ -750,7 +749,15 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     if part.task:
         return part
     if part.case_pattern:
-        part = _with_case_columns(part, table.columns, name)
+        answers = []
+        for column in table.columns:
+            if match := re.search(part.case_pattern, column):
+                groups = match.groupdict()
+                about = {"case_id": groups.get("case") or match[1], "aspect": groups.get("aspect") or ""}
+                about = {key: text.strip() for key, text in about.items() if text.strip()}
+                answers.append((about, Field(column=(column,), values=part.renamed)))
+        stop_if(not answers, "mapping-cases", name=name, pattern=part.case_pattern, names=table.columns)
+        part = part.model_copy(update={"answers": tuple(answers)})
     there = set(table.columns)
 
     def is_there(field: Field) -> bool:
@@ -771,31 +778,17 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     return part.model_copy(update={"fields": fields, "attributes": attributes})
 
 
-def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
-    """The part with the columns of cases that its pattern finds. Raises InputError if it finds none."""
-    answers = []
-    for column in columns:
-        if match := re.search(part.case_pattern, column):
-            groups = match.groupdict()
-            about = {"case_id": groups.get("case") or match[1], "aspect": groups.get("aspect") or ""}
-            about = {key: text.strip() for key, text in about.items() if text.strip()}
-            answers.append((about, Field(column=(column,), values=part.renamed)))
-    stop_if(not answers, "mapping-cases", name=name, pattern=part.case_pattern, names=columns)
-    return part.model_copy(update={"answers": tuple(answers)})
-
-
 def missing_columns(
     request: Request, table: Table, missing: Sequence[str], *, mapped: bool = False
 ) -> InputError:
     """The error for a table without these columns."""
-    kind, rows, reason = request.kind, "", gap(table.columns)
+    kind, rows, reason, name = request.kind, "", gap(table.columns), "no-column"
     if mapped:
         name, rows = "no-column:mapped", beginning(table.rows, "as they were split into columns")
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        alone = {"system": "no-column:system", "type": "no-column:type"}
-        name = alone.get(missing[0], "no-column") if len(missing) == 1 else "no-column"
+        name = {"system": "no-column:system", "type": "no-column:type"}.get(" ".join(missing), name)
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

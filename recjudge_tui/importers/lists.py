@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
 from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import decoded, squashed
@@ -40,11 +39,11 @@ _LONGEST_CELL = 32_767
 _Places = Sequence[tuple[str, str]]
 
 
-def list_owner(user_id: str, system: str, occasion: Occasion) -> str:
+def list_owner(user_id: str, system: str, context: str = "", served_at: str = "") -> str:
     """The owner of a list or text for a message: the user, the system, and the occasion if it has one."""
-    context = f" in context {shown(occasion.context)}" if occasion.context else ""
-    time = f" served at {occasion.served_at}" if occasion.served_at else ""
-    return f"user {shown(user_id)} by {shown(system)}{context}{time}"
+    where = f" in context {shown(context)}" if context else ""
+    time = f" served at {served_at}" if served_at else ""
+    return f"user {shown(user_id)} by {shown(system)}{where}{time}"
 
 
 class LocatedSlate(NamedTuple):
@@ -246,11 +245,11 @@ class _Lists:
             length, start = end - start, end
             own_scores = [None if not self.scored or score != score else score for score in own]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
-                kept = self._kept(places, own_items, own_lines, names, _named(owner))
+                kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
                 every = (own_items, own_lines, own_scores)
                 own_items, own_lines, own_scores = ([column[i] for i in kept] for column in every)
             if not own_items:
-                notes.warn(first, "empty list", owner=_named(owner), why="is empty")
+                notes.warn(first, "empty list", owner=list_owner(*owner), why="is empty")
                 continue
             lists += 1
             if self.scored:
@@ -296,10 +295,6 @@ class _Lists:
         self.notes.remark("steps", step=step, beginning=beginning)
         start = int(different[0]) % step
         return (ranks - start) // step + (start > 0)
-
-
-def _named(owner: Sequence[str]) -> str:
-    return list_owner(owner[0], owner[1], Occasion(*owner[2:]))
 
 
 def _rising(

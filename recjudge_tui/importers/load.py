@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain, compress, islice
+from operator import not_
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.domain.roles import IMPORTED, kind_by_name
@@ -55,7 +55,7 @@ from recjudge_tui.importers.values import (
     advice,
     first_few,
     misuse,
-    optional_number,
+    number,
     refusal,
     refuse,
     shown,
@@ -83,7 +83,7 @@ CACHE_KIB = 16_384
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
+_FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
 # votes that were left out, as they are counted
 _REPEATED = "repeated vote"
@@ -301,9 +301,8 @@ class _File:
             system = stem(path)
             self.request = self.request._replace(system=system)
             self.notes.remark("no-system", system=system)
-        how = options._replace(system=self.request.system).how(
-            f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
-        )
+        named = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
+        how = options._replace(system=self.request.system).how(named)
         held_out = (
             kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
         )
@@ -321,9 +320,8 @@ class _File:
             and not brought_images(db, earlier)
         ):
             self.pace.before += contents.lines
-            return FileSummary(
-                path=name, layout=how, earlier=earlier, earlier_at=imports.imported_at(db, earlier)
-            )
+            at = imports.imported_at(db, earlier)
+            return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=at)
         import_id = imports.begin_import(db, project_id, kind, how, name, contents.sha256)
         older = imports.import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
         if older is not None:
@@ -365,7 +363,11 @@ class _File:
         request = self.request if to is None else self.request._replace(notes=to)
         rows = self.layout.rows(request)
         if request.mapping is not None and request.mapping.decimal == ",":
-            rows = _with_points(rows)
+            # 3.5 for 3,5
+            rows = (
+                (line, {k: _FRACTION.sub(r"\1.\2", v) if k in NUMBERS else v for k, v in row.items()})
+                for line, row in rows
+            )
         if given := {name: v for name, v in (("system", request.system), ("type", request.event_type)) if v}:
             rows = ((line, {**row, **given}) for line, row in rows)
         rows = self.pace.through(rows, request.contents.lines if request.contents else 0)
@@ -464,7 +466,13 @@ class _File:
             try:
                 user = ids.filled(line, "user_id", get("user_id", ""))
                 if (kind := types.get(raw := get("type", ""))) is None:
-                    kind = types[raw] = self._type(ids.filled(line, "type", raw), held_out=held_out)
+                    kind = ids.filled(line, "type", raw)
+                    if held_out and not kind.startswith(HELD_OUT):
+                        notes.remark("test-split")
+                        kind = HELD_OUT + kind
+                    elif not kind.startswith(HELD_OUT):
+                        self.types.add(kind)
+                    types[raw] = kind
                 item = ids.read(line, "item_id", get("item_id", ""))
                 refuse(not item and not get("text", "").strip(), "no item_id")
                 when = time(raw) if (raw := get("timestamp", "")) else ""
@@ -473,7 +481,7 @@ class _File:
                 if (raw := get("value", "")) not in values:
                     if len(values) > _MOST_VALUES:
                         values = {"": None}
-                    values[raw] = optional_number(raw, "value")
+                    values[raw] = None if raw.strip() in MISSING else number(raw, "value")
                 event = Event(user, kind, item, get("text", ""), when, values[raw], context, served)
             except RowFault as fault:
                 notes.skip_row(line, fault)
@@ -483,16 +491,6 @@ class _File:
             if user not in users:
                 self._note_unknown(line, "users", user, "event")
             yield event
-
-    def _type(self, kind: str, *, held_out: bool) -> str:
-        """The type of such events as it is stored."""
-        if kind.startswith(HELD_OUT):
-            return kind
-        if held_out:
-            self.notes.remark("test-split")
-            return HELD_OUT + kind
-        self.types.add(kind)
-        return kind
 
     def _events(self, batch: list[Event]) -> None:
         self._keep(batch)
@@ -524,14 +522,11 @@ class _File:
             self.notes.warn(line, "no items yet")
         if not items or all(item.item_id in items for item in slate.items):
             return lines, slate
-        kept = []
-        for place, item in zip(lines, slate.items, strict=True):
-            if item.item_id in items:
-                kept.append((place, item))
-            else:
-                removed = "removed from the list, later items move up"
-                self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
-        return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
+        known = [item.item_id in items for item in slate.items]
+        for place, item in compress(zip(lines, slate.items, strict=True), map(not_, known)):
+            removed = "removed from the list, later items move up"
+            self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
+        return tuple(compress(lines, known)), slate._replace(items=tuple(compress(slate.items, known)))
 
     def _count(
         self,
@@ -583,9 +578,7 @@ class _File:
             if label.scale is not None:
                 self._store_scale(line, label, label.scale)
         known = self.known.raters
-        raters = [
-            known.get((label.rater, label.rater_kind)) or self._rater(line, label) for line, label in plain
-        ]
+        raters = [known.get((one.rater, one.rater_kind)) or self._rater(line, one) for line, one in plain]
         cases = imports.cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
@@ -678,9 +671,8 @@ class _File:
         if self.repeats:
             remark("repeats", count=self.repeats, of=of)
         if self.answered:
-            ways = [
-                f"undo import {i} first (recjudge imports undo {i})" for i in self.answered if i is not None
-            ]
+            earlier = [source for source in self.answered if source is not None]
+            ways = [f"undo import {i} first (recjudge imports undo {i})" for i in earlier]
             ways += ["change them in the app (recjudge annotate open)"] * (None in self.answered)
             remark("answered", count=self.answered.total(), of=of, ways=ways)
         if kept:
@@ -733,17 +725,8 @@ class _File:
         )  # fmt: skip
 
 
-def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows with `3.5` for `3,5` in the columns of numbers."""
-    for line, row in rows:
-        for name in NUMBERS:
-            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
-                row[name] = text.replace(",", ".")
-        yield line, row
-
-
 def _owner(record: Slate | Explanation) -> str:
-    return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
+    return list_owner(record.user_id, record.system, record.context, record.served_at)
 
 
 def _storable(text: str) -> str:

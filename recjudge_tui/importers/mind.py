@@ -152,9 +152,8 @@ def _is_training(path: Path) -> bool:
 
 
 def _fits(sample: Sample, kind: str) -> bool:
-    return kind in ("events", "lists") and lines_match(
-        sample, _IMPRESSION if kind == "events" else _PREDICTION
-    )
+    form = {"events": _IMPRESSION, "lists": _PREDICTION}.get(kind)
+    return form is not None and lines_match(sample, form)
 
 
 MIND = Layout(

@@ -55,6 +55,7 @@ codecs.register_error("latin-1", _latin_1)
 # ---- opening and unpacking ---------------------------------------------------------------------------------------
 
 GZIP, ZIP, XZ, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\x00", b"PAR1"
+_TAR = re.compile(rb".{257}ustar", re.DOTALL)
 _CLAIMED = {".gz": ("gzip", GZIP), ".tgz": ("gzip", GZIP), ".zip": ("zip", ZIP), ".xz": ("xz", XZ)}
 _PACKED_ENDINGS = re.compile(r"(?<=.)(\.(gz|tgz|zip|xz|tar))+$", re.IGNORECASE)
 _EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb")
@@ -76,11 +77,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         stop_if(not start.startswith(magic), "claims", path=path, kind=kind, ending=ending)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
-            member = stack.enter_context(archive.open(_zip_member(path, archive)))
-            yield _bounded(path, member.read, raw)
+            files = [info.filename for info in archive.infolist() if not info.is_dir()]
+            stop_if(any(name.startswith("xl/") for name in files), "workbook", path=path)
+            name = _only(path, "zip", [name for name in files if _is_ours(name)])
+            stop_if(archive.getinfo(name).flag_bits & 1, "encrypted", path=path)
+            yield _bounded(path, stack.enter_context(archive.open(name)).read, raw)
             return
         stream = _unpacked(path, raw)
-        if not _is_tar(stream.peek(512)[:512]):
+        if not _TAR.match(stream.peek(512)):
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as tar:
@@ -99,23 +103,11 @@ def _unpacked(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
     return _bounded(path, _Unxz(raw).read, raw) if start.startswith(XZ) else raw
 
 
-def _is_tar(start: bytes) -> bool:
-    return start[257:262] == b"ustar"
-
-
 def _is_ours(name: str) -> bool:
     """Whether the member of an archive is data, not what systems put beside it."""
     parts = name.split("/")
     not_ours = parts[0] == "__MACOSX" or parts[-1] in ("", "Thumbs.db", "desktop.ini")
     return not (not_ours or parts[-1].startswith("."))
-
-
-def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
-    names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
-    stop_if(any(name.startswith("xl/") for name in names), "workbook", path=path)
-    name = _only(path, "zip", names)
-    stop_if(archive.getinfo(name).flag_bits & 1, "encrypted", path=path)
-    return name
 
 
 def _only(path: Path, kind: str, names: Sequence[str]) -> str:
@@ -195,14 +187,12 @@ def _explained(path: Path) -> Iterator[None]:
             if isinstance(error, kind):
                 if path.suffix.lower() in _EXCEL_ENDINGS:
                     what, step = "Excel workbook", _EXCEL_STEP
-                raise refusal(
-                    "damaged", path=path, what=what, why=str(error).rstrip("."), step=step
-                ) from error
+                why = str(error).rstrip(".")
+                raise refusal("damaged", path=path, what=what, why=why, step=step) from error
         piped = getattr(error, "errno", 0) == errno.EINVAL
         step = "Save its output to a file, or pipe it to “recjudge import -”." * piped
-        raise refusal(
-            "unreadable", path=path, why=getattr(error, "strerror", "") or error, step=step
-        ) from error
+        reason = getattr(error, "strerror", "") or error
+        raise refusal("unreadable", path=path, why=reason, step=step) from error
 
 
 def bare_name(path: Path) -> str:
@@ -281,7 +271,7 @@ def contents_of(
         check_regular(path)
         with path.open("rb") as handle:
             start = handle.read(512)
-            packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _is_tar(start)
+            packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _TAR.match(start)
             handle.seek(0)
             while packed and (block := handle.read(_BLOCK)):
                 digest.update(block)
@@ -365,21 +355,6 @@ def _check_text(path: Path, start: bytes, encoding: str) -> None:
     stop_if(zeros > len(start) // 1000 + 1, "binary", path=path)
 
 
-def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
-    line, byte = 1, error.object[error.start]
-    if encoding == UTF8:
-        # the decoder reads ahead in blocks, so the file is read again
-        with opened(path) as handle:
-            for number, raw in enumerate(handle, start=1):
-                try:
-                    raw.decode("utf-8")
-                except UnicodeDecodeError as first:
-                    line, byte = number, first.object[first.start]
-                    break
-    name = "UTF-8" if encoding == UTF8 else encoding
-    return refusal("encoding", path=path, line=line, encoding=name, byte=byte)
-
-
 @contextmanager
 def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
     """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
@@ -390,7 +365,17 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
         try:
             yield text
         except UnicodeDecodeError as error:
-            raise _encoding_error(path, encoding, error) from error
+            line, byte = 1, error.object[error.start]
+            # the decoder reads ahead in blocks, so the file is read again
+            with opened(path) as again:
+                for number, raw in enumerate(again if encoding == UTF8 else (), start=1):
+                    try:
+                        raw.decode()
+                    except UnicodeDecodeError as first:
+                        line, byte = number, first.object[first.start]
+                        break
+            name = "UTF-8" if encoding == UTF8 else encoding
+            raise refusal("encoding", path=path, line=line, encoding=name, byte=byte) from error
         except UnicodeError as error:
             raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
         finally:
@@ -871,9 +856,8 @@ def read_table(
     if dialect.line:
         pattern = re.compile(dialect.line)
         names = tuple(pattern.groupindex)
-        return Table(
-            wanted.renamed(names), names, _matched(path, pattern, wanted.renamed(names), dialect, notes)
-        )
+        columns = wanted.renamed(names)
+        return Table(columns, names, _matched(path, pattern, columns, dialect, notes))
     if dialect.entries:
         notes.unit = "entry "
         return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
@@ -1019,16 +1003,13 @@ def _csv_rows(
                     yield last + 1, dict(zip(columns, fields))  # noqa: B905 - of equal length
                 return
             except csv.Error as error:
-                _bad_quotes(path, line + 1, reader.line_num, str(error), notes)
-                line = reader.line_num
-
-
-def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
-    stop_if("field limit" in error and last <= first, "long-line", path=path, line=first, most=MAX_FIELD)
-    if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
-        raise refusal("quotes", path=path, line=first, last=last)
-    where = f"lines {first} to {last}" if last > first else "the row"
-    notes.skip(first, "unbalanced quotes", where=where)
+                first, line, why = line + 1, reader.line_num, str(error)
+                too_long = "field limit" in why
+                stop_if(too_long and line <= first, "long-line", path=path, line=first, most=MAX_FIELD)
+                open_end = too_long or "unexpected end" in why or line - first >= _SWALLOWED_LINES
+                stop_if(open_end, "quotes", path=path, line=first, last=line)
+                where = f"lines {first} to {line}" if line > first else "the row"
+                notes.skip(first, "unbalanced quotes", where=where)
 
 
 def _matched(
@@ -1056,9 +1037,8 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
                 text = one_line(json.dumps(value, ensure_ascii=False), 100)
                 raise refusal("object-as-id", path=path, kind=name[:4], value=text)
     everything = chain([first], records)
-    return Table(
-        columns, original, everything if raw else _json_rows(path, everything, wanted, notes), json=True
-    )
+    rows = everything if raw else _json_rows(path, everything, wanted, notes)
+    return Table(columns, original, rows, json=True)
 
 
 def _json_rows(

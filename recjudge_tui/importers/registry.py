@@ -62,7 +62,7 @@ from recjudge_tui.importers.reader import (
     sample_of,
     squashed,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, stop_if, timestamp
+from recjudge_tui.importers.values import Notes, Row, RowFault, Times, number, refusal, stop_if
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 from recjudge_tui.store.exports import LABEL_COLUMNS
 
@@ -94,9 +94,7 @@ def declared_layout(declared: Declaration) -> Layout:
 
     def choices(sample: Sample) -> tuple[Choice, ...]:
         fitting = ((kind, declared.part_of(sample, kind)) for kind in declared.kinds)
-        found = [
-            Choice(k, part.choices[0], *part.choices[1:2]) for k, part in fitting if part and part.choices
-        ]
+        found = [Choice(kind, *part.choices[:2]) for kind, part in fitting if part and part.choices]
         return tuple(found) if len(found) > 1 else ()
 
     def rows(request: Request) -> Iterator[Row]:
@@ -242,7 +240,7 @@ def plain_rows(request: Request) -> Iterator[Row]:
     dialect: Dialect = request.mapping or Dialect()
     bare = [] if dialect.header else headerless_rows(sample_of(request.path, dialect.encoding))
     if bare and (usual := _KINDS["headerless"].get(f"{kind} {len(bare[0])}")):
-        dialect = dialect.model_copy(update={"header": usual})
+        dialect = dialect.model_copy(update={"header": tuple(usual)})
         notes.remark("no-header")
     table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
     table = chosen_rows(table, request.where, request.path, notes)
@@ -296,7 +294,7 @@ def _is_data(row: list[str]) -> bool:
         return False
     try:
         number(row[2], "")
-        return len(row) == 3 or (len(row[3].strip()) > 8 and bool(timestamp(row[3])))
+        return len(row) == 3 or (len(row[3].strip()) > 8 and bool(Times().read(row[3])))
     except RowFault:
         return False
 
@@ -378,11 +376,17 @@ def _first_rows(sample: Sample, kind: ImportKind, most: int = 200) -> tuple[Tabl
 def _in_cells(sample: Sample) -> tuple[Choice, ...]:
     """A choice for each column whose cells in the file's beginning all hold several ids."""
     found: list[Choice] = []
+
+    def holds_ids(cell: str) -> bool:
+        # two words with a digit in them, with separators between, or a list of objects
+        parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
+        return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
+
     with suppress(InputError, ValueError):
         table, rows = _first_rows(sample, "users")
         user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
         for name in table.columns if rows else ():
-            if name != "user_id" and all(_holds_ids(row[name]) for row in rows):
+            if name != "user_id" and all(holds_ids(row[name]) for row in rows):
                 fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
                 short = one_line(name, 60)
                 meaning = (
@@ -390,12 +394,6 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
                 )
                 found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
     return tuple(found[:4])
-
-
-def _holds_ids(cell: str) -> bool:
-    """Whether the cell has at least two words with a digit in them, with separators between, or is a list of objects."""
-    parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
-    return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
 
 
 def _like_ratings(cells: Collection[str]) -> bool:

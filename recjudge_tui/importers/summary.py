@@ -86,16 +86,14 @@ class ImportSummary(Model):
 def rendered(record: Record) -> str:
     """The record on one line of at most 160 characters."""
     facts: dict[str, Any] = record._asdict()
-    facts["attributes"] = ", ".join(
-        f"{name} = {value}" for name, value in facts.get("attributes", {}).items()
-    )
+    pairs = facts.get("attributes", {}).items()
+    facts["attributes"] = ", ".join(f"{name} = {value}" for name, value in pairs)
     if isinstance(record, Event):
         facts["value"] = "" if record.value is None else f" {plain_number(record.value)}"
     elif isinstance(record, Slate):
         names = [place.item_id for place in record.items]
-        facts["items"] = (
-            f"{quantity(len(names), 'item')}: {', '.join(names[:_ITEMS])}{', …' * (len(names) > _ITEMS)}"
-        )
+        some = ", ".join(names[:_ITEMS]) + ", …" * (len(names) > _ITEMS)
+        facts["items"] = f"{quantity(len(names), 'item')}: {some}"
     elif isinstance(record, Label):
         facts["answer"] = "has no readable answer" if record.value is None else f"says {record.label}"
         games = record.games

@@ -265,11 +265,6 @@ def number(value: str, column: str) -> float:
     raise RowFault(kind, column=column, text=value) from None
 
 
-def optional_number(value: str, column: str) -> float | None:
-    """The number, or None for a missing one. Raises RowFault."""
-    return None if value.strip() in MISSING else number(value, column)
-
-
 def whole(value: str, column: str) -> int:
     """A whole number, also written `3.0`. Raises RowFault."""
     if value.isdigit() and value.isascii() and len(value) < 16:
@@ -355,16 +350,9 @@ class Times:
 
     def described(self) -> str:
         """What the numbers were taken for; empty if there were none."""
-        return " and ".join(
-            f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
-            for unit, count in self.units.items()
-            if count
-        )
-
-
-def timestamp(value: str, column: str = "timestamp") -> str:
-    """One time as `Times.read` reads it."""
-    return Times().read(value, column)
+        names = {unit: f"Unix time in {unit}" for unit in _UNIX} | {"days": "a spreadsheet’s days"}
+        counts = ((names[unit], quantity(count, "time")) for unit, count in self.units.items() if count)
+        return " and ".join(f"{name} ({times})" for name, times in counts)
 
 
 def formatted(value: str, form: str) -> str:
@@ -373,9 +361,8 @@ def formatted(value: str, form: str) -> str:
         return ""
     try:
         time = datetime.strptime(value.strip(), form)  # noqa: DTZ007 - the zone is added below
-        return (
-            (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc).isoformat()
-        )
+        time = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+        return time.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
         raise RowFault("bad timestamp:form", text=value, form=form) from None
 

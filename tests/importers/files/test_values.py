@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.importers.values import RowFault, formatted, number, plain_number, timestamp, whole
+from recjudge_tui.importers.values import RowFault, Times, formatted, number, plain_number, whole
 
 NOON = "2024-05-01T12:00:00+00:00"
 
@@ -35,7 +35,7 @@ NOON = "2024-05-01T12:00:00+00:00"
     ],
 )
 def test_timestamps(text: str, expected: str) -> None:
-    assert timestamp(text) == expected
+    assert Times().read(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_timestamps(text: str, expected: str) -> None:
 )  # fmt: skip
 def test_bad_timestamps(text: str) -> None:
     with pytest.raises(RowFault, match="is not a time"):
-        timestamp(text)
+        Times().read(text)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_bad_timestamps(text: str) -> None:
 )
 def test_a_bad_time_says_how_to_write_it(text: str, advice: str) -> None:
     with pytest.raises(RowFault) as fault:
-        timestamp(text)
+        Times().read(text)
     assert f"is not a time ({advice}" in fault.value.text
 
 
