@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
@@ -334,11 +335,13 @@ class _Column(NamedTuple):
         fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
         unfit = {text: counts[text] for text in open_ if text not in fitting}
         partly = bool(unfit and fitting)
+        # strays do not hide the reading of the others
+        readings = dict.fromkeys((*_readings(likely, expected), *_readings(found, expected)))
         title = f"the numbers of {expected.what} can be read in more than one way"
         raise Unclear(
             f"only some answers of {expected.what} fit" if partly else title,
             f"It has {shown_counts(counts)}. The answers are {self._answers()}.",
-            (*_readings(found, expected), *(self._keep(unfit, {**words, **fitting}) if partly else ())),
+            (*readings, *(self._keep(unfit, {**words, **fitting}) if partly else ())),
         )
 
     def _answers(self) -> str:
@@ -361,16 +364,20 @@ class _Column(NamedTuple):
         meaning = f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"
         return (("--keep-fitting", meaning),) if kept else ()
 
-    def _example(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    def _example(
+        self, texts: Iterable[str], codes: Mapping[str, Code] = MappingProxyType({})
+    ) -> tuple[tuple[str, str], ...]:
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
+        taken = {names[code.value] for code in codes.values() if code.value in names}
+        meanings = [name for name in meanings if name not in taken] or meanings
         pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
         line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
         return () if form == "scores" else (line,)
 
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
         expected, counts = self.expected, self.counts
-        lines = self._example(unfit)
+        lines = self._example(unfit, codes)
         numbers = {number for text in counts if (number := number_of(text)) is not None}
         if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
             first, last = _usual_ends(numbers)

@@ -319,6 +319,12 @@ _NUMPY_SCALAR = re.compile(r"np\.(?:u?int|float|str|bool)\w*\(([^()]*)\)")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 # a text in quotation marks, or a word; NumPy puts only spaces between them
 _ELEMENT = re.compile(rf"{_QUOTED}|[^\s,;\[\]()'\"]+")
+# between commas a text may have spaces
+_BETWEEN_COMMAS = re.compile(rf"{_QUOTED}|[^,;\[\]()'\"]+")
+# once the texts are out: a bracket, a quotation mark that is not closed, words beside a text
+_MIXED = re.compile(r"[{\[('\"]|[^\s\[(,;\0]\s*\0|\0\s*[^\s\]),;\0]")
+# 7. as NumPy writes 7.0
+_NUMPY_FLOAT = re.compile(r"-?\d+\.", re.ASCII)
 # what Python would join or rewrite, once the texts are out: two texts without a comma between, 1_000, 0x1F
 _REWRITTEN = re.compile(r"\0\s*\0|\d_|0[xXoObB]")
 # what a program writes in place of the elements alone: array([5, 9]), tensor([5, 9], dtype=int), <generator object at 0x7f>
@@ -363,8 +369,11 @@ def _elements(text: str) -> list[tuple[str, str]]:
     bare = _NUMPY_SCALAR.sub(r"\1", bare) if "np." in bare else bare
     refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
-        mark = next((mark for mark in ("|", ";", ",") if mark in bare), None)
-        return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
+        refuse(re.match(r"1[.)]\s", bare), "not a list:numbered", text=text)
+        mark = next((mark for mark in ("|", ";", ",", "\n") if mark in bare), None)
+        parts = [part.strip() for part in bare.split(mark) if part.strip()]
+        refuse(mark is None and not all(re.search(r"\w", part) for part in parts), "not a list", text=text)
+        return [(part, "") for part in parts]
     outline = re.sub(_QUOTED, "\0", bare)
     elements = decoded(bare)
     if elements is None and not _REWRITTEN.search(outline):
@@ -380,8 +389,11 @@ def _elements(text: str) -> list[tuple[str, str]]:
         return [_place(element) for element in _by_rank(elements)]
     if _SCORED_LIST.fullmatch(bare):
         return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
-    refuse(not {"{", "[", "("}.isdisjoint(outline[1:]), "not a list:items", text=text)
-    words = _ELEMENT.findall(bare)
+    refuse(_MIXED.search(outline, 1), "not a list:items", text=text)
+    words = (_BETWEEN_COMMAS if re.search("[,;]", outline) else _ELEMENT).findall(bare)
+    words = [word.strip() for word in words if word.strip()]
+    if all(map(_NUMPY_FLOAT.fullmatch, words)):
+        words = [word[:-1] for word in words]
     return [(str(_of_python(word) or "") if word[0] in "'\"" else word, "") for word in words]
 
 

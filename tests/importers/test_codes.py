@@ -163,6 +163,24 @@ def test_a_line_settles_it(
     assert {text: code.value for text, code in settle(counts, expected, given).codes.items()} == values
 
 
+@pytest.mark.parametrize(
+    ("expected", "counts", "line"),
+    [
+        (PAIR, {"1": 1000, "2": 900, "3": 2}, "--values 1=A,2=B"),
+        (PAIR, {"-2": 400, "0": 300, "2": 400, "9": 1}, "--scale -2..2"),
+        (LABELS, {"0": 900, "1": 800, "7": 3}, "--values 0=Poor,1=Partial,2=Good"),
+        (LABELS, {"Good": 40, "Partially": 40, "Poor": 40}, "--values Partially=Partial"),
+        (PAIR, {"=": 40, "first wins": 40, "D": 40}, "--values D=B"),
+    ],
+)
+def test_the_line_that_is_most_likely_right_comes_first(
+    expected: Expected, counts: dict[str, int], line: str
+) -> None:
+    with pytest.raises(Unclear) as asked:
+        settle(counts, expected)
+    assert asked.value.lines[0][0] == line
+
+
 def test_an_unknown_meaning_is_refused() -> None:
     with pytest.raises(Unclear, match="“Best” is not an answer of pairwise"):
         settle({"1": 3}, PAIR, Codebook({"1": "Best"}))

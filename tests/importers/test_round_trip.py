@@ -22,7 +22,8 @@ from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.schema import connect
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
-ID = TEXT.map(str.strip).filter(lambda text: text not in MISSING)
+# what stands for a missing id, or for the middle of a list, is left out
+ID = TEXT.map(str.strip).filter(lambda text: text not in {*MISSING, "...", "…"})
 FEW = st.sampled_from(["1", "2", "0012", "4376251640447208384", "é"])
 KINDS: dict[ImportKind, dict[str, st.SearchStrategy[str]]] = {
     "items": {"item_id": FEW, "title": st.sampled_from(["a", "b", ""]), "extra": FEW},

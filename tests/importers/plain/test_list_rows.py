@@ -13,6 +13,7 @@ from recjudge_tui.importers.lists import places_of
 from recjudge_tui.importers.reader import Sample
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import RowFault
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -208,10 +209,31 @@ def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
         ("[1_0, 0x1F]", ["1_0", "0x1F"]),
         ("('a', 'b')", ["a", "b"]),
         ("[np.int64(7), np.str_('b')]", ["7", "b"]),
+        ("[7. 12. 3.]", ["7", "12", "3"]),
+        ("[1. 2.5]", ["1.", "2.5"]),
+        ("[The Matrix, Heat (1995]", None),
+        ("[The Matrix, Heat]", ["The Matrix", "Heat"]),
+        ("['The Matrix, 2', Heat]", ["The Matrix, 2", "Heat"]),
+        ("[Schindler's List, Ocean's 8]", None),
+        ("[Schindler's List, Heat]", None),
+        ("Heat\nThe Matrix\n", ["Heat", "The Matrix"]),
+        ("1. Heat\n2. Jaws", None),
+        ("1) Heat, Jaws", None),
+        ("5 > 9 > 2", None),
+        ("5 -> 9", None),
+        ("array([5, 9])", None),
+        ("{5, 9}", None),
+        ("[5, 9, 1", None),
+        ("[5, ..., 9]", None),
+        ("[5 9 ... 1]", None),
     ],
 )
-def test_places_of(text: str, items: list[str]) -> None:
-    assert places_of(text) == [(item, "") for item in items]
+def test_places_of(text: str, items: list[str] | None) -> None:
+    if items is not None:
+        assert places_of(text) == [(item, "") for item in items]
+        return
+    with pytest.raises(RowFault, match=r"list|shortened"):
+        places_of(text)
 
 
 def test_lists_by_user_leave_out_what_is_no_list(load: Load, db: Database) -> None:
