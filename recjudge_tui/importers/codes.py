@@ -175,6 +175,12 @@ def side_of(word: str) -> Code | None:
     return _with_noun(word) or _graded(word)
 
 
+def place_of(word: str) -> Code | None:
+    """The code of a folded word that is the number of a side: `2`, `model 2`."""
+    match = _NUMBERED.fullmatch(f"model {word}" if word.isdigit() else word)
+    return {"1": Code(1.0), "2": Code(-1.0)}.get(match[1]) if match else None
+
+
 def _with_noun(word: str) -> Code | None:
     """`assistant a`, `the left list`."""
     if (match := _WITH_NOUN.fullmatch(word)) is None:
@@ -369,7 +375,7 @@ class _Column(NamedTuple):
     ) -> tuple[tuple[str, str], ...]:
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
-        taken = {names[code.value] for code in codes.values() if code.value in names}
+        taken = {names.get(code.value) for code in codes.values() if code.value is not None}
         meanings = [name for name in meanings if name not in taken] or meanings
         pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
         line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
@@ -393,7 +399,9 @@ class _Column(NamedTuple):
 
     def _either(self, either: Iterable[str]) -> Unclear:
         words = [one_line(text.removeprefix(EITHER), 40) for text in either]
-        names, sides = (",".join(f"{word}={meaning or word}" for word in words) for meaning in ("name", ""))
+        codes = [side_of(fold(word)) or place_of(fold(word)) or Code(0.0) for word in words]
+        names = ",".join(f"{word}=name" for word in words)
+        sides = ",".join(f"{word}={'BA'[code.value == 1]}" for word, code in zip(words, codes, strict=True))
         return Unclear(
             "an answer is a side of the pair, and the name of the other system",
             f"It has {shown_counts({text: self.counts[text] for text in either})}.",
@@ -466,7 +474,8 @@ def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]
 
 
 _USUAL = (
-    (0, 1), (1, 3), (-1, 1), (-2, 2), (1, 5), (0, 5), (-3, 3), (1, 7), (1, 10), (0, 10), (0, 100),
+    (0, 1), (1, 3), (-1, 1), (0, 2), (0, 3), (1, 4), (-2, 2), (0, 4), (1, 5), (0, 5), (1, 6), (-3, 3), (1, 7), (1, 10),
+    (0, 10), (0, 100),
 )  # fmt: skip
 
 

@@ -475,6 +475,7 @@ def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
     word = codes.side_of(codes.fold(text))
     if text in (a, b):
+        word = word or codes.place_of(codes.fold(text))
         value = 1.0 if text == a else -1.0
         # a rare word for a tie, such as C, is no reason to doubt a name
         rare = word is not None and not word.value and codes.fold(text) not in ("tie", "ties", "draw")

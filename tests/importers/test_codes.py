@@ -171,6 +171,8 @@ def test_a_line_settles_it(
         (LABELS, {"0": 900, "1": 800, "7": 3}, "--values 0=Poor,1=Partial,2=Good"),
         (LABELS, {"Good": 40, "Partially": 40, "Poor": 40}, "--values Partially=Partial"),
         (PAIR, {"=": 40, "first wins": 40, "D": 40}, "--values D=B"),
+        (PAIR, {"0": 40, "2": 40, "4": 40}, "--scale 0..4"),
+        (SCORES, {"0": 40, "1": 40, "3": 40}, "--scale 0..3"),
     ],
 )
 def test_the_line_that_is_most_likely_right_comes_first(
@@ -233,12 +235,18 @@ def test_list_labels_coded_1_to_3(load: Load, db: Database) -> None:
     }
 
 
-def test_a_name_that_is_also_the_other_side_is_asked_about(load: Load, db: Database) -> None:
-    content = HEAD + "r,u1,B,A,A\nr,u2,B,A,B\n"
-    with pytest.raises(InputError, match=r"(?s)the name of the other system.*--values A=name,B=name"):
+@pytest.mark.parametrize(("a", "b"), [("A", "B"), ("1", "2"), ("model_1", "model_2"), ("left", "right")])
+@pytest.mark.parametrize(("meaning", "labels"), [("name", ["A", "B"]), ("", ["B", "A"])])
+def test_a_name_that_is_also_the_other_side_is_asked_about(
+    load: Load, db: Database, a: str, b: str, meaning: str, labels: list[str]
+) -> None:
+    content = HEAD + f"r,u1,{b},{a},{a}\nr,u2,{b},{a},{b}\n"
+    with pytest.raises(InputError, match="the name of the other system") as asked:
         load("labels", content)
-    load("labels", content, values={"A": "name", "B": "name"})
-    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == ["A", "B"]
+    for line in (f"--values {a}=name,{b}=name ", f"--values {a}=A,{b}=B "):
+        assert line in str(asked.value.next_step)
+    load("labels", content, values=dict(zip((a, b), (meaning, meaning) if meaning else "AB", strict=True)))
+    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == labels
 
 
 def test_strength_is_kept_in_the_note(load: Load, db: Database) -> None:
