@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import InputError
 from recjudge_tui.files import parse_toml
 
 # below both, values that do not fit are strays, which are left out
@@ -80,18 +81,14 @@ class Reading(NamedTuple):
     remarks: tuple[tuple[str, dict[str, float]], ...] = ()
 
 
-class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with the file's name
+class Unclear(InputError):  # noqa: N818 - a question
     """The answers do not fit, or in more than one way. `lines`: (what settles it, what it means)."""
 
     def __init__(self, title: str, cause: str, lines: tuple[tuple[str, str], ...]) -> None:
-        super().__init__(title)
-        self.title, self.cause, self.lines = title, cause, lines
-
-    @property
-    def next_step(self) -> str:
-        width = max((len(option) for option, _ in self.lines), default=0)
-        choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
-        return f"Say what they mean:{choices}"
+        width = max((len(option) for option, _ in lines), default=0)
+        choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in lines)
+        super().__init__(title, cause, f"Say what they mean:{choices}")
+        self.lines = lines
 
 
 def is_few(lost: float, of: int) -> bool:

@@ -21,7 +21,6 @@ from recjudge_tui.domain.records import Game, Label, LabelFlag
 from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
 from recjudge_tui.importers import codes
 from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
 from recjudge_tui.importers.layout import Part
@@ -136,8 +135,8 @@ class LabelRows(NamedTuple):
             try:
                 readings[key] = codes.settle(answers, expected, given)
             except codes.Unclear as unclear:
-                title = f"{self.notes.file}: {unclear.title}"
-                raise InputError(title, unclear.cause, unclear.next_step) from None
+                unclear.title = f"{self.notes.file}: {unclear.title}"
+                raise
             self._remark(readings[key], answers, expected)
             if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
                 self.notes.remark("turned", first=ends[1], last=ends[0])
@@ -197,7 +196,7 @@ class LabelRows(NamedTuple):
         """The rows with stripped ids and the columns of the case that they name, and what they say; None for a row of
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
-        twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
+        twins: dict[tuple[str, ...], tuple[int, list[str]]] = {}
         ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
         for line, row in self.rows(notes):
             get = row.get
@@ -512,18 +511,14 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
 
 
 def _refuse_twin(
-    seen: dict[tuple[str, ...], tuple[int, tuple[str, ...]]], row: Mapping[str, str], line: int
+    seen: dict[tuple[str, ...], tuple[int, list[str]]], row: Mapping[str, str], line: int
 ) -> None:
     """Raise RowFault for a row with the systems and counts of an earlier one, both swapped."""
-
-    def cells(*names: str) -> tuple[str, ...]:
-        return tuple(row.get(name, "").strip() for name in names)
-
-    about = cells("rater", "aspect", "protocol", "context", "served_at")
-    there, counts = seen.get((*about, *cells("system_b", "system_a")), (0, ()))
-    twins = there and counts == cells("losses", "ties", "wins")
-    refuse(twins, "same battles from the other side", line=there)
-    seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
+    names = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
+    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in names)
+    there, counts = seen.get((*about, b, a), (0, []))
+    refuse(counts == [losses, ties, wins], "same battles from the other side", line=there)
+    seen.setdefault((*about, a, b), (line, [wins, ties, losses]))
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
@@ -569,9 +564,9 @@ def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
     """Parse a JSON array of objects, or `item:issue;item:issue`. Unreadable flags are noted; the label is kept."""
     found: list[LabelFlag] = []
+    text = "" if text in MISSING else text
     try:
         entries = json.loads(text, parse_int=str, parse_float=str) if text.startswith("[") else [text]
-        entries = [] if text in MISSING else entries
         for entry in chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries):
             if isinstance(entry, str):
                 if not entry.strip():

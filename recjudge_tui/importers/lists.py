@@ -282,9 +282,8 @@ class _Lists:
         return kept
 
     def _stepless(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
-        step is the greatest common divisor of their differences; fewer than three different ranks have none.
-        """
+        """The ranks without the step that all have in common (the greatest common divisor of their differences), if it is
+        more than 1: 10, 20, 30 become 1, 2, 3. Fewer than three different ranks have none."""
         import numpy as np
 
         different = np.unique(ranks)
@@ -300,9 +299,8 @@ class _Lists:
 def _rising(
     scores: npt.NDArray[np.float64], lists: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> int:
-    """The number of lists whose scores rise from one place to the next, if there are two of them and scores fall in no
-    list; else 0. `scores` (n,), NaN where there is none, and `lists` (n,), the list of each; `order` (n,) sorts both by
-    list and place."""
+    """The number of lists whose scores (NaN: none) rise from one place to the next, if two do and scores fall in no list;
+    else 0. `lists`: the list of each score; `order` sorts both by list and place; all (n,)."""
     import numpy as np
 
     placed = order[~np.isnan(scores[order])]

@@ -264,10 +264,9 @@ class _File:
     """One file that is being imported: how it is read, and the counts.
 
     `folder` is that of its images. `records` counts records of the file; `stored` and `unchanged` count rows, `repeats`
-    votes on a case that the same rater answered earlier in the command, `tasks` answers to exported tasks. `answered`
-    counts other answers to tasks that have one already, by the import of that one (None: it was given in the app).
-    `examples` are the first stored, `types` the types of events that a judge may see, `judges` new raters taken for models
-    by their names.
+    votes on a case that the same rater answered above, `tasks` answers to exported tasks, `answered` others to tasks that
+    have one already, by its import (None: given in the app). `types`: of events that a judge may see; `judges`: new raters
+    taken for models by their names.
     """
 
     target: imports.Target
@@ -683,9 +682,8 @@ class _File:
     # ---- the end ----
 
     def _refuse_losses(self) -> None:
-        """Raise InputError if nothing was read, if most of the answers in a file cannot be used (empty cells are no
-        answers), if more than a few numbers have a comma, or if times that are numbers fit no unit beside others that are
-        read as a spreadsheet's days or Unix time: then they are perhaps something else."""
+        """Raise InputError if nothing was read, if most answers cannot be used, if more than a few numbers have a comma, or
+        if numbers among the times fit no unit beside others that do: then they are perhaps something else."""
         notes, units, unfit = self.notes, self.times.units, self.times.unfit
         first, kinds = "; ".join(notes.first[:3]), LOSSES if self.kind == "labels" else ()
         lost = {kind: notes.kinds[kind] for kind in kinds if notes.kinds[kind]}

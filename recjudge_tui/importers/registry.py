@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -325,21 +325,19 @@ def guess(sample: Sample, system: str | None = None) -> tuple[ImportKind | None,
     )
     columns = header_of(sample.text, everything)
     roles = _roles(columns, system)
-    cells: tuple[Choice, ...] = ()
+    cells = cache(partial(_in_cells, sample))
 
     def has(role: str) -> bool:
-        nonlocal cells
         if role == "marks":
             return _like_ratings([row.get("score", "") for row in _first_rows(sample, "lists")[1]])
         if role == "cells":
-            cells = _in_cells(sample)
-            return bool(cells)
+            return bool(cells())
         return _repeats(sample) if role == "repeats" else role in roles
 
     for rule in _KINDS["rules"]:
         if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule["has"].split()):
             may = rule.get("may", ())
-            return rule.get("is"), _choices(*may) + (cells if "cells" in may else ())
+            return rule.get("is"), _choices(*may) + (cells() if "cells" in may else ())
     return None, ()
 
 

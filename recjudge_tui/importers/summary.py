@@ -73,10 +73,7 @@ class ImportSummary(Model):
             return Step("import items")
         return Step("import events" if facts.lists and not facts.ready else "judge")
 
-    read = _total("read")
-    stored = _total("stored")
-    unchanged = _total("unchanged")
-    skipped = _total("skipped")
+    read, stored, unchanged, skipped = map(_total, ("read", "stored", "unchanged", "skipped"))
 
     @property
     def warning_count(self) -> int:
