@@ -31,22 +31,11 @@ CODINGS = {
 }  # fmt: skip
 WORDS = {
     "pair": [
-        "A",
-        "b",
-        "Tie",
-        "model_a",
-        "[[B]]",
-        "C",
-        "tie (bothbad)",
-        "left",
-        "chosen",
-        "lose",
-        "A much better",
-        "A>>B",
+        "A", "b", "Tie", "model_a", "[[B]]", "C", "tie (bothbad)", "left", "chosen", "lose", "A much better", "A>>B",
         "?",
     ],
     "labels": ["Good", "partial", "Poor Match", "bad", "?"],
-}
+}  # fmt: skip
 NUMBERS = ["-3", "-2", "-1", "0", "1", "1.0", "2", "3", "4", "5", "7", "0.5"]
 
 
@@ -98,22 +87,15 @@ def _check(reading: Reading, counts: dict[str, int], expected: Expected, keep: b
 @pytest.mark.parametrize(
     ("texts", "values"),
     [
-        ("A B Tie", "1 -1 0"),
-        ("1 -1 0", "1 -1 0"),
-        ("model_a|model_b|tie|tie (bothbad)", "1 -1 0 0"),
-        ("model_1 model_2", "1 -1"),
-        ("model_0 model_1", "1 -1"),
-        ("[[A]] [[B]] [[C]]", "1 -1 0"),
-        ("[[A>>B]] [[A=B]] [[B>A]]", "1 0 -1"),
-        ("left right both", "1 -1 0"),
-        ("chosen rejected", "1 -1"),
+        ("A B Tie", "1 -1 0"), ("1 -1 0", "1 -1 0"), ("model_a|model_b|tie|tie (bothbad)", "1 -1 0 0"),
+        ("model_1 model_2", "1 -1"), ("model_0 model_1", "1 -1"), ("[[A]] [[B]] [[C]]", "1 -1 0"),
+        ("[[A>>B]] [[A=B]] [[B>A]]", "1 0 -1"), ("left right both", "1 -1 0"), ("chosen rejected", "1 -1"),
         ("win lose tie", "1 -1 0"),
         ("A much better|A slightly better|about the same|B is slightly better|B much better", "1 1 0 -1 -1"),
-        ("Response A|Response B|Assistant A", "1 -1 1"),
-        ("strongly prefer A|prefer B|no preference", "1 -1 0"),
+        ("Response A|Response B|Assistant A", "1 -1 1"), ("strongly prefer A|prefer B|no preference", "1 -1 0"),
         ("-3 -2 -1 0 1 2 3", "-1 -1 -1 0 1 1 1"),
     ],
-)
+)  # fmt: skip
 def test_answers_of_other_tools(texts: str, values: str) -> None:
     words = texts.split("|") if "|" in texts else texts.split()
     codes = settle(dict.fromkeys(words, 5), PAIR).codes

@@ -40,13 +40,10 @@ def png_of_size(width: int, height: int) -> bytes:
 @pytest.mark.parametrize(
     ("size", "stored"),
     [
-        ((60, 90), (60, 90)),
-        ((1, 1), (1, 1)),
-        ((2000, 1000), (512, 256)),
-        ((300, 3000), (51, 512)),
+        ((60, 90), (60, 90)), ((1, 1), (1, 1)), ((2000, 1000), (512, 256)), ((300, 3000), (51, 512)),
         ((2000, 3), (512, 1)),
     ],
-)
+)  # fmt: skip
 def test_an_image_is_scaled_down_and_never_up(size: tuple[int, int], stored: tuple[int, int]) -> None:
     image = prepared(picture(size=size))
     assert (image.view.width, image.view.height) == stored

@@ -29,11 +29,8 @@ KINDS: dict[ImportKind, dict[str, st.SearchStrategy[str]]] = {
     "items": {"item_id": FEW, "title": st.sampled_from(["a", "b", ""]), "extra": FEW},
     "users": {"user_id": FEW, "age": FEW},
     "events": {
-        "user_id": FEW,
-        "item_id": FEW,
-        "type": st.sampled_from(["click", "heldout_rating"]),
-        "timestamp": st.sampled_from(["", "2024-05-01", "never"]),
-        "value": st.sampled_from(["", "3", "NaN"]),
+        "user_id": FEW, "item_id": FEW, "type": st.sampled_from(["click", "heldout_rating"]),
+        "timestamp": st.sampled_from(["", "2024-05-01", "never"]), "value": st.sampled_from(["", "3", "NaN"]),
     },
     "lists": {
         "user_id": FEW,
@@ -50,7 +47,7 @@ KINDS: dict[ImportKind, dict[str, st.SearchStrategy[str]]] = {
         "value": st.sampled_from(["1", "2", "Good", ""]),
         "flags": st.sampled_from(["", "1:other"]),
     },
-}
+}  # fmt: skip
 
 
 def empty_folder(factory: pytest.TempPathFactory) -> tempfile.TemporaryDirectory[str]:

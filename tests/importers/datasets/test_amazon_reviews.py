@@ -44,14 +44,9 @@ def test_reviews(load: Load, db: Database) -> None:
 
 def test_products(load: Load, db: Database) -> None:
     bare = {
-        "parent_asin": "B2",
-        "title": "Brush",
-        "main_category": "All Beauty",
-        "store": None,
-        "categories": [],
-        "price": "None",
-        "details": json.dumps({"Color": "red", "": "x"}),
-    }
+        "parent_asin": "B2", "title": "Brush", "main_category": "All Beauty", "store": None, "categories": [],
+        "price": "None", "details": json.dumps({"Color": "red", "": "x"}),
+    }  # fmt: skip
     summary = load("items", _lines(PRODUCT, bare, {**PRODUCT, "title": ""}), "meta_All_Beauty.jsonl")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("amazon-reviews", 2, 1)
     first, second = db.rows("SELECT item_id, title, brand, category, attributes FROM items ORDER BY item_id")

@@ -66,15 +66,11 @@ def test_a_folder_of_examples_and_products(db: Database, tmp_path: Path) -> None
 def test_a_merged_table_in_words(load: Load, db: Database) -> None:
     rows = [
         {
-            "query_id": 5,
-            "query": "q",
-            "product_id": "p1",
-            "product_locale": "us",
-            "esci_label": label,
+            "query_id": 5, "query": "q", "product_id": "p1", "product_locale": "us", "esci_label": label,
             "product_title": "T",
         }
         for label in ("Exact", "Irrelevant", None, "X")
-    ]
+    ]  # fmt: skip
     text = "".join(json.dumps(row) + "\n" for row in rows)
     summary = load("events", text, "merged.jsonl")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("esci", 3, 2)

@@ -46,11 +46,8 @@ def test_news(db: Database, folder: Path) -> None:
     assert import_files(db, "p", [folder / "news.tsv"], "items").stored == 4
     found = _rows(db, "SELECT item_id, title, category, attributes FROM items ORDER BY item_id")
     assert found[0] == (
-        "N1",
-        'A 6" lead, lost',
-        "sports",
-        '{"abstract": "How it went.", "subcategory": "tennis"}',
-    )
+        "N1", 'A 6" lead, lost', "sports", '{"abstract": "How it went.", "subcategory": "tennis"}',
+    )  # fmt: skip
     assert found[1] == ("N2", "Talks go on", "news", '{"subcategory": "world"}')
 
 

@@ -100,14 +100,10 @@ def test_latest(load: Load, db: Database) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "movieId,rating,timestamp",
-        "userId,rating,timestamp",
-        "userId,movieId,timestamp",
-        "userId,movieId,rating",
-        "uſerId,movieId,rating,timestamp",
-        "",
+        "movieId,rating,timestamp", "userId,rating,timestamp", "userId,movieId,timestamp", "userId,movieId,rating",
+        "uſerId,movieId,rating,timestamp", "",
     ],
-)
+)  # fmt: skip
 def test_ratings_of_latest_without_a_column_say_which_columns_are_needed(load: Load, header: str) -> None:
     with pytest.raises(InputError, match="userId, movieId, rating, timestamp"):
         load("events", f"{header}\n1,2,4.0,964982703\n", "ratings.csv", layout="movielens-latest")

@@ -93,12 +93,8 @@ def test_lenskits_collections_in_parquet(db: Database, tmp_path: Path) -> None:
     )
     pq.write_table(native, tmp_path / "native.parquet")
     flat = {
-        "model": ["pop", "pop"],
-        "user_id": [1, 1],
-        "item_id": [9, 7],
-        "rank": [1, 2],
-        "score": [3.0, 2.0],
-    }
+        "model": ["pop", "pop"], "user_id": [1, 1], "item_id": [9, 7], "rank": [1, 2], "score": [3.0, 2.0],
+    }  # fmt: skip
     pq.write_table(pa.table(flat), tmp_path / "flat.parquet")
     [summary] = import_paths(db, "p", [tmp_path / "native.parquet", tmp_path / "flat.parquet"], None)
     assert summary.kind == "lists"

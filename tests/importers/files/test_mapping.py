@@ -156,15 +156,12 @@ def test_a_mapping_is_no_layout(load: Load, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
-        ("plain", "plain"),
-        ("a <b>b</b>&amp;c", "a b&c"),
-        ("<p>one</p><p>two<br>three</p>", "one\ntwo\nthree"),
+        ("plain", "plain"), ("a <b>b</b>&amp;c", "a b&c"), ("<p>one</p><p>two<br>three</p>", "one\ntwo\nthree"),
         ("<style>x{}</style><script>alert('<b>')</script>kept", "kept"),
-        ("<span title='<img src=\"x\"/>'>name </span>", "name"),
-        ("1 < 2 and <3", "1 < 2 and <3"),
+        ("<span title='<img src=\"x\"/>'>name </span>", "name"), ("1 < 2 and <3", "1 < 2 and <3"),
         ("&lt;b&gt;", "<b>"),
     ],
-)
+)  # fmt: skip
 def test_html_text(markup: str, text: str) -> None:
     assert html_text(markup) == text
 

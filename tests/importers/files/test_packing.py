@@ -30,16 +30,13 @@ def _zip(**members: str) -> bytes:
     ("name", "content"),
     [
         ("items.jsonl.gz", gzip.compress(LINES.encode())),
-        (
-            "items.json.gz",
-            gzip.compress(b'[{"item_id": 7, "title": "Glass"}, {"item_id": 8, "title": "Stone"}]'),
-        ),
+        ("items.json.gz", gzip.compress(b'[{"item_id": 7, "title": "Glass"}, {"item_id": 8, "title": "Stone"}]')),
         ("items.zip", _zip(**{"inside/items.csv": "item_id,title\n7,Glass\n8,Stone\n"})),
         ("items.csv", _zip(**{"items.csv": "item_id,title\n7,Glass\n8,Stone\n"})),
         ("items.jsonl.zip", _zip(**{"items.jsonl": LINES, "__MACOSX/._items.jsonl": "\0\0"})),
         ("items.json.zip", _zip(**{"items.json": f"[{LINES.strip().replace('}', '},', 1)}]"})),
     ],
-)
+)  # fmt: skip
 def test_one_table_in_an_archive(load: Load, name: str, content: bytes) -> None:
     summary = load("items", content, name)
     assert (summary.stored, summary.warning_count) == (2, 0)

@@ -98,13 +98,8 @@ def test_label_studios_older_export_and_json_min(load: Load, db: Database) -> No
 
 def _argilla(responses: Any, **more: Any) -> dict[str, Any]:
     return {
-        "id": "r1",
-        "fields": {"prompt": "?"},
-        "metadata": PAIR,
-        "responses": responses,
-        "suggestions": {},
-        **more,
-    }
+        "id": "r1", "fields": {"prompt": "?"}, "metadata": PAIR, "responses": responses, "suggestions": {}, **more,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -173,13 +168,8 @@ def test_argilla_rankings_and_lists(load: Load, db: Database, value: Any, label:
 
 def _prodigy(answer: str, **more: Any) -> str:
     task = {
-        "text": "t",
-        "meta": PAIR,
-        "_task_hash": 1,
-        "_input_hash": -2,
-        "answer": answer,
-        "_session_id": "db-ann",
-    }
+        "text": "t", "meta": PAIR, "_task_hash": 1, "_input_hash": -2, "answer": answer, "_session_id": "db-ann",
+    }  # fmt: skip
     return json.dumps({**task, **more}) + "\n"
 
 
@@ -239,11 +229,8 @@ def test_doccano(load: Load, db: Database) -> None:
 
 def test_doccanos_old_annotations_by_user(load: Load, db: Database) -> None:
     row = {
-        "id": 1,
-        "text": "t",
-        "meta": PAIR,
-        "annotations": [{"label": "A", "user": 1}, {"label": "B", "user": 2}],
-    }
+        "id": 1, "text": "t", "meta": PAIR, "annotations": [{"label": "A", "user": 1}, {"label": "B", "user": 2}],
+    }  # fmt: skip
     load("labels", json.dumps([row]), "old.json")
     assert _verdicts(db) == [("1", "overall", "B"), ("2", "overall", "A")]
 
@@ -267,15 +254,12 @@ def test_a_mapping_names_the_fields_of_a_task(load: Load, db: Database, tmp_path
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        (
-            'layout = "brat"\n[labels]\n',
-            "layout “brat” in the mapping m.toml.*label-studio, argilla, prodigy, doccano",
-        ),
+        ('layout = "brat"\n[labels]\n', "layout “brat” in the mapping m.toml.*label-studio, argilla, prodigy, doccano"),
         ('layout = "prodigy"\n[events]\nuser_id = "x"\n', "does not describe the fields of the labels"),
         ('layout = "prodigy"\n[labels.ann]\noverall = "x"\n', "without tables for raters or aspects"),
         ('layout = ["prodigy"]\n', "“layout” Input should be a valid string"),
     ],
-)
+)  # fmt: skip
 def test_mappings_that_do_not_fit(load: Load, tmp_path: Path, toml: str, says: str) -> None:
     mapping = tmp_path / "m.toml"
     mapping.write_text(toml)
@@ -287,15 +271,11 @@ def test_hostile_tasks(load: Load, db: Database) -> None:
     good = _task(PAIR, _by(1, _choice("overall", "A")))
     odd = [
         {"id": 1, "data": None, "annotations": None},
-        {
-            "id": 1,
-            "data": [1],
-            "annotations": [None, 3, _by(1, {"type": "choices", "value": 3}, _choice("x"))],
-        },
+        {"id": 1, "data": [1], "annotations": [None, 3, _by(1, {"type": "choices", "value": 3}, _choice("x"))]},
         {"id": 1, "data": {**PAIR, "deep": [[[[{}]]]]}, "annotations": [_by(2, _choice("overall", "A"))]},
         _task({**PAIR, "user_id": "half \ud800"}, _by(1, _choice("overall", "A"))),
         _task({**PAIR, "user_id": "\x1b[31m" + "9" * 5000}, _by(1, _choice("overall", "\x1b[2J", "B"))),
-    ]
+    ]  # fmt: skip
     summary = load("labels", json.dumps([good, *odd]), "x.json")
     assert _verdicts(db) == [("1", "overall", "B"), ("2", "overall", "B")]
     assert summary.warning_kinds["broken text"] == 1

@@ -145,12 +145,9 @@ def test_boards_use_each_scale(db: Database, project: int) -> None:
 @pytest.mark.parametrize(
     ("cells", "says"),
     [
-        ("6,1,no,warm", "accuracy"),
-        ("1,11,no,warm", "useful"),
-        ("1,1,maybe,warm", "safe"),
-        ("1,1,no,grim", "tone"),
+        ("6,1,no,warm", "accuracy"), ("1,11,no,warm", "useful"), ("1,1,maybe,warm", "safe"), ("1,1,no,grim", "tone"),
     ],
-)
+)  # fmt: skip
 def test_each_aspect_is_checked_on_its_own(load: Load, mapping: Path, cells: str, says: str) -> None:
     content = f"who,u,i,s,accuracy,useful,safe,tone\nann,u,i,x,{cells}\n"
     with pytest.raises(InputError, match=f"no answer of {says} "):
@@ -188,15 +185,12 @@ def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> N
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        (
-            "ann,u,a,b,A,1-5",
-            "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5",
-        ),
+        ("ann,u,a,b,A,1-5", "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5"),
         ("ann,u,a,b,A,five", "“five” is not a scale such as 1-5, no < yes, or red | green"),
         ("ann,u,a,b,A,5-1", "the lowest value must be below the highest"),
         ("ann,u,a,b,A,x|x", "needs at least two different words"),
     ],
-)
+)  # fmt: skip
 def test_scales_that_do_not_fit(load: Load, row: str, says: str) -> None:
     with pytest.raises(InputError) as caught:
         load("labels", f"rater,user_id,system_a,system_b,value,scale\n{row}\n")
@@ -212,13 +206,10 @@ def test_unknown_words_ask_for_the_scale(load: Load) -> None:
 @pytest.mark.parametrize(
     ("text", "scale"),
     [
-        ("1-5", Scale(1, 5)),
-        ("-3 to 3", Scale(-3, 3)),
-        ("0..1", Scale(0, 1)),
-        ("no < yes", Scale(0, 1, ("no", "yes"))),
-        ("a|b|c", Scale(0, 2, ("a", "b", "c"), ordered=False)),
+        ("1-5", Scale(1, 5)), ("-3 to 3", Scale(-3, 3)), ("0..1", Scale(0, 1)),
+        ("no < yes", Scale(0, 1, ("no", "yes"))), ("a|b|c", Scale(0, 2, ("a", "b", "c"), ordered=False)),
     ],
-)
+)  # fmt: skip
 def test_scales_in_a_cell(text: str, scale: Scale) -> None:
     assert scale_of_text(text) == scale
 

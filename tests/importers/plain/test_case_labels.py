@@ -51,14 +51,8 @@ def test_a_case_id_replaces_the_columns_that_describe_the_case(
 def test_columns_beside_the_case_must_agree(load: Load, db: Database, cases: dict[str, int]) -> None:
     a = cases["u pair"]
     rows = [
-        f"{a},u,,",
-        f"{a},u,pop,als",
-        f"{a},v,,",
-        f"{a},u,als,knn",
-        "999,u,als,pop",
-        "x,u,als,pop",
-        ",u,als,pop",
-    ]
+        f"{a},u,,", f"{a},u,pop,als", f"{a},v,,", f"{a},u,als,knn", "999,u,als,pop", "x,u,als,pop", ",u,als,pop",
+    ]  # fmt: skip
     content = "case_id,user_id,system_a,system_b,rater,value\n" + "".join(
         f"{row},rater{n},A\n" for n, row in enumerate(rows)
     )
@@ -153,14 +147,11 @@ def test_a_grid_of_aspects(
         ("cases = 'Case (\\d+'", "is not a regular expression"),
         ("cases = 7", "must be a pattern, or a table"),
         ("cases = 'Case (\\d+)'\nvalues = 'A'", "should be a valid dictionary"),
-        (
-            "cases = 'Case (\\d+)'\nvalue = 'Who'",
-            "so it cannot have “value” too",
-        ),
+        ("cases = 'Case (\\d+)'\nvalue = 'Who'", "so it cannot have “value” too"),
         ("cases = 'Question (\\d+)'", r"no column matches “cases” .*The columns are: Who, Case 1\."),
         ("[labels.cases]\n1 = 'Case 2'", "has no column Case 2"),
     ],
-)
+)  # fmt: skip
 def test_mistakes(load: Load, tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "form.toml"
     path.write_text(f"[labels]\nrater = 'Who'\n{text}\n")

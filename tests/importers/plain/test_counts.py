@@ -75,13 +75,8 @@ def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database)
     board = table(Project(db, project_id(db, "p")), "leaderboard", protocol="pairwise")
     top = next(row for row in board.rows if row["system"] == "a" and row["opponent"] is None)
     assert [top[name] for name in ("rater", "wins", "ties", "losses", "failed", "n")] == [
-        "qwen",
-        7,
-        1,
-        2,
-        1,
-        10,
-    ]
+        "qwen", 7, 1, 2, 1, 10,
+    ]  # fmt: skip
     assert summary.warning_kinds == {"same battles from the other side": 2, "no pair of systems": 1}
     assert any("in.csv:5: these seem to be the battles of line 3" in text for text in summary.warnings)
 

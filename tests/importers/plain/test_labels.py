@@ -23,20 +23,13 @@ def _verdicts(db: Database, columns: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("given", "a", "b", "value", "label"),
     [
-        ("A", "old", "new", -1.0, "B"),
-        ("a wins", "new", "old", 1.0, "A"),
-        ("B", "old", "new", 1.0, "A"),
-        ("Tie", "old", "new", 0.0, "Tie"),
-        ("tie", "new", "old", 0.0, "Tie"),
-        ("old", "old", "new", -1.0, "B"),
-        ("new", "old", "new", 1.0, "A"),
-        ("-1.0", "new", "old", -1.0, "B"),
-        ("Set 2", "new", "old", -1.0, "B"),
-        ("model_a", "old", "new", -1.0, "B"),
-        ("model_b", "new", "old", -1.0, "B"),
+        ("A", "old", "new", -1.0, "B"), ("a wins", "new", "old", 1.0, "A"), ("B", "old", "new", 1.0, "A"),
+        ("Tie", "old", "new", 0.0, "Tie"), ("tie", "new", "old", 0.0, "Tie"), ("old", "old", "new", -1.0, "B"),
+        ("new", "old", "new", 1.0, "A"), ("-1.0", "new", "old", -1.0, "B"), ("Set 2", "new", "old", -1.0, "B"),
+        ("model_a", "old", "new", -1.0, "B"), ("model_b", "new", "old", -1.0, "B"),
         ("Tie (bothbad)", "new", "old", 0.0, "Tie"),
     ],
-)
+)  # fmt: skip
 def test_pairs_are_turned_to_the_order_of_names(
     load: Load, db: Database, given: str, a: str, b: str, value: float, label: str
 ) -> None:
@@ -140,12 +133,9 @@ def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> No
         tuple(r) for r in db.rows("SELECT kind, slate_a, slate_b, explanation_id FROM cases ORDER BY id")
     ]
     assert cases == [
-        ("list", 1, None, None),
-        ("pair", 1, 2, None),
-        ("explanation", None, None, 1),
-        ("pair", None, None, None),
+        ("list", 1, None, None), ("pair", 1, 2, None), ("explanation", None, None, 1), ("pair", None, None, None),
         ("list", None, None, None),
-    ]
+    ]  # fmt: skip
 
 
 def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: Database) -> None:
@@ -245,11 +235,8 @@ def test_a_model_is_known_by_its_name_and_the_summary_says_so(load: Load, db: Da
     rows = "".join(f"{name},u,s,Good\n" for name in names)
     (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
     assert _kinds(db) == {
-        "gpt-4o": "judge",
-        "anna": "annotator",
-        "llm judge": "judge",
-        "user": "ground_truth",
-    }
+        "gpt-4o": "judge", "anna": "annotator", "llm judge": "judge", "user": "ground_truth",
+    }  # fmt: skip
     assert remark.startswith(
         "named like language models, so not counted as people: “gpt-4o”, “llm judge”; a column"
     )
