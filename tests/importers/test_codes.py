@@ -14,7 +14,7 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.codes import Codebook, Expected, Reading, Unclear, settle
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 PAIR = Expected("pair", "pairwise", PROTOCOLS["pairwise"].labels, PROTOCOLS["pairwise"].value_of_word)
 LABELS = Expected("labels", "pointwise", PROTOCOLS["pointwise"].labels, PROTOCOLS["pointwise"].value_of_word)
@@ -250,8 +250,7 @@ def test_left_and_right_with_a_case_in_every_form(load: Load, db: Database) -> N
         '[{"rater": "json", "case_id": 1, "value": "left"}, {"rater": "json", "case_id": 2, "value": "right"}]',
         "3.json",
     )
-    found = db.rows("SELECT rater, label FROM v_verdicts WHERE rater <> 'r' ORDER BY rater, case_id")
-    assert [tuple(row) for row in found] == [
+    assert rows_of(db, "SELECT rater, label FROM v_verdicts WHERE rater <> 'r' ORDER BY rater, case_id") == [
         (rater, label) for rater in ("csv", "json", "jsonl") for label in "AB"
     ]
 

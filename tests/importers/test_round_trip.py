@@ -64,7 +64,7 @@ def _csv(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _tables(db: Database) -> dict[str, list[tuple[Any, ...]]]:
-    names = [row[0] for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = db.column("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {
         name: sorted((tuple(row) for row in db.rows(f"SELECT * FROM {name}")), key=repr)
         for name in names

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 NEW = {
     "business_id": "Pns2l4eNsfO8kk83dixA6A", "name": "Abby's Noodles", "city": "Tucson", "state": "AZ", "stars": 4.5,
@@ -62,8 +62,7 @@ def test_reviews_and_tips(load: Load, db: Database) -> None:
     }  # fmt: skip
     assert load("events", _lines(review), "review.json").files[0].layout == "yelp"
     assert load("events", _lines(tip), "tip.json").files[0].layout == "yelp"
-    events = db.rows("SELECT user_id, item_id, type, value, timestamp, text FROM events ORDER BY id")
-    assert [tuple(row) for row in events] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value, timestamp, text FROM events ORDER BY id") == [
         ("u1", "b2", "review", 4.0, "2015-01-04T00:01:03+00:00", ""),
         ("u1", "b2", "tip", None, "2011-07-18T00:00:00+00:00", ""),
     ]

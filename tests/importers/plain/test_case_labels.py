@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 LISTS = "user_id,system,item_id,rank\nu,als,1,1\nu,pop,2,1\nv,als,1,1\nv,pop,2,1\n"
 
@@ -107,8 +107,7 @@ def test_a_google_form(load: Load, db: Database, tmp_path: Path, cases: dict[str
     def numbered(text: str) -> str:
         return text.replace("{a}", str(a)).replace("{b}", str(b))
 
-    path = tmp_path / "form.toml"
-    path.write_text(numbered(mapping))
+    path = numbered(mapping)
     summary = load("labels", numbered(FORM), mapping=path)
     assert (summary.read, summary.stored, summary.warning_kinds) == (4, 3, {"no value": 1})
     assert summary.files[0].columns == (
@@ -131,13 +130,12 @@ def test_a_grid_of_aspects(
     load: Load, db: Database, tmp_path: Path, cases: dict[str, int], cases_of: str
 ) -> None:
     case = cases["u explanation"]
-    path = tmp_path / "form.toml"
-    path.write_text('[labels]\nrater = "Who"\n' + cases_of.replace("{n}", str(case)))
+    path = '[labels]\nrater = "Who"\n' + cases_of.replace("{n}", str(case))
     load(
         "labels", f"Who,{case} How good? [accuracy],{case} How good? [satisfaction]\nann,5,2\n", mapping=path
     )
     sql = "SELECT aspect, value FROM verdicts WHERE case_id = ? AND aspect <> 'overall' ORDER BY aspect"
-    assert [tuple(row) for row in db.rows(sql, (case,))] == [("accuracy", 5.0), ("satisfaction", 2.0)]
+    assert rows_of(db, sql, (case,)) == [("accuracy", 5.0), ("satisfaction", 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +151,6 @@ def test_a_grid_of_aspects(
     ],
 )  # fmt: skip
 def test_mistakes(load: Load, tmp_path: Path, text: str, says: str) -> None:
-    path = tmp_path / "form.toml"
-    path.write_text(f"[labels]\nrater = 'Who'\n{text}\n")
+    path = f"[labels]\nrater = 'Who'\n{text}\n"
     with pytest.raises(InputError, match=says):
         load("labels", "Who,Case 1\nann,A\n", mapping=path)
