@@ -682,11 +682,10 @@ class _File:
     # ---- the end ----
 
     def _refuse_losses(self) -> None:
-        """Raise InputError if nothing was read, if most answers cannot be used, if more than a few numbers have a comma, or
+        """Raise InputError if nothing was read, if most answers or ranks are lost, if more than a few numbers have a comma, or
         if numbers among the times fit no unit beside others that do: then they are perhaps something else."""
         notes, units, unfit = self.notes, self.times.units, self.times.unfit
-        first, kinds = "; ".join(notes.first[:3]), LOSSES if self.kind == "labels" else ()
-        lost = {kind: notes.kinds[kind] for kind in kinds if notes.kinds[kind]}
+        first, lost = "; ".join(notes.first[:3]), {k: notes.kinds[k] for k in LOSSES if notes.kinds[k]}
         if not self.stored and not self.unchanged and not self.answered:
             if not (count := max(notes.skipped, self.records)):
                 raise refusal("no-rows", path=notes.file)

@@ -53,10 +53,7 @@ def _impressions(path: Path, notes: Notes | None = None) -> Iterator[_Impression
         try:
             refuse(len(fields) != 5, "wrong number of fields", f"{len(fields)} fields instead of 5")
             refuse(not fields[1], "no user id", "the user id is empty")
-            try:
-                fields[2] = formatted(fields[2], _FORM)
-            except RowFault:
-                raise RowFault("bad time", text=fields[2]) from None
+            fields[2] = formatted(fields[2], _FORM, "bad time")
             yield _Impression(line, *fields)
         except RowFault as fault:
             if notes is not None:

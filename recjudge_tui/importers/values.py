@@ -203,6 +203,9 @@ class Ids:
         if (found := before.get(raw)) is not None:
             return found
         bare = raw.strip()
+        if bare[:2] == '="' and bare[-1] == '"':
+            # how a spreadsheet is kept from taking a text for a number
+            bare = raw = bare[2:-1].strip()
         if bare in (NO_TEXT if name == "context" else MISSING):
             return ""
         refuse(name != "context" and _is_no_id(bare), "not an id", name=name, text=bare)
@@ -355,7 +358,7 @@ class Times:
         return " and ".join(f"{name} ({times})" for name, times in counts)
 
 
-def formatted(value: str, form: str) -> str:
+def formatted(value: str, form: str, fault: str = "bad timestamp:form") -> str:
     """A time written in `form` (as `datetime.strptime` reads it) as ISO 8601 in UTC. Raises RowFault."""
     if value.strip() in MISSING:
         return ""
@@ -364,7 +367,7 @@ def formatted(value: str, form: str) -> str:
         time = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
         return time.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
-        raise RowFault("bad timestamp:form", text=value, form=form) from None
+        raise RowFault(fault, text=value, form=form) from None
 
 
 def _advice(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, lists_of
 
 
 def test_titles_between_tabs_keep_their_quotation_marks(load: Load, db: Database) -> None:
@@ -52,6 +52,21 @@ def test_what_is_no_id_is_left_out(load: Load, db: Database, cell: str) -> None:
     assert (lists.warning_kinds["not an id"], items.warning_kinds["not an id"]) == (2, 1)
     assert db.column("SELECT user_id || item_id FROM events") == ["ui"]
     assert db.column("SELECT item_id FROM slate_items UNION SELECT item_id FROM items") == ["i"]
+
+
+def test_ids_that_were_kept_from_a_spreadsheet(load: Load, db: Database) -> None:
+    load("lists", 'user_id,system,item_id,rank\n="007",s,"=""0012""",1\n"=""007""",s,="13",2\n')
+    assert lists_of(db) == {("007", "s"): ["0012", "13"]}
+
+
+@pytest.mark.parametrize("rank", ["0", "7"])
+def test_ranks_that_tell_nothing_stop_the_import(load: Load, db: Database, rank: str) -> None:
+    rows = "".join(f"u{n % 5},s,i{n},{rank}\n" for n in range(50))
+    with pytest.raises(
+        InputError, match=r"45 of 50 cannot be used \(45 × duplicated rank\).*in a column context"
+    ):
+        load("lists", "user_id,system,item_id,rank\n" + rows)
+    assert db.value("SELECT count(*) FROM imports") == 0
 
 
 @pytest.mark.parametrize("name", ["{3F2504E0}", "[REC]", "(500) Days", "1e5", "MF(d=64)", "Wait..."])
