@@ -682,7 +682,7 @@ class _File:
     # ---- the end ----
 
     def _refuse_losses(self) -> None:
-        """Raise InputError if nothing was read, if most answers or ranks are lost, if more than a few numbers have a comma, or
+        """Raise InputError if nothing was read, if most answers or ranks are lost, if many numbers have a comma, or
         if numbers among the times fit no unit beside others that do: then they are perhaps something else."""
         notes, units, unfit = self.notes, self.times.units, self.times.unfit
         first, lost = "; ".join(notes.first[:3]), {k: notes.kinds[k] for k in LOSSES if notes.kinds[k]}
