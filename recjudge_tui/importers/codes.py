@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -368,12 +368,13 @@ class _Column(NamedTuple):
         return (("--keep-fitting", meaning),) if kept else ()
 
     def _example(
-        self, texts: Iterable[str], codes: Mapping[str, Code] = MappingProxyType({})
+        self, texts: Collection[str], codes: Mapping[str, Code] = MappingProxyType({})
     ) -> tuple[tuple[str, str], ...]:
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
         taken = {names.get(code.value) for code in codes.values() if code.value is not None}
-        meanings = [name for name in meanings if name not in taken] or meanings
+        left = [name for name in meanings if name not in taken]
+        meanings = left if len(left) >= len(texts) else meanings
         pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
         line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
         return () if form == "scores" else (line,)

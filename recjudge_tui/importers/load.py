@@ -714,7 +714,10 @@ class _File:
         notes, import_id = self.notes, self.target.import_id
         read = self.stored + self.unchanged + notes.skipped
         counts: dict[str, Any] = {"read": read, "stored": self.stored, "skipped": notes.skipped}
-        imports.finish_import(self.db, import_id, **counts, warnings=notes.stored_form())
+        # the first warnings, and of more the number of each kind
+        more = notes.kinds.most_common() if notes.kinds.total() > len(notes.first) else []
+        warnings = [*notes.first, *(f"{count} in all: {kind}" for kind, count in more)]
+        imports.finish_import(self.db, import_id, **counts, warnings=warnings)
         columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
         return FileSummary(
             path=self.name, layout=how, import_id=import_id, columns=columns, remarks=tuple(notes.remarks),

@@ -84,13 +84,6 @@ class Notes:
         if text not in self.remarks:
             self.remarks.append(text)
 
-    def stored_form(self) -> list[str]:
-        """The warnings as stored: the first 20 and, if there are more, the number of each kind."""
-        total = sum(self.kinds.values())
-        if total <= len(self.first):
-            return list(self.first)
-        return [*self.first, *(f"{count} in all: {kind}" for kind, count in self.kinds.most_common())]
-
 
 def shown(value: object) -> str:
     """A value from the file, quoted for a message."""

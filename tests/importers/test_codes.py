@@ -153,6 +153,7 @@ def test_a_line_settles_it(
         (LABELS, {"0": 900, "1": 800, "7": 3}, "--values 0=Poor,1=Partial,2=Good"),
         (LABELS, {"Good": 40, "Partially": 40, "Poor": 40}, "--values Partially=Partial"),
         (PAIR, {"=": 40, "first wins": 40, "D": 40}, "--values D=B"),
+        (PAIR, {"A": 40, "B": 40, "A+": 40, "B+": 40}, "--values A+=A,B+=B"),
         (PAIR, {"0": 40, "2": 40, "4": 40}, "--scale 0..4"),
         (SCORES, {"0": 40, "1": 40, "3": 40}, "--scale 0..3"),
     ],
