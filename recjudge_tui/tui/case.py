@@ -612,12 +612,13 @@ def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab:
         ("lists", "Explanation", _explanation(case, longest)),
         *_reasoning(case, longest),
         *([everybody] if early else []),
+        *(_reasons(case, longest) if case.kind == "explanation" else ()),
         *shown,
         ("user", "User" + _source(case), _user(case, longest, events=not beside or tab == "user")),
         ("user", "Profile (written by the model)", _profile(case, longest)),
         *([] if early else [everybody]),
         ("lists", "Example shown before it", _example(case, longest)),
-        *_other_reasoning(case, longest),
+        *(_other_reasoning(case, longest) if case.kind != "explanation" else ()),
     ]
     lines: list[Line] = []
     for of_tab, title, body in sections:
@@ -694,6 +695,22 @@ def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
         if any((answer.call, answer.reasoning) not in own for answer in answers):
             for reasoning in reasonings(case, answers, longest):
                 yield "raters", f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
+
+
+def _reasons(case: CaseDetail, longest: int) -> Iterator[Section]:
+    """What each rater says of each aspect, the verdict's own rater first; aspects with the same words together."""
+    own = next((o.reason for o in case.opinions if o.mine), "")
+    said: dict[str, dict[str, list[StoredRow]]] = {}
+    for opinion in sorted(case.opinions, key=lambda o: o.rater != case.rater):
+        # the reasoning of the verdict itself stands above
+        if opinion.reason and (opinion.rater, opinion.reason) != (case.rater, own):
+            said.setdefault(opinion.rater, {}).setdefault(opinion.reason, []).append(opinion)
+    for rater, reasons in said.items():
+        lines = []
+        for text, opinions in reasons.items():
+            about = ", ".join(f"{aspect_words(o.aspect)} {score(o.value)}" for o in opinions)
+            lines.append(Content.assemble((about, "bold"), f"  {cut_text(text, longest)}"))
+        yield "raters", f"Reasons of {one_line(rater, 30)}", lines
 
 
 def _how(case: CaseDetail) -> Content:

@@ -101,7 +101,7 @@ class Triage:
         self._sizes: list[int] = []
 
     def _under_cursor(self) -> int | None:
-        verdict_id = self._rows.cursor_id
+        verdict_id = self._rows.verdict_id
         if verdict_id is None:
             self._screen.notify("There is no verdict here.", severity="warning", markup=False)
         return verdict_id
@@ -134,7 +134,7 @@ class Triage:
         if verdict_id is not None:
             decision = f"{number(self._rows.cursor + 1)} {_DECIDED[action]}"
             self._write(partial(_record, ids=[verdict_id], action=action, decision=decision))
-            self._rows.action_move(1)
+            self._rows.step(1)
 
     def in_bulk(self, action: Action) -> None:
         """Decide on all listed verdicts that have no decision, or tag all of them, after one question."""
@@ -197,7 +197,7 @@ class Triage:
                 decision=decision,
             )  # fmt: skip
             self._write(job)
-            self._rows.action_move(1)
+            self._rows.step(1)
 
     def ask(self, action: Action) -> None:
         """Ask for the text of a note or a tag."""

@@ -316,11 +316,11 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self.action_step(message.rows) if message.rows else self.action_unfold()
 
     def action_step(self, rows: int) -> None:
-        self.rows.action_move(rows)
+        self.rows.step(rows)
 
     def action_next_undecided(self) -> None:
         if self.rows.ids:
-            job = partial(next_undecided, ids=self.rows.ids[self.rows.cursor + 1 :])
+            job = partial(next_undecided, ids=self.rows.after_cursor())
             self.background.start("next", job, self._go_to_undecided)
 
     def _go_to_undecided(self, verdict_id: int | None) -> None:
@@ -362,12 +362,12 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     @on(VerdictList.RunEnded)
     def _read_case(self) -> None:
-        if (verdict_id := self.rows.cursor_id) is not None:
+        if (verdict_id := self.rows.verdict_id) is not None:
             job = partial(read_case, verdict_id=verdict_id, sent=self.panel.tab in SENT)
             self.background.start("case", job, partial(self._show_case, verdict_id))
 
     def _show_case(self, verdict_id: int, read: ReadCase | None) -> None:
-        if verdict_id == self.rows.cursor_id:
+        if verdict_id == self.rows.verdict_id:
             self.panel.show_case(read, _GONE)
 
     def action_turn(self, by: int) -> None:
@@ -473,7 +473,8 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         def read(db: Database) -> SentVerdict | None:
             from recjudge_tui.prompting.trial import sent_verdict
 
-            return None if self.rows.cursor_id is None else sent_verdict(db, self.rows.cursor_id)
+            verdict = self.rows.verdict_id
+            return None if verdict is None else sent_verdict(db, verdict)
 
         def show(sent: SentVerdict | None) -> None:
             more = {} if sent is None else {"prompt": sent.prompt, "case": (sent.unit, sent.case_id)}
