@@ -270,6 +270,12 @@ class ProjectsScreen(ListScreen):
         self.refresh_rows()
         self.notify(f"“{one_line(name, 60)}” is deleted.", markup=False)
 
+    def action_import(self) -> None:
+        """Into the project under the cursor if that is empty, else into one of the folder's name."""
+        figures = self.figures.get(self.project_id or 0)
+        full = figures is not None and (figures["imports"] or figures["cases"])
+        self.ask_import("" if full or self.project_id is None else self.names[self.project_id])
+
     def imported(self, project: str) -> None:
         self.refresh_rows(select=project)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -752,12 +752,13 @@ class ImportScreen(BaseScreen):
         self.ask_import("" if self.project is None else self.project_title(self.project))
 
     def ask_import(self, project: str) -> None:
-        """Ask for a file or a folder to import, proposing this project."""
+        """Ask for a file or a folder to import, proposing this project, else the name of the folder."""
         from recjudge_tui.tui.form import Form
 
         # a name with characters that cannot be shown cannot be edited
         known = project if project == one_line(project) else ""
-        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import")
+        derived = {} if known else {"project": ("path", _folder_name)}
+        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import", derived=derived)
         self.app.push_screen(form, self._start_import)
 
     def imported(self, project: str) -> None:
@@ -774,6 +775,15 @@ class ImportScreen(BaseScreen):
             self.app.push_screen(Notice(result.toast, result.warnings))
         else:
             self.notify(result.toast, markup=False)
+
+
+def _folder_name(path: str) -> str:
+    """That of the folder, or of the one that the file is in; empty where there is neither."""
+    with suppress(OSError, ValueError):
+        place = user_path(path.strip()).absolute()
+        if path.strip() and place.exists():
+            return one_line((place if place.is_dir() else place.parent).name, 60)
+    return ""
 
 
 def _import(db: Database, given: Mapping[str, Any]) -> ImportResult:

@@ -62,7 +62,7 @@ async def test_a_row_is_a_text_with_its_item_kind_and_scores(films: Path, size: 
         screen = shown(pilot)
         assert "40 texts ─ 160 of 639" in screen
         head = next(line for line in screen.splitlines() if "PERS" in line)
-        assert ["user", "item", "kind", "PERS", "tran", "accu", "sati"] == head.strip("│ ").split()[:7]
+        assert head.strip("│ ").split()[:7] == ["user", "item", "kind", "PERS", "tran", "accu", "sati"]
         assert sum("Film 0" in line and "kind0" in line for line in screen.splitlines()) >= 1
         assert "rules: " in screen
         assert "on persuasiveness" in screen
