@@ -105,6 +105,21 @@ class Changed(NamedTuple):
     case: ChangedCase
     people: tuple[Opinions, ...]
 
+    def words(self, label: str, value: float, protocol: str) -> str:
+        """The system that an answer about two lists chooses, else the label or the value."""
+        if compares_lists(protocol) and self.case.system_b:
+            chosen = self.case.system_a if value > 0 else self.case.system_b
+            return "tie" if value == 0 else one_line(chosen, 40)
+        return one_line(short_label(label), 40) or f"{value:.3g}"
+
+    def toward(self, ways: tuple[str, str]) -> tuple[str, str]:
+        """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
+        if count := sum(given.n for given in self.people):
+            mean = sum(given.value * given.n for given in self.people) / count
+            nearer = abs(self.case.value_a - mean) - abs(self.case.value_b - mean)
+            return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
+        return ways[self.case.value_b < self.case.value_a], ""
+
 
 def compared(db: Database, project_id: int, request: ComparisonRequest) -> Comparison:
     """The requested comparison; if the two sides do not share the question, the first question that they do share.
@@ -177,30 +192,6 @@ def not_compared(row: Mapping[str, Any], names: tuple[str, str]) -> str:
     outside = [f"{count:,} {what}" for count, what in parts if count]
     every = row["n"] + sum(count or 0 for count, _ in parts)
     return f"Not compared, of {quantity(every, 'case')}: {'; '.join(outside)}." if outside else ""
-
-
-def answer_words(case: ChangedCase, label: str, value: float, protocol: str) -> str:
-    """The system that an answer about two lists chooses, else the label or the value."""
-    if compares_lists(protocol) and case.system_b:
-        return "tie" if value == 0 else one_line(case.system_a if value > 0 else case.system_b, 40)
-    return one_line(short_label(label), 40) or f"{value:.3g}"
-
-
-def change_words(case: ChangedCase, protocol: str) -> str:
-    """`als → cooc`."""
-    said = zip(case.labels, (case.value_a, case.value_b), strict=True)
-    before, now = (answer_words(case, label, value, protocol) for label, value in said)
-    return f"{before} {GLYPHS.to} {now}"
-
-
-def toward(row: Changed, ways: tuple[str, str]) -> tuple[str, str]:
-    """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
-    count = sum(given.n for given in row.people)
-    if count:
-        mean = sum(given.value * given.n for given in row.people) / count
-        nearer = abs(row.case.value_a - mean) - abs(row.case.value_b - mean)
-        return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
-    return ways[row.case.value_b < row.case.value_a], ""
 
 
 def diff_words(prompt: PromptChange, differences: tuple[str, ...]) -> Content:
@@ -284,20 +275,20 @@ class ChangeList(RowList[Changed]):
         return f" {GLYPHS.dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
 
     def _change(self, row: Changed, _: int) -> tuple[str, str]:
-        return change_words(row.case, self._protocol), ""
+        """`als → cooc`."""
+        said = zip(row.case.labels, (row.case.value_a, row.case.value_b), strict=True)
+        return f" {GLYPHS.to} ".join(row.words(*answer, self._protocol) for answer in said), ""
 
     def _people(self, row: Changed, _: int) -> tuple[str, str]:
-        said = [
-            answer_words(row.case, given.label, given.value, self._protocol)
-            + (f" {GLYPHS.times}{given.n}" if given.n > 1 else "")
+        said = (
+            row.words(given.label, given.value, self._protocol) + f" {GLYPHS.times}{given.n}" * (given.n > 1)
             for given in row.people
-        ]
+        )
         return ", ".join(said), ""
 
     def _toward(self, row: Changed, _: int) -> tuple[str, str]:
-        comparison = self._comparing.comparison
-        told: Mapping[str, Any] = {} if comparison is None else comparison.summary
-        return toward(row, (told.get("up_is") or "", told.get("down_is") or ""))
+        told = self._comparing.comparison.summary if self._comparing.comparison is not None else {}
+        return row.toward((told.get("up_is") or "", told.get("down_is") or ""))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -320,8 +311,6 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     CompareScreen #answer { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
     CompareScreen #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     CompareScreen.-tall #about { max-height: 6; }
-    CompareScreen ChangeList, CompareScreen Reader { border: round $primary; border-title-color: $accent; }
-    CompareScreen ChangeList:focus, CompareScreen Reader:focus { border: round $accent; }
     CompareScreen #lower { height: 1fr; layout: vertical; }
     CompareScreen ChangeList { width: 1fr; height: 1fr; }
     CompareScreen Reader { width: 1fr; height: 1fr; }
@@ -337,7 +326,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         Binding("o", "cases", "open all", id="compare.cases"),
         Binding("p", "prompt", "prompts", id="compare.prompt"),
         Binding("e", "export", "export", id="compare.export"),
-        Binding("r", "runs", "runs", show=False, id="compare.runs"),
+        Binding("r", "open('runs')", "runs", show=False, id="compare.runs"),
         *READER,
         *COMMON,
     ]
@@ -423,9 +412,8 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             self._compute(self._request)
 
     def _not_compared(self, error: RecjudgeError) -> None:
-        self.host.show_error(error)
         self.query_one(TopBar).show(right=self._question())
-        self.occasions_refused()
+        self.occasions_refused(error)
         if self.comparison is None:
             self.query_one("#answer", Static).update(Content("No comparison. Press m to choose the raters."))
 
@@ -503,12 +491,12 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             ChoiceField("second", "to", offered, request.second or offered[-1][0]),
             ChoiceField("question", "question", questions, here),
         )
-        self.app.push_screen(choice_form(*picks), partial(self._chosen, keys=keys))
 
-    def _chosen(self, chosen: dict[str, str] | None, keys: list[tuple[str, str]]) -> None:
-        if chosen is not None:
+        def compare(chosen: dict[str, str]) -> None:
             question = keys[int(chosen["question"])] if keys else ("", "")
             self._compute(ComparisonRequest(chosen["first"], chosen["second"], question, self.occasions))
+
+        self.ask(choice_form(*picks), compare)
 
     def action_swap(self) -> None:
         self._compute(self._request._replace(first=self._request.second, second=self._request.first))
@@ -516,9 +504,6 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     def action_prompt(self) -> None:
         """The prompts and settings that differ."""
         self.reader.go("prompts")
-
-    def action_step_back(self) -> None:
-        self.action_leave()
 
     def action_export(self) -> None:
         comparison = self.comparison

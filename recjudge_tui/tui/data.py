@@ -18,9 +18,9 @@ from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
-from recjudge_tui.tui.row_list import Column, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, host_of
-from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, keyed, number
+from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
+from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, ReadingScreen, host_of
+from recjudge_tui.tui.widgets import KeyLine, TopBar, clickable, keyed, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ _VERDICTS = {
 }
 
 
-class DataScreen(ListScreen):
+class DataScreen(ReadingScreen, ListScreen):
     """`DataScreen(project_id, "items")`.
 
     `enter` opens the verdicts about the row; the pane beside the list shows the row in full; for a user, what a
@@ -141,19 +141,18 @@ class DataScreen(ListScreen):
 
     CSS = """
     DataScreen #listed { width: 3fr; }
-    DataScreen TextPane { width: 2fr; border: round $primary; border-title-color: $accent; }
-    DataScreen TextPane:focus { border: round $accent; }
+    DataScreen Reader { width: 2fr; }
     DataScreen.-narrow Horizontal, DataScreen.-tiny Horizontal { layout: vertical; }
     DataScreen.-narrow #listed, DataScreen.-tiny #listed { width: 1fr; }
-    DataScreen.-narrow TextPane, DataScreen.-tiny TextPane { width: 1fr; height: 9; }
+    DataScreen.-narrow Reader, DataScreen.-tiny Reader { width: 1fr; height: 9; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right", "turn(1)", "next kind", key_display="←→", id="data.next"),
         Binding("left", "turn(-1)", "previous kind", show=False, id="data.previous"),
         FILTER,
         Binding("i", "import", "import", id="data.import"),
-        Binding("J", "scroll_details(3)", "scroll the details down", show=False, id="data.details_down"),
-        Binding("K", "scroll_details(-3)", "scroll the details up", show=False, id="data.details_up"),
+        # one text has no tabs
+        *READER[2:],
         *COMMON,
     ]
     rows: DataList
@@ -170,7 +169,7 @@ class DataScreen(ListScreen):
         yield self.words("words of a row")
         with Horizontal():
             yield from self.listed()
-            yield TextPane()
+            yield Reader()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -225,23 +224,19 @@ class DataScreen(ListScreen):
         self._delay = self.set_timer(_REST_S, self._read_details)
 
     def _read_details(self) -> None:
-        row, pane = self.rows.cursor_row, self.query_one(TextPane)
-        if row is None:
-            pane.border_title = Content("")
-            nothing = keyed(self.app, _empty(self.kind, filtered=bool(self.wanted)))
-            pane.show(lambda _: Content(nothing))
-            return
-        job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
-        self.background.start("details", job, self._show_details)
+        if (row := self.rows.cursor_row) is None:
+            nothing = "No row has these words. {list.filter} changes the filter."
+            if not self.wanted:
+                nothing = f"No {one_line(self.kind)} yet. {{data.import}} imports a file or a folder."
+            self._show_details(("", Content(keyed(self.app, nothing))))
+        else:
+            job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
+            self.background.start("details", job, self._show_details)
 
     def _show_details(self, details: tuple[str, Content]) -> None:
         title, text = details
-        pane = self.query_one(TextPane)
-        pane.border_title = Content(title)
-        pane.show(lambda _: text)
-
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one(TextPane).scroll_relative(y=lines, animate=False)
+        self.reader.border_title = Content(title)
+        self.reader.show(lambda _: text)
 
     @on(RowList.Opened)
     def _open(self) -> None:
@@ -252,9 +247,3 @@ class DataScreen(ListScreen):
         about = row.cells[0] if self.kind == "lists" else row.key
         term = Term("text" if key is None else key, ":", about)
         self.open_screen("cases", self.project_id, filter_text=VerdictFilter((term,)).text())
-
-
-def _empty(kind: str, *, filtered: bool) -> str:
-    if filtered:
-        return "No row has these words. {list.filter} changes the filter."
-    return f"No {one_line(kind)} yet. {{data.import}} imports a file or a folder."

@@ -157,7 +157,7 @@ def _entries(folder: str) -> list[str]:
     return []
 
 
-class AskLine(Dialog[str | None]):
+class AskLine(Dialog[str]):
     """One line of input. Returns None when it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]

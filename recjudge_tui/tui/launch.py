@@ -358,7 +358,7 @@ class LaunchScreen(ExportScreen):
     LaunchScreen Fields .row Label { width: 13; }
     LaunchScreen Fields #rows { max-height: 50vh; }
     LaunchScreen Fields #about { max-height: 2; }
-    LaunchScreen #prompt { height: 1fr; border: round $primary; border-title-color: $accent; }
+    LaunchScreen #prompt { height: 1fr; }
     LaunchScreen #totals { height: 1; margin: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchScreen #start { margin: 0 1; height: 1; border: none; width: 100%; content-align: left middle;
                           text-align: left; background: $primary; color: $text; text-style: bold; }
@@ -597,15 +597,14 @@ class LaunchScreen(ExportScreen):
         self._start_when_counted = False
         if expected.again:
             request = request.again()
-        start = partial(self._start, request=request)
         question = question_before(expected, request.settings)
         if question is None:
-            start(True)
+            self._start(request)
         else:
-            self.app.push_screen(Confirm(*question, "not yet"), start)
+            self.ask(Confirm(*question, "not yet"), lambda _: self._start(request))
 
-    def _start(self, sure: bool | None, request: LaunchRequest) -> None:
-        if not sure or self._starting:
+    def _start(self, request: LaunchRequest) -> None:
+        if self._starting:
             return
         self._starting = True
         self._say_totals(Content.styled("asking the judge", "dim"))

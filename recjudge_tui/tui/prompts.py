@@ -296,8 +296,7 @@ class PromptsScreen(ListScreen):
     list."""
 
     CSS = """
-    PromptsScreen #prompt { display: none; width: 1fr; border: round $primary; border-title-color: $accent; }
-    PromptsScreen #prompt:focus { border: round $accent; }
+    PromptsScreen #prompt { display: none; width: 1fr; }
     PromptsScreen.-wide #listed { width: 60; }
     PromptsScreen.-wide #prompt { display: block; }
     PromptsScreen.-reading #listed { display: none; }
@@ -506,16 +505,14 @@ class PromptsScreen(ListScreen):
             self.host.show_error(NotFoundError(f"this prompt cannot show case {case_id}", needs))
 
     def action_number(self) -> None:
-        self.app.push_screen(AskLine("Case", "The number of a case of this project"), self._go_to_case)
+        def go(wanted: str) -> None:
+            digits = wanted.lstrip("#")
+            if digits.isascii() and digits.isdecimal() and len(digits) < 16:
+                self.action_step("at", int(digits))
+            else:
+                self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
 
-    def _go_to_case(self, wanted: str | None) -> None:
-        if wanted is None:
-            return
-        digits = wanted.lstrip("#")
-        if digits.isascii() and digits.isdecimal() and len(digits) < 16:
-            self.action_step("at", int(digits))
-        else:
-            self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
+        self.ask(AskLine("Case", "The number of a case of this project"), go)
 
     def action_order(self) -> None:
         if self.case is not None and len(self.case.orders) > 1:
@@ -549,12 +546,12 @@ class PromptsScreen(ListScreen):
         # prompts of the same protocol first, because comparisons with other protocols are rarely useful
         others.sort(key=lambda row: row["protocol"] != current["protocol"])
         field = ChoiceField("prompt", "prompt", [(str(row["id"]), prompt_label(row)) for row in others], "")
-        self.app.push_screen(choice_form(field, title="Compare with"), self._compare)
 
-    def _compare(self, chosen: dict[str, str] | None) -> None:
-        if chosen is not None:
+        def compare(chosen: dict[str, str]) -> None:
             self._against = int(chosen["prompt"])
             self._turn_to("diff")
+
+        self.ask(choice_form(field, title="Compare with"), compare)
 
     def action_step_back(self) -> None:
         if self._give_up():
@@ -575,18 +572,13 @@ class PromptsScreen(ListScreen):
             where = f"on case {case_number(shown.case['id'])}" if shown and shown.case else "on a case"
             judge = JUDGE.but(help=f"One call, which may cost money; nothing is stored. {JUDGE.help}")
             judges = known_judges(self.host.db, self.project_id)
-            form = Form(
-                f"{prompt_label(current)} {where}",
-                (judge, *ADDRESS),
-                {},
-                {"judge": judges},
-                "ask",
-                chosen_judge,
+            title = f"{prompt_label(current)} {where}"
+            self.ask(
+                Form(title, (judge, *ADDRESS), {}, {"judge": judges}, "ask", chosen_judge), self._ask_judge
             )
-            self.app.push_screen(form, self._ask)
 
-    def _ask(self, spec: JudgeSpec | None) -> None:
-        if spec is None or self.current is None:
+    def _ask_judge(self, spec: JudgeSpec) -> None:
+        if self.current is None:
             return
         self._asking = threading.Event()
         self._turn_to("answer")
@@ -646,17 +638,17 @@ class PromptsScreen(ListScreen):
             drop_draft(path)
             self.notify("You changed nothing, so nothing was stored.")
         elif draft.problems:
-            decided = partial(self._decided, draft=draft, editor=editor, original=original)
-            self.app.push_screen(draft_dialog(draft), decided)
-        else:
-            self._keep(draft)
 
-    def _decided(self, decision: str | None, draft: Draft, editor: list[str], original: str) -> None:
-        if decision == "edit":
-            if not draft.path.exists():
-                draft.path.write_text(original, encoding="utf-8", newline="\n")
-            self._edit(editor, draft.path, original)
-        elif decision == "store":
+            def decided(decision: str) -> None:
+                if decision == "store":
+                    self._keep(draft)
+                    return
+                if not draft.path.exists():
+                    draft.path.write_text(original, encoding="utf-8", newline="\n")
+                self._edit(editor, draft.path, original)
+
+            self.ask(draft_dialog(draft), decided)
+        else:
             self._keep(draft)
 
     def _keep(self, draft: Draft) -> None:

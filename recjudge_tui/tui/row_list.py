@@ -529,7 +529,7 @@ class Command(NamedTuple):
         return all(word in searched for word in words)
 
 
-class Palette(Dialog[Command | None]):
+class Palette(Dialog[Command]):
     """`Palette(commands)`: a search, and the commands that match it, by group; below them the whole of the one under the
     cursor. `other` makes a command of what was typed, which is then the last; `typed` is typed already."""
 
