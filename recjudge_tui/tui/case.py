@@ -312,7 +312,7 @@ def lists(case: CaseDetail, width: int) -> Iterator[Content]:
 
 def event_line(event: ShownEvent) -> Content:
     """Day, kind, title and value of one of the user's events."""
-    what = one_line(event.item.title if event.item else event.text, 120) or GLYPHS.none
+    what = item_words(event.item) if event.item else one_line(event.text, 120) or GLYPHS.none
     value = f" {event.value:g}" if event.value is not None else ""
     kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
     day = f"{one_line(event.timestamp[:10], 10):10} " if event.timestamp else ""
@@ -730,19 +730,30 @@ def _source(case: CaseDetail) -> str:
 def _user(case: CaseDetail, longest: int, *, events: bool) -> Iterator[Line]:
     """Facts and history; without `events` if the history is beside the lists."""
     user = case.user
-    facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
-    details = "".join(f" {GLYPHS.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
+    details = "".join(
+        f" {GLYPHS.dot} {part}" for part in (occasion_text(case.occasion), user_facts(user)) if part
+    )
     yield Content.assemble((one_line(user.user_id, 60), "bold"), details)
     if undated := undated_text(user, case.occasion.served_at):
         yield Content.styled(f"{GLYPHS.marked} {undated}", "$warning")
-    shown = (("searches", user.searches), ("clicks", user.clicks), ("other", user.others))
-    for title, events_shown in ((("history", user.history),) if events else ()) + shown:
-        if not events_shown:
-            continue
-        yield Content.assemble((f"{title} ({len(events_shown)})", "dim"))
-        yield from (event_line(event) for event in events_shown[:_SHOWN_EVENTS])
-        if len(events_shown) > _SHOWN_EVENTS:
-            yield Content.styled(f"  {GLYPHS.cut} {len(events_shown) - _SHOWN_EVENTS} more", "dim")
+    yield from user_lines(user, longest, events=events)
+
+
+def user_facts(user: UserView) -> str:
+    return ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
+
+
+def user_lines(
+    user: UserView, longest: int, *, events: bool = True, most: int = _SHOWN_EVENTS
+) -> Iterator[Content]:
+    """What the user did, the newest first, and what is known besides."""
+    shown = {"searches": user.searches, "clicks": user.clicks, "other": user.others}
+    for title, done in ({"history": user.history} | shown if events else shown).items():
+        if done:
+            yield Content.styled(f"{title} ({len(done)}), newest first", "dim")
+            yield from map(event_line, done[:most])
+        if len(done) > most:
+            yield Content.styled(f"  {GLYPHS.cut} {len(done) - most} more", "dim")
     if user.browsed:
         yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
     if user.preferences:
