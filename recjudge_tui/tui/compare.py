@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -17,13 +16,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, occasion_text
+from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists
-from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.common.table import note_kind
-from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
@@ -51,8 +47,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.changes import Changes, Part, PromptChange
-    from recjudge_tui.shapes import Meeting
+    from recjudge_tui.reports.changes import Comparison, PromptChange
     from recjudge_tui.store.answers import ChangedCase
     from recjudge_tui.store.case_detail import CaseDetail
 
@@ -63,40 +58,6 @@ _MOST_NOTES = 3
 _BESIDE = 60
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-class ComparisonRequest(NamedTuple):
-    """The two sides to compare, the question (a protocol and an aspect), and the occasions. An empty side means the
-    default."""
-
-    first: str = ""
-    second: str = ""
-    question: tuple[str, str] = ("", "")
-    occasions: OccasionFilter = EVERY_OCCASION
-
-
-class Comparison(NamedTuple):
-    """The two sides on one question. `changes` is None if they share no question. `offered` are all possible sides,
-    `questions` those that the two share; `p_holm` of the `summary` adjusts for all of these. `answer` is its sentence."""
-
-    offered: tuple[tuple[str, str], ...]
-    request: ComparisonRequest
-    questions: tuple[Meeting, ...]
-    changes: Changes | None = None
-    summary: Mapping[str, Any] = {}
-    answer: str = ""
-    notes: tuple[str, ...] = ()
-    ids: array[int] = array("q")
-
-    @property
-    def names(self) -> tuple[str, str]:
-        assert self.changes is not None
-        return self.changes.first.name, self.changes.second.name
-
-    @property
-    def part(self) -> Part:
-        assert self.changes is not None
-        return self.changes.parts[0]
 
 
 class Changed(NamedTuple):
@@ -119,54 +80,6 @@ class Changed(NamedTuple):
             nearer = abs(self.case.value_a - mean) - abs(self.case.value_b - mean)
             return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
         return ways[self.case.value_b < self.case.value_a], ""
-
-
-def compared(db: Database, project_id: int, request: ComparisonRequest) -> Comparison:
-    """The requested comparison; if the two sides do not share the question, the first question that they do share.
-
-    Loads NumPy and SciPy, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown context.
-    """
-    from recjudge_tui.domain.selection import Selection
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.changes import (
-        compare_sides,
-        offered_sides,
-        shared_questions,
-        sides_named,
-        summary,
-        usual_sides,
-    )
-    from recjudge_tui.reports.common.segments import about_occasions
-
-    check_contexts(db, project_id, request.occasions)
-    project = Project.numbered(db, project_id)
-    offered = offered_sides(project)
-    if not request.first:
-        usual = usual_sides(project)
-        if usual is None:
-            return Comparison(offered, request, ())
-        request = request._replace(first=usual[0], second=usual[1])
-    sides = sides_named(project, request.first, request.second)
-    selection = Selection(cases=CaseSelection(request.occasions))
-    shared = tuple(shared_questions(project, sides, selection))
-    if not shared:
-        return Comparison(offered, request, ())
-    asked = next((one for one in shared if (one.protocol, one.aspect) == request.question), shared[0])
-    changes = compare_sides(project, sides, selection, (asked,))
-    told = about_occasions(summary(changes), request.occasions)
-    tested = told.rows[0]
-    if len(shared) > 1:
-        tested = summary(compare_sides(project, sides, selection, shared)).rows[shared.index(asked)]
-    return Comparison(
-        offered,
-        request._replace(question=(asked.protocol, asked.aspect)),
-        shared,
-        changes,
-        {**told.rows[0], "p_holm": tested["p_holm"]},
-        told.answer,
-        tuple(note for note in told.notes if note_kind(note) != "definition"),
-        array("q", changes.parts[0].grid.cases().tolist()),
-    )
 
 
 def changed_rows(db: Database, comparison: Comparison, ids: Sequence[int]) -> list[Changed]:
@@ -335,7 +248,8 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         super().__init__()
         self.project_id = project_id
         self.comparison: Comparison | None = None
-        self._request = ComparisonRequest()
+        # the two sides and the question; empty: the usual ones
+        self._asked: tuple[str, str, tuple[str, str]] = ("", "", ("", ""))
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
@@ -349,25 +263,30 @@ class CompareScreen(ReadingScreen, OccasionScreen):
 
     def on_mount(self) -> None:
         self.add_class("-none")
-        self._compute(self._request)
+        self.occasions_changed()
 
     # ---- the comparison
 
-    def _compute(self, request: ComparisonRequest) -> None:
+    def occasions_changed(self) -> None:
+        occasions, asked = self.occasions, self._asked
         self.query_one(TopBar).show(right="computing")
-        job = partial(compared, project_id=self.project_id, request=request)
+
+        def job(db: Database) -> Comparison:
+            from recjudge_tui.project import Project
+            from recjudge_tui.reports.changes import compared  # loads NumPy
+
+            return compared(Project.numbered(db, self.project_id), *asked, occasions)
+
         self.background.start("compare", job, self._show, self._not_compared)
 
-    def occasions_changed(self) -> None:
-        self._compute(self._request._replace(occasions=self.occasions))
-
     def _show(self, comparison: Comparison) -> None:
-        self.comparison, self._request = comparison, comparison.request
+        self.comparison = comparison
+        self._asked = comparison.first, comparison.second, comparison.question
         self.occasions_shown()
         self.set_class(comparison.changes is None, "-none")
         answer, about = self.query_one("#answer", Static), self.query_one("#about", Static)
         if comparison.changes is None:
-            reason = _APART if comparison.request.first else _ALONE if comparison.offered else _NOBODY
+            reason = _APART if comparison.first else _ALONE if comparison.offered else _NOBODY
             answer.update(Content(reason))
             about.update("")
         else:
@@ -409,7 +328,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
 
     def runs_moved(self, *, live: bool) -> None:
         if not live:
-            self._compute(self._request)
+            self.occasions_changed()
 
     def _not_compared(self, error: RecjudgeError) -> None:
         self.query_one(TopBar).show(right=self._question())
@@ -461,7 +380,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         changes = comparison.changes
         judges = tuple(whole_term("judge", side.rater) for side in (changes.first, changes.second))
         aspect = Term("aspect", ":", comparison.part.meeting.aspect)
-        terms = (*judges, aspect, *occasion_terms(comparison.request.occasions))
+        terms = (*judges, aspect, *occasion_terms(comparison.occasions))
         self._open_cases(tuple(ids), f"{' to '.join(comparison.names)}: changed", VerdictFilter(terms).text())
 
     def _open_cases(self, cases: tuple[int, ...], name: str, filter_text: str) -> None:
@@ -482,24 +401,27 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         comparison = self.comparison
         if comparison is None:
             return
-        request, offered = comparison.request, comparison.offered
+        first, second, offered = comparison.first, comparison.second, comparison.offered
         keys = [(pair.protocol, pair.aspect) for pair in comparison.questions]
         questions = [(str(at), " ".join(key)) for at, key in enumerate(keys)]
-        here = str(keys.index(request.question)) if request.question in keys else "0"
+        here = str(keys.index(comparison.question)) if comparison.question in keys else "0"
         picks = (
-            ChoiceField("first", "from", offered, request.first),
-            ChoiceField("second", "to", offered, request.second or offered[-1][0]),
+            ChoiceField("first", "from", offered, first),
+            ChoiceField("second", "to", offered, second or offered[-1][0]),
             ChoiceField("question", "question", questions, here),
         )
 
         def compare(chosen: dict[str, str]) -> None:
             question = keys[int(chosen["question"])] if keys else ("", "")
-            self._compute(ComparisonRequest(chosen["first"], chosen["second"], question, self.occasions))
+            self._asked = chosen["first"], chosen["second"], question
+            self.occasions_changed()
 
         self.ask(choice_form(*picks), compare)
 
     def action_swap(self) -> None:
-        self._compute(self._request._replace(first=self._request.second, second=self._request.first))
+        first, second, question = self._asked
+        self._asked = second, first, question
+        self.occasions_changed()
 
     def action_prompt(self) -> None:
         """The prompts and settings that differ."""
@@ -534,5 +456,5 @@ def save_cases(db: Database, path: Path, comparison: Comparison) -> WrittenFile:
     from recjudge_tui.reports.common.segments import about_occasions
 
     assert comparison.changes is not None
-    table = about_occasions(cases_table(comparison.changes.on(db)), comparison.request.occasions)
+    table = about_occasions(cases_table(comparison.changes.on(db)), comparison.occasions)
     return WrittenFile(path, quantity(len(table.rows), "case"), export_table(table, path))

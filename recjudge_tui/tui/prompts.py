@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
@@ -20,17 +18,20 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input
 
-from recjudge_tui.domain.calls import Order, Request, Trial, estimate_prompt_tokens
+from recjudge_tui.domain.calls import Order, Trial, estimate_prompt_tokens
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, occasion_text
-from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
-from recjudge_tui.files import small_file
-from recjudge_tui.prompting.drafts import StoredDraft, draft_findings, store_draft
-from recjudge_tui.prompting.trial import request_now, try_prompt
-from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.prompting.drafts import (
+    Draft,
+    StoredDraft,
+    check_draft,
+    drop_draft,
+    store_draft,
+    write_draft,
+)
+from recjudge_tui.prompting.trial import CasePreview, ask_judge, read_case
 from recjudge_tui.reports.changes import prompt_diff
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.store.cases import Direction, showable_case
@@ -73,16 +74,6 @@ from recjudge_tui.tui.widgets import (
 
 _FALLBACK = "vi"
 _MOST_PROBLEMS = 40
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-class Draft(NamedTuple):
-    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why it is not to be stored."""
-
-    path: Path
-    prompt: Prompt | None = None
-    problems: tuple[str, ...] = ()
-    is_changed: bool = True
 
 
 def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -107,33 +98,6 @@ def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
     return [program]
 
 
-def write_draft(text: str, name: str) -> Path:
-    """Write the text to a file in a new folder that only the user can read."""
-    path = Path(tempfile.mkdtemp(prefix="recjudge-")) / f"{_NO_NAME.sub('-', name)[:60] or 'prompt'}.toml"
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
-
-
-def check_draft(path: Path, original: str, exit_code: int) -> Draft:
-    """Check the file after the editor ended."""
-    try:
-        text = small_file(path)
-    except OSError as error:
-        return Draft(path, None, (f"{path} cannot be read. {error.strerror}.",))
-    if text == original.encode():
-        return Draft(path, is_changed=False)
-    prompt, problems = draft_findings(path)
-    remark = [f"The editor ended with code {exit_code}, so its text was not used."] if exit_code else []
-    return Draft(path, prompt, (*remark, *problems))
-
-
-def drop_draft(path: Path) -> None:
-    """Remove a draft that is stored or unchanged. Other files that the editor created there stay."""
-    path.unlink(missing_ok=True)
-    if not any(path.parent.iterdir()):
-        path.parent.rmdir()
-
-
 def draft_dialog(draft: Draft) -> PickDialog:
     """The problems of a text that is not stored; returns `edit`, `store`, or None to leave the file where it is."""
     problems = [f"{GLYPHS.failed} {problem}" for problem in draft.problems[:_MOST_PROBLEMS]]
@@ -147,18 +111,6 @@ def draft_dialog(draft: Draft) -> PickDialog:
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-class CasePreview(NamedTuple):
-    """A prompt's text for a case. `order` is the shown order, `orders` all possible ones; without a case all is empty."""
-
-    prompt_id: int
-    case: StoredRow | None
-    order: Order = ""
-    orders: tuple[Order, ...] = ()
-    request: Request | None = None
-    kind: CaseKind = "list"
-    error: RecjudgeError | None = None
 
 
 def listed(db: Database) -> list[StoredRow]:
@@ -181,39 +133,6 @@ def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> 
     same = Content("The two texts are the same.")
     shown = diff_content(lines) if lines else same
     return lambda _: shown
-
-
-def read_case(
-    db: Database, project_id: int, prompt_id: int, order: Order | None, places: Mapping[str, int]
-) -> CasePreview:
-    """The text of a prompt for the case of `places`, which has one for each kind of case, or else for the first."""
-    try:
-        prompt = prompt_by_id(db, prompt_id)
-        rules = protocol_named(prompt.protocol)
-    except RecjudgeError as error:
-        return CasePreview(prompt_id, None, error=error)
-    kind = rules.facts.unit
-    case = showable_case(db, project_id, kind, "at", places.get(kind, 0))
-    case = case or showable_case(db, project_id, kind)
-    if case is None:
-        return CasePreview(prompt_id, None, kind=kind)
-    chosen = order if order in rules.orders and order is not None else rules.orders[0]
-    shown = CasePreview(prompt_id, case, chosen, rules.orders, kind=kind)
-    try:
-        return shown._replace(request=request_now(db, prompt, case["id"], chosen))
-    except RecjudgeError as error:
-        return shown._replace(error=error)
-
-
-def ask_judge(
-    db: Database, spec: JudgeSpec, read: Callable[[Database], CasePreview], cancelled: threading.Event
-) -> tuple[CasePreview, Trial]:
-    """Try a prompt on the case that is read. Raises NotFoundError where there is none, and what `try_prompt` raises."""
-    shown = read(db)
-    if shown.case is None:
-        raise NotFoundError("there is no case to ask about", "The project has no case that fits this prompt.")
-    prompt = prompt_by_id(db, shown.prompt_id)
-    return shown, try_prompt(db, prompt, shown.case["id"], spec, shown.order, cancelled=cancelled)
 
 
 # ---- pane --------------------------------------------------------------------------------------------------------

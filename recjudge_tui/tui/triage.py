@@ -58,7 +58,6 @@ from recjudge_tui.tui.verdict_list import (
     CaseStrip,
     OpeningFilter,
     VerdictList,
-    list_verdicts,
     opening_filters,
     verdict_filter_bar,
 )
@@ -763,6 +762,7 @@ def export_list(
     from recjudge_tui.project import Project
     from recjudge_tui.reports.common.writers.data import format_of
     from recjudge_tui.reports.exports import write_verdicts
+    from recjudge_tui.reports.verdict_list import list_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
     written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)

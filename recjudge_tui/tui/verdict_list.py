@@ -8,8 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from textual import events
@@ -23,9 +22,7 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.triage import count_triaged
 from recjudge_tui.store.verdicts import (
     ATTENTION,
@@ -38,7 +35,6 @@ from recjudge_tui.store.verdicts import (
     run_has_confidences,
     verdict_rows,
     verdicts_by_text,
-    verdicts_on,
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import FilterBar, Working, host_of
@@ -187,15 +183,8 @@ FIRST_PAGE = 128
 _REST = 10
 
 
-class Listing(NamedTuple):
-    """Verdict ids in order. `total` counts all verdicts without the filter; `unknown`: what the filter
-    names and the project does not have. `texts`: explanation -> its verdicts, empty if others are listed, too."""
-
-    ids: array[int]
-    total: int
-    unknown: str = ""
-    texts: Mapping[int, list[int]] = MappingProxyType({})
-
+if TYPE_CHECKING:
+    from recjudge_tui.reports.verdict_list import Listing
 
 # the verdicts of one row: all that are listed of an explanation, else one
 Line = Sequence[VerdictRow]
@@ -456,6 +445,8 @@ class VerdictList(Working, RowList[Line]):
         show = partial(self._show_listing, follow=follow, stay=stay)
 
         def job(db: Database) -> Listing:
+            from recjudge_tui.reports.verdict_list import list_verdicts
+
             listing = list_verdicts(db, *about)
             return listing._replace(texts=verdicts_by_text(db, listing.ids))
 
@@ -601,38 +592,6 @@ def _first_page(db: Database, project_id: int, chosen: VerdictFilter, sort: str)
     """The verdicts to show until all are read; none if they are about explanations, whose rows have many verdicts."""
     ids = first_ids(db, project_id, chosen, sort, FIRST_PAGE)
     return array("q") if verdicts_by_text(db, ids[:1]) else ids
-
-
-def list_verdicts(
-    db: Database,
-    project_id: int,
-    chosen: VerdictFilter,
-    sort: str,
-    only: tuple[int, ...] | None,
-    given: tuple[int, ...] = (),
-) -> Listing:
-    """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
-    if chosen.queue():
-        from recjudge_tui.reports.verdict_list import listed_verdicts
-
-        ids = listed_verdicts(db, project_id, chosen, sort).ids
-    else:
-        ids = filtered_ids(db, project_id, chosen, sort)
-    if only is not None:
-        kept = verdicts_on(db, only)
-        if given:
-            matching, kept = {*ids}, kept & {*given}
-            ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
-        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept))
-    total = count_verdicts(db, project_id) if chosen else len(ids)
-    unknown = ""
-    if not ids:
-        try:
-            check_filter_names(db, project_id, chosen)
-        except NotFoundError as error:
-            # what the filter names and the project does not have, and what it has instead
-            unknown = f"{error.title}. {error.cause}"
-    return Listing(ids, total, unknown)
 
 
 # ---- list filter -------------------------------------------------------------------------------------------------
