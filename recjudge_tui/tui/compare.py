@@ -291,12 +291,8 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             about.update("")
         else:
             row = comparison.summary
-            same = (
-                f"{quantity(row['n'], 'case')} were judged by both."
-                if row["n"]
-                else one_line(row["note"], 300)
-            )
-            answer.update(Content(one_line(comparison.answer, 400) or same))
+            same = f"{quantity(row['n'], 'case')} were judged by both." if row["n"] else row["note"]
+            answer.update(Content(one_line(comparison.answer or same, 400)))
             about.update(Content("\n").join(self._about(comparison)))
             changes = self.query_one(ChangeList)
             changes.border_title = Content(f"{number(len(comparison.ids))} changed")
@@ -333,7 +329,9 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     def _not_compared(self, error: RecjudgeError) -> None:
         self.query_one(TopBar).show(right=self._question())
         self.occasions_refused(error)
-        if self.comparison is None:
+        if (last := self.comparison) is not None:
+            self._asked = last.first, last.second, last.question
+        else:
             self.query_one("#answer", Static).update(Content("No comparison. Press m to choose the raters."))
 
     # ---- the list, and what both said

@@ -628,16 +628,16 @@ class HomeScreen(ImportScreen):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("Q", "go('cases')", "queue", show=False, id="home.queue"),
-        Binding("t", "go('cases')", "triage", id="home.triage"),
+        Binding("Q", "open('cases')", "queue", show=False, id="home.queue"),
+        Binding("t", "open('cases')", "triage", id="home.triage"),
         Binding("i", "import", "import", id="home.import"),
-        Binding("n", "go('launch')", "new run", id="home.launch"),
-        Binding("r", "go('runs')", "runs", show=False, id="home.runs"),
-        Binding("a", "go('reports')", "reports", id="home.reports"),
-        Binding("l", "go('annotate')", "label", id="home.annotate"),
-        Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
-        Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),
-        Binding("p", "go('prompts')", "prompts", show=False, id="home.prompts"),
+        Binding("n", "open('launch')", "new run", id="home.launch"),
+        Binding("r", "open('runs')", "runs", show=False, id="home.runs"),
+        Binding("a", "open('reports')", "reports", id="home.reports"),
+        Binding("l", "open('annotate')", "label", id="home.annotate"),
+        Binding("B", "open('data')", "browse the data", show=False, id="home.data"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="home.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="home.prompts"),
         Binding("V", "verdicts", "all verdicts", show=False, id="home.verdicts"),
         Binding("R", "read_again", "read again", show=False, id="home.refresh"),
         *COMMON,
@@ -711,9 +711,6 @@ class HomeScreen(ImportScreen):
         cases = tuple(dict.fromkeys(row.case_id for row in rows))
         given = tuple(row.verdict_id for row in rows)
         self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", verdict_id, given))
-
-    def action_go(self, screen: str) -> None:
-        self.post_message(HomeView.Opened(Destination(screen)))
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")
