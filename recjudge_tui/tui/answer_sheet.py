@@ -18,13 +18,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.tui.case import item_words, user_facts, user_lines
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    LONGEST_TEXT,
-    fit,
-    title_rule,
-    wrapped,
-)
+from recjudge_tui.tui.widgets import GLYPHS, LONGEST_TEXT, fit, title_rule, wrapped
 
 # ---- answer sheet ------------------------------------------------------------------------------------------------
 

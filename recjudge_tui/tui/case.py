@@ -533,10 +533,7 @@ def _scored(opinion: StoredRow, truth: float | None) -> Part:
     away = opinion.value - truth
     far = abs(away) >= smallest_disagreement(opinion.protocol) and kind not in WITHOUT_OPINION
     sign = "+" if away > 0 else "-"
-    return (
-        f"{text} {sign}{score(abs(away))}{GLYPHS.marked if far else ''}",
-        "$warning" if far else "",
-    )
+    return (f"{text} {sign}{score(abs(away))}{GLYPHS.marked if far else ''}", "$warning" if far else "")
 
 
 def _lines(case: CaseDetail) -> Iterator[Content]:
@@ -769,8 +766,7 @@ def _explanation(case: CaseDetail, longest: int) -> Iterator[Line]:
     if case.explanation is None:
         return
     yield Content.assemble(
-        (item_words(case.explanation.item), "bold"),
-        (f"  by {one_line(case.explanation_system, 40)}", "dim"),
+        (item_words(case.explanation.item), "bold"), (f"  by {one_line(case.explanation_system, 40)}", "dim")
     )
     yield Content(cut_text(case.explanation.text, longest))
 

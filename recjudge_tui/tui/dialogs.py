@@ -28,13 +28,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.tui.texts import error_content
-from recjudge_tui.tui.widgets import (
-    ClickText,
-    DialogHint,
-    FittedScreen,
-    clickable,
-    key_hint,
-)
+from recjudge_tui.tui.widgets import ClickText, DialogHint, FittedScreen, clickable, key_hint
 from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
@@ -191,9 +185,7 @@ class AskLine(Dialog[str]):
 class PickDialog(Dialog[Any]):
     """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="pick.cancel")]
 
     def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
         super().__init__()

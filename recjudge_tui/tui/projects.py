@@ -20,27 +20,13 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.projects import (
-    create_project,
-    delete_project,
-    project_names,
-    project_overview,
-)
+from recjudge_tui.store.projects import create_project, delete_project, project_names, project_overview
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeView
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    RUN_LOOKS,
-    KeyLine,
-    TopBar,
-    ago,
-    at_rest,
-    keyed,
-    number,
-)
+from recjudge_tui.tui.widgets import GLYPHS, RUN_LOOKS, KeyLine, TopBar, ago, at_rest, keyed, number
 
 # ---- screen ------------------------------------------------------------------------------------------------------
 

@@ -41,13 +41,7 @@ from recjudge_tui.tui.dialogs import AskLine, PickDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, chosen_judge, known_judges
 from recjudge_tui.tui.row_list import Column, Reader, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    FILTER,
-    ChoiceField,
-    ListScreen,
-    choice_form,
-)
+from recjudge_tui.tui.screens import COMMON, FILTER, ChoiceField, ListScreen, choice_form
 from recjudge_tui.tui.texts import (
     call_facts,
     diff_content,

@@ -38,19 +38,10 @@ from recjudge_tui.runs import start
 from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
-from recjudge_tui.store.runs import (
-    delete_run,
-    list_runs,
-)
+from recjudge_tui.store.runs import delete_run, list_runs
 from recjudge_tui.tui.dialogs import Confirm
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    FILTER,
-    IMPORT,
-    ListScreen,
-    ReadingScreen,
-)
+from recjudge_tui.tui.screens import COMMON, FILTER, IMPORT, ListScreen, ReadingScreen
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     RUN_LOOKS,

@@ -38,16 +38,7 @@ from recjudge_tui.store.verdicts import (
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import FilterBar, Working, host_of
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    Values,
-    bar,
-    fraction,
-    middle,
-    number,
-    score,
-    short_label,
-)
+from recjudge_tui.tui.widgets import GLYPHS, Values, bar, fraction, middle, number, score, short_label
 
 # ---- the cells of a verdict --------------------------------------------------------------------------------------
 
