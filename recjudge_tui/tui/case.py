@@ -98,17 +98,12 @@ _SHOWN = re.compile(r"\b(?:list|set|system|slate|option|recommender)\s+([A1]|[B2
 _NAME = 24
 
 
-class AnswerText(NamedTuple):
-    """One answer: the order in words, and the text."""
-
-    title: str
-    body: tuple[Content, ...]
-
-
-def reasonings(case: CaseDetail, answers: Sequence[StoredRow], longest: int) -> Iterator[AnswerText]:
-    """The answers one after the other: the first order, then the swapped one."""
+def reasonings(
+    case: CaseDetail, answers: Sequence[StoredRow], longest: int
+) -> Iterator[tuple[str, list[Content]]]:
+    """The order in words, and the text of each answer: of the first order, then of the swapped one."""
     for at, answer in enumerate(answers):
-        yield AnswerText(_title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, longest)))
+        yield _title(case, answer, at, len(answers) > 1), [*_body(case, answer, longest)]
 
 
 def chosen_system(case: CaseDetail, label: str) -> str:
@@ -597,6 +592,8 @@ def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab:
     """A tab of the case, laid out for `width` cells; the first one has all of it, the reasoning at its top. Texts longer
     than `longest` are cut and marked as cut."""
     beside = history_beside(case, width)
+    seen = f"as run {case.run_shown} saw it" if case.run_shown is not None else "as imported"
+    profile = case.user.profile or (written_profile(case.profile) if case.profile else "")
     shown: list[Section] = [("lists", lists_title(case), lists(case, width) if case.slates else ())]
     if case.images:
         shown.append(("lists", "Images shown", images(case)))
@@ -611,8 +608,8 @@ def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab:
         *([everybody] if early else []),
         *(_reasons(case, longest) if case.kind == "explanation" else ()),
         *shown,
-        ("user", "User" + _source(case), _user(case, longest, events=not beside or tab == "user")),
-        ("user", "Profile (written by the model)", _profile(case, longest)),
+        ("user", f"User ({seen})", _user(case, longest, events=not beside or tab == "user")),
+        ("user", "Profile (written by the model)", [Content(cut_text(profile, longest))] if profile else ()),
         *([] if early else [everybody]),
         ("lists", "Example shown before it", _example(case, longest)),
         *(_other_reasoning(case, longest) if case.kind != "explanation" else ()),
@@ -680,8 +677,8 @@ def _reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     if not case.answers:
         made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
         yield "", "Reasoning", [Content.styled(made, "dim")]
-    for reasoning in reasonings(case, case.answers, longest):
-        yield "", reasoning.title, reasoning.body
+    for title, body in reasonings(case, case.answers, longest):
+        yield "", title, body
 
 
 def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
@@ -690,8 +687,8 @@ def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     for aspect in case.aspects:
         answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
         if any((answer.call, answer.reasoning) not in own for answer in answers):
-            for reasoning in reasonings(case, answers, longest):
-                yield "raters", f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
+            for title, body in reasonings(case, answers, longest):
+                yield "raters", f"{title} on {aspect_words(aspect)}", body
 
 
 def _reasons(case: CaseDetail, longest: int) -> Iterator[Section]:
@@ -718,10 +715,6 @@ def _how(case: CaseDetail) -> Content:
     if case.rater_kind == "rules":
         how.append("built-in rules, not a language model")
     return Content.styled(f" {GLYPHS.dot} ".join(how), "dim")
-
-
-def _source(case: CaseDetail) -> str:
-    return f" (as run {case.run_shown} saw it)" if case.run_shown is not None else " (as imported)"
 
 
 def _user(case: CaseDetail, longest: int, *, events: bool) -> Iterator[Line]:
@@ -755,11 +748,6 @@ def user_lines(
         yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
     if user.preferences:
         yield Content.assemble(("prefers ", "dim"), cut_text("; ".join(user.preferences), longest))
-
-
-def _profile(case: CaseDetail, longest: int) -> Iterator[Line]:
-    if case.user.profile or case.profile:
-        yield Content(cut_text(case.user.profile or written_profile(case.profile), longest))
 
 
 def _explanation(case: CaseDetail, longest: int) -> Iterator[Line]:

@@ -143,9 +143,9 @@ def _reasoning(name: str, case: CaseDetail | None, width: int) -> Iterator[Conte
         yield Content.styled("a newer verdict has replaced this one", "dim")
         return
     yield from (line for part in list(head(case))[:1] for line in part.wrap(width))
-    for answer in reasonings(case, case.answers, LONGEST_TEXT):
-        yield Content.styled(fit(answer.title, width).rstrip(), "bold $accent")
-        yield from (line.rstrip() for part in answer.body for line in part.wrap(width))
+    for title, body in reasonings(case, case.answers, LONGEST_TEXT):
+        yield Content.styled(fit(title, width).rstrip(), "bold $accent")
+        yield from (line.rstrip() for part in body for line in part.wrap(width))
     if not case.answers:
         yield Content.styled(one_line(case.note, 400) or "(no reasoning)", "dim")
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,7 +18,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, ReadingScreen, host_of
-from recjudge_tui.tui.widgets import KeyLine, TopBar, clickable, keyed, number
+from recjudge_tui.tui.texts import facts_content
+from recjudge_tui.tui.widgets import KeyLine, Layout, TopBar, clickable, keyed, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -56,12 +55,13 @@ _LONGEST_DETAIL = 4000
 _MOST_ITEMS = 500
 
 
-def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Content]:
+def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Layout]:
     """A title and the text; reads the history of a user, so call it in a worker."""
     if kind in ("users", "events"):
-        return f"what a judge sees of {one_line(row.key, 40)}", _user(db, project_id, row.key)
+        user = _user(db, project_id, row.key)
+        return f"what a judge sees of {one_line(row.key, 40)}", lambda _: user
     facts = [
-        (name, cell)
+        (one_line(name, 40), safe_text(cell[:_LONGEST_DETAIL]))
         for (name, _), cell in zip(data_columns(kind), row.cells, strict=True)
         if cell and name != "first"
     ]
@@ -70,16 +70,7 @@ def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str
         facts += _item(db, project_id, row.key)
     elif kind == "lists":
         more = _positions(db, project_id, int(row.key))
-    return one_line(row.cells[0], 60), Content("\n").join([*_aligned(facts), *more])
-
-
-def _aligned(facts: Sequence[tuple[str, str]]) -> Iterator[Content]:
-    names = [one_line(name, 40) for name, _ in facts]
-    wide = max(map(cell_len, names), default=0) + 2
-    for name, (_, text) in zip(names, facts, strict=True):
-        yield Content.assemble(
-            (name + " " * (wide - cell_len(name)), "dim"), safe_text(text[:_LONGEST_DETAIL])
-        )
+    return one_line(row.cells[0], 60), lambda width: Content("\n").join([facts_content(facts, width), *more])
 
 
 def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
@@ -112,7 +103,8 @@ def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
     from recjudge_tui.store.data import ItemViews, item_images
 
     item = ItemViews(db, project_id).of([item_id])[item_id]
-    attributes = [(name, str(value)) for name, value in item.attributes.items()]
+    given = item.attributes.items()
+    attributes = [(one_line(name, 40), safe_text(str(value)[:_LONGEST_DETAIL])) for name, value in given]
     image = item_images(db, project_id, [item_id]).get(item_id)
     return attributes if image is None else [*attributes, ("image", f"{image.width}×{image.height}")]
 
@@ -228,15 +220,16 @@ class DataScreen(ReadingScreen, ListScreen):
             nothing = "No row has these words. {list.filter} changes the filter."
             if not self.wanted:
                 nothing = f"No {one_line(self.kind)} yet. {{data.import}} imports a file or a folder."
-            self._show_details(("", Content(keyed(self.app, nothing))))
+            said = Content(keyed(self.app, nothing))
+            self._show_details(("", lambda _: said))
         else:
             job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
             self.background.start("details", job, self._show_details)
 
-    def _show_details(self, details: tuple[str, Content]) -> None:
-        title, text = details
+    def _show_details(self, details: tuple[str, Layout]) -> None:
+        title, layout = details
         self.reader.border_title = Content(title)
-        self.reader.show(lambda _: text)
+        self.reader.show(layout)
 
     @on(RowList.Opened)
     def _open(self) -> None:

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
-from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.screen import ModalScreen, ScreenResultType
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -46,18 +46,14 @@ def plain(text: object) -> Content:
     return Content(safe_text(str(text)[:_LONGEST]))
 
 
-def is_on_top(screen: Screen[Any]) -> bool:
-    """Whether the screen receives the keys: it is not below another one and not closed."""
-    return screen.app.screen_stack[-1:] == [screen]
-
-
 class Dialog(ModalScreen[ScreenResultType], FittedScreen[ScreenResultType]):
     """A window over a screen. It is closed only once: a second key that arrives before it is gone would close the
     screen below.
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        return super().dismiss(result) if is_on_top(self) else AwaitComplete()
+        on_top = self.app.screen_stack[-1:] == [self]
+        return super().dismiss(result) if on_top else AwaitComplete()
 
 
 class Notice(Dialog[None]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple, cast
 
@@ -42,6 +42,7 @@ from recjudge_tui.store.runs import delete_run, list_runs
 from recjudge_tui.tui.dialogs import Confirm
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, IMPORT, ListScreen, ReadingScreen
+from recjudge_tui.tui.texts import Fact, facts_content
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     RUN_LOOKS,
@@ -55,7 +56,6 @@ from recjudge_tui.tui.widgets import (
     spark,
     stacked,
     title_rule,
-    wrapped,
 )
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -64,7 +64,6 @@ from recjudge_tui.tui.widgets import (
 RunStatus = Literal[
     "running", "pausing", "stopping", "interrupted", "planned", "paused", "stopped", "done", "failed"
 ]
-Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
 _STYLES = {"up": "$success", "marked": "$warning", "failed": "$error", "": ""}
@@ -304,16 +303,6 @@ def _short_time(seconds: float) -> str:
         return f"{seconds:.1f} s" if seconds < 10 and seconds != int(seconds) else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
-
-
-def facts_content(facts: Sequence[Fact], width: int) -> Content:
-    """As many lines for each fact as it needs, each below its first word."""
-    wide = max(len(name) for name, _ in facts) + 1
-    lines: list[Content] = []
-    for name, text in facts:
-        for at, part in enumerate(wrapped(text, max(width - wide, 8)) or [""]):
-            lines.append(Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part))
-    return Content("\n").join(lines)
 
 
 def errors_content(watch: RunWatch, width: int) -> Content:

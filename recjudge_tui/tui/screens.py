@@ -37,6 +37,7 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.database import Database, StoredRow, file_identity
+from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice
@@ -1017,7 +1018,8 @@ class OccasionScreen(ExportScreen, ImportScreen):
         return self.is_current and not isinstance(self.focused, Input)
 
     def occasion_bar(self) -> FilterBar:
-        return FilterBar(_chips, OCCASION_HINT, values=self._values, keys=OCCASIONS)
+        values = partial(filter_values, project_id=self.project_id)
+        return FilterBar(_chips, OCCASION_HINT, values=values, keys=OCCASIONS)
 
     def occasions_changed(self) -> None:
         """Compute the figures again."""
@@ -1040,11 +1042,6 @@ class OccasionScreen(ExportScreen, ImportScreen):
             self.refresh_bindings()
 
         self.background.start("occasions", partial(known_occasions, project_id=self.project_id), show)
-
-    def _values(self, db: Database) -> Values:
-        from recjudge_tui.store.filters import filter_values
-
-        return filter_values(db, self.project_id)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "filter" and not isinstance(self.focused, FilterLine):

@@ -21,7 +21,6 @@ from textual._context import active_message_pump
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message_pump import MessagePump
-from textual.widget import Widget
 
 # ---- signals -----------------------------------------------------------------------------------------------------
 
@@ -202,11 +201,6 @@ def is_ours(error: BaseException) -> bool:
     """Whether any code of recjudge below the frame that caught the error had a part in it."""
     frames = list(walk_tb(error.__traceback__))[1:]
     return any(str(frame.f_globals.get("__name__")).startswith("recjudge_tui") for frame, _ in frames)
-
-
-def is_coming(screen: Widget) -> bool:
-    """Whether a screen is open that does not have its widgets yet: a fast key may come before them."""
-    return not screen.is_mounted
 
 
 def is_too_late(error: BaseException) -> bool:

@@ -19,12 +19,13 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 
 from recjudge_tui.config_file import reader_name
-from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
 from recjudge_tui.store.verdicts import (
@@ -59,7 +60,6 @@ from recjudge_tui.tui.verdict_list import (
     OpeningFilter,
     VerdictList,
     opening_filters,
-    verdict_filter_bar,
 )
 from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name, keyed, number, short_label
 
@@ -189,7 +189,8 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
-        yield verdict_filter_bar(self.project_id)
+        values = partial(filter_values, project_id=self.project_id)
+        yield FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
         yield CaseStrip()
         with Horizontal(id="triage"):
             yield self.rows

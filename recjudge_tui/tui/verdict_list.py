@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from recjudge_tui.domain.filters import HINT, VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
@@ -37,8 +37,8 @@ from recjudge_tui.store.verdicts import (
     verdicts_by_text,
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
-from recjudge_tui.tui.screens import FilterBar, Working, host_of
-from recjudge_tui.tui.widgets import GLYPHS, Values, bar, fraction, middle, number, score, short_label
+from recjudge_tui.tui.screens import Working, host_of
+from recjudge_tui.tui.widgets import GLYPHS, bar, fraction, middle, number, score, short_label
 
 # ---- the cells of a verdict --------------------------------------------------------------------------------------
 
@@ -228,15 +228,11 @@ class VerdictList(Working, RowList[Line]):
             shown("people", lambda row: (people_text(row), ""), 14, 6, rank=2),
             shown("why", lambda row: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
         )
-        # of a list of texts, before and after their scores
+        # of a list of texts, before their scores
         self._about_text = (
             shown("user", lambda row: (row.user_id, ""), 14, 6, middle=True),
             shown("item", lambda row: (row.item, ""), 30, 12),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
-        )
-        self._beside_scores = (
-            Column("why", self._why_text, 40, 10, rank=1),
-            Column("people", self._people, 20, 7),
         )
         super().__init__(self._columns, self._id_of, self._rows_of, id="verdicts")
         self._texts: Mapping[int, list[int]] = {}
@@ -298,7 +294,7 @@ class VerdictList(Working, RowList[Line]):
         self._slots = tuple(slot for slot in product(aspects, shown) if slot in given)
         self._short = _short_names(frozenset("".join(row.systems) for row in every))
         scores = [Column(_name(slot), partial(self._score, slot), 4) for slot in self._slots]
-        self.columns = (*self._about_text, *scores, *self._beside_scores)
+        self.columns = (*self._about_text, *scores, Column("people", self._people, 20, 7))
         # the scores of several raters stand side by side in this order
         more = [f"{len(raters) - most} more"] if len(raters) > most else []
         self._raters = f" {GLYPHS.dot} ".join(one_line(rater, 16) for rater in [*shown, *more])
@@ -328,11 +324,6 @@ class VerdictList(Working, RowList[Line]):
         said = {verdict.aspect: people_score(verdict) for verdict in row}
         aspects = dict.fromkeys(aspect for aspect, _ in self._slots)
         return " ".join(said.get(aspect, GLYPHS.empty) for aspect in aspects), ""
-
-    def _why_text(self, row: Line, _: int) -> tuple[str, str]:
-        """What is most worth reading of a text."""
-        first = max(row, key=lambda row: (bool(row.triage.tags), row.failed, row.spread or 0))
-        return why(first), mark(first)[1] if why(first) else ""
 
     def _occasion(self, row: VerdictRow) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
@@ -611,15 +602,6 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
         sort, order = "confidence", ", least confident first"
     yield OpeningFilter(f"run:{run} flag:any", sort, f"queue empty: flagged verdicts of run {run}{order}")
     yield OpeningFilter(f"run:{run}", sort, f"queue empty: verdicts of run {run}{order}")
-
-
-def verdict_filter_bar(project_id: int) -> FilterBar:
-    def values(db: Database) -> Values:
-        from recjudge_tui.store.filters import filter_values
-
-        return filter_values(db, project_id)
-
-    return FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
 
 
 # ---- strip -------------------------------------------------------------------------------------------------------
