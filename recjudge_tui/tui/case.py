@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 from textual.content import Content
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
@@ -308,10 +309,12 @@ def lists(case: CaseDetail, width: int) -> Iterator[Content]:
 def event_line(event: ShownEvent) -> Content:
     """Day, kind, title and value of one of the user's events."""
     what = item_words(event.item) if event.item else one_line(event.text, 120) or GLYPHS.none
-    value = f" {event.value:g}" if event.value is not None else ""
+    value = "" if event.value is None else f"{event.value:g}"
     kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
+    if value and event.type == RATING:
+        kind, value = f"rated {value} ", ""
     day = f"{one_line(event.timestamp[:10], 10):10} " if event.timestamp else ""
-    return Content.assemble((f"  {day}{kind}", "dim"), what, (value, "dim"))
+    return Content.assemble((f"  {day}{kind}", "dim"), what, (value and f" {value}", "dim"))
 
 
 def item_words(item: ItemView) -> str:

@@ -30,8 +30,8 @@ from recjudge_tui.tui.screens import (
     ReadingScreen,
     WrittenFile,
     choice_form,
-    export_table,
     format_hint,
+    write_table,
     write_text,
 )
 from recjudge_tui.tui.widgets import (
@@ -48,6 +48,7 @@ from recjudge_tui.tui.widgets import (
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.changes import Comparison, PromptChange
+    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.answers import ChangedCase
     from recjudge_tui.store.case_detail import CaseDetail
 
@@ -433,7 +434,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             hint = f"The differences of the prompts are written to this file: {' '.join(DIFF_ENDINGS)}"
             self.ask_file("prompts.diff", hint, partial(save_diff, lines=comparison.changes.prompt.lines))
         else:
-            write = partial(save_cases, comparison=comparison)
+            write = partial(write_table, make=partial(_cases, comparison=comparison), noun="case")
             self.ask_file("changed-cases.csv", format_hint("The cases listed are"), write)
 
 
@@ -448,11 +449,9 @@ def save_diff(_: Database, path: Path, lines: tuple[str, ...]) -> WrittenFile:
     return write_text(path, "".join(f"{safe_text(line)}\n" for line in lines), "Differences")
 
 
-def save_cases(db: Database, path: Path, comparison: Comparison) -> WrittenFile:
-    """Write the list; raises as `export_table`."""
+def _cases(db: Database, comparison: Comparison) -> Table:
     from recjudge_tui.reports.changes import cases_table
     from recjudge_tui.reports.common.segments import about_occasions
 
     assert comparison.changes is not None
-    table = about_occasions(cases_table(comparison.changes.on(db)), comparison.occasions)
-    return WrittenFile(path, quantity(len(table.rows), "case"), export_table(table, path))
+    return about_occasions(cases_table(comparison.changes.on(db)), comparison.occasions)

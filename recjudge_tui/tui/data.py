@@ -13,9 +13,16 @@ from textual.content import Content
 from textual.timer import Timer
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.reports.cases import user_lines
+from recjudge_tui.runs.context import user_view
+from recjudge_tui.store.data import ItemViews, item_images, slate_top
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
+from recjudge_tui.tui.case import item_words
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, ReadingScreen, host_of
 from recjudge_tui.tui.texts import facts_content
@@ -75,20 +82,11 @@ def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str
 
 def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
     """Every item of a list, best first."""
-    from recjudge_tui.store.data import slate_top
-    from recjudge_tui.tui.case import item_words
-
     items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
     return [Content.assemble((f"{at:>3} ", "dim"), item_words(item)) for at, item in enumerate(items, 1)]
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
-    from recjudge_tui.domain.protocols import SAER
-    from recjudge_tui.domain.run import RunSettings
-    from recjudge_tui.reports.cases import user_lines
-    from recjudge_tui.runs.context import user_view
-    from recjudge_tui.store.histories import read_history
-
     user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
     about = "with the usual settings of a run; held-out events are left out"
@@ -100,8 +98,6 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
 
 def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
     """The other attributes of an item, and the size of its image."""
-    from recjudge_tui.store.data import ItemViews, item_images
-
     item = ItemViews(db, project_id).of([item_id])[item_id]
     given = item.attributes.items()
     attributes = [(one_line(name, 40), safe_text(str(value)[:_LONGEST_DETAIL])) for name, value in given]

@@ -41,7 +41,6 @@ from recjudge_tui.store.runs import has_runs, judge_capabilities, save_capabilit
 from recjudge_tui.tui.dialogs import Choice, Completion, Confirm, FieldError
 from recjudge_tui.tui.form import Fields, choices_of, form_words
 from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, JudgeField, chosen_judge, known_judges
-from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, ExportScreen, WrittenFile, make_screen, write_text
 from recjudge_tui.tui.texts import error_content, request_content
 from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, key_name, number
@@ -115,6 +114,15 @@ def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
 
 
 # ---- launch text -------------------------------------------------------------------------------------------------
+
+
+def short_count(value: int) -> str:
+    """`940`, `12k`, `1.9M`."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            shown = value / size
+            return f"{shown:.1f}{unit}" if shown < 10 else f"{shown:.0f}{unit}"
+    return str(value)
 
 
 def totals(expected: ExpectedRun, settings: RunSettings) -> Content:
@@ -422,18 +430,18 @@ class LaunchScreen(ExportScreen):
         """Ask the judge three small questions and say beside it how it answered."""
         if (request := self.request()) is not None:
             self.fields.aside("judge", "testing with 3 calls")
-            job = partial(tested_judge, judge=request.judge)
-            self.background.start("test", job, self._show_tested, self._test_failed)
 
-    def _test_failed(self, error: RecjudgeError) -> None:
-        self.fields.aside("judge", f"{GLYPHS.failed} the test failed")
-        self.host.show_error(error)
+            def show(result: Capabilities) -> None:
+                speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
+                schema = "" if result.schema_enforced else ", no schema enforced"
+                problems = f", {len(result.problems)} failed" if result.problems else ""
+                self.fields.aside("judge", f"{GLYPHS.done} answers{speed}{schema}{problems}")
 
-    def _show_tested(self, result: Capabilities) -> None:
-        speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
-        schema = "" if result.schema_enforced else ", no schema enforced"
-        failed = f", {len(result.problems)} failed" if result.problems else ""
-        self.fields.aside("judge", f"{GLYPHS.done} answers{speed}{schema}{failed}")
+            def failed(error: RecjudgeError) -> None:
+                self.fields.aside("judge", f"{GLYPHS.failed} the test failed")
+                self.host.show_error(error)
+
+            self.background.start("test", partial(tested_judge, judge=request.judge), show, failed)
 
     def action_save(self) -> None:
         """Save the run as a file that “recjudge run” takes."""
@@ -493,13 +501,8 @@ class LaunchScreen(ExportScreen):
         run_id, error = result
         self.host.check_runs()
         self.app.switch_screen(make_screen("monitor", run_id))
-        if error is not None:
-            self.host.show_error(error)
-        else:
-            self.notify(
-                f"Run {run_id} is working in the background; you can close this screen and the app.",
-                markup=False,
-            )
+        told = f"Run {run_id} is working in the background; you can close this screen and the app."
+        self.host.show_error(error) if error is not None else self.notify(told, markup=False)
 
     # ---- keys
 

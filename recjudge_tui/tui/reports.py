@@ -23,7 +23,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
+from recjudge_tui.reports.common.table import Row, Table, format_of_file, note_kind, readable, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, make
@@ -43,7 +43,9 @@ from recjudge_tui.reports.figures.marks import (
 )
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import STATISTICS
+from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import (
@@ -156,9 +158,6 @@ class TabContent(NamedTuple):
 def load(db: Database, project_id: int, chosen: ReportChoice, occasions: OccasionFilter) -> TabContent:
     """A report about the chosen question on these occasions; call it in a worker. A report that does not fit the project
     is its error, so that the other tabs stay usable."""
-    from recjudge_tui.store.data import known_systems
-    from recjudge_tui.store.ratings import project_raters
-
     project = Project.numbered(db, project_id)
     known = topics(project)
     topic = chosen.topic if chosen.topic in known else next(iter(known), None)
@@ -732,8 +731,6 @@ def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
 
 def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
     """Write a page. Raises UsageError for an unknown ending, StoreError."""
-    from recjudge_tui.reports.common.table import format_of_file
-
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
     return write_text(path, text)
 

@@ -19,13 +19,14 @@ from textual.widgets import Static
 
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.protocols import compares_lists
-from recjudge_tui.domain.run import Estimate, RunState, Wanted
+from recjudge_tui.domain.run import RunState, Wanted
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RunError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.runs import (
     RunWatch,
-    cost_range,
+    estimate_lines,
     eta_s,
     plain_value,
     reused_words,
@@ -152,12 +153,9 @@ def estimate_facts(watch: RunWatch) -> list[Fact]:
     calls = dot.join([quantity(progress.calls, "call"), *how])
     if watch.estimate is None:
         return [("plan", calls)]
-    used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
-    facts = [
-        ("plan", calls),
-        ("tokens", tokens_expected(watch.estimate)),
-        ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
-    ]
+    _, *expected = estimate_lines(watch.estimate, rater=watch.rater, prompt=watch.prompt)
+    facts = [("plan", calls), *(("" if at else "expects", line) for at, line in enumerate(expected))]
+    facts += [("cost", f"{money(progress.cost_usd)} so far")] if progress.cost_usd else []
     facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
     if progress.attempts:
         flying = f"{progress.in_flight} in flight{dot}" if watch.state == "running" else ""
@@ -173,23 +171,6 @@ def at_once(watch: RunWatch) -> str:
     if wanted is None or wanted == now:
         return f"{now} at once" if now else "concurrency auto"
     return f"{now or 'auto'} → {wanted} at once"
-
-
-def tokens_expected(estimate: Estimate) -> str:
-    if not estimate.tokens_out:
-        return "none"
-    low, high = short_count(estimate.tokens_in_low), short_count(estimate.tokens_in_high)
-    span = low if low == high else f"{low} to {high}"
-    return f"~{span} in {GLYPHS.dot} ~{short_count(estimate.tokens_out)} out"
-
-
-def short_count(value: int) -> str:
-    """`940`, `12k`, `1.9M`."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if value >= size:
-            shown = value / size
-            return f"{shown:.1f}{unit}" if shown < 10 else f"{shown:.0f}{unit}"
-    return str(value)
 
 
 def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
@@ -453,7 +434,6 @@ It works in the background, also after you close the app."""
             self.open_screen("cases", self.project_id, filter_text=f"run:{run_id}")
 
     def action_export(self) -> None:
-        from recjudge_tui.project import Project
         from recjudge_tui.reports.listings import runs
 
         self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))

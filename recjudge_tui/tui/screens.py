@@ -34,6 +34,7 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.database import Database, StoredRow, file_identity
@@ -55,7 +56,6 @@ from recjudge_tui.tui.widgets import (
 
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
-    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.tui.form import Form
 
 
@@ -835,8 +835,6 @@ def _import_words(done: ImportSummary, several: bool) -> str:
 
 def format_hint(what: str) -> str:
     """The text of a dialog about the file; `what` is, for example, “The table is”."""
-    from recjudge_tui.reports.common.table import ENDINGS
-
     return f"{what} written to this file. Its ending sets the format: {' '.join(ENDINGS)}"
 
 
@@ -886,10 +884,12 @@ class ExportScreen(BaseScreen):
         self.ask(AskLine(title, hint, name, path=True), named)
 
 
-def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> WrittenFile:
+def write_table(
+    db: Database, path: Path, make: Callable[[Database], Table], noun: str = "row"
+) -> WrittenFile:
     """Make the table and write it; raises what `export_table` raises."""
     table = make(db)
-    return WrittenFile(path, quantity(len(table.rows), "row"), export_table(table, path))
+    return WrittenFile(path, quantity(len(table.rows), noun), export_table(table, path))
 
 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:
@@ -897,7 +897,6 @@ def export_table(table: Table, path: Path) -> tuple[str, ...]:
 
     Raises UsageError for an unknown ending, RecjudgeError for Parquet without pyarrow, StoreError when it cannot be written.
     """
-    from recjudge_tui.reports.common.table import format_of_file
     from recjudge_tui.reports.common.writers.data import save_table
 
     return save_table(table, format_of_file(path), path)
@@ -905,8 +904,6 @@ def export_table(table: Table, path: Path) -> tuple[str, ...]:
 
 def write_text(path: Path, text: str, what: str = "The text") -> WrittenFile:
     """Write a text; raises StoreError when it cannot be written."""
-    from recjudge_tui.reports.common.table import save_text
-
     save_text(text, path)
     return WrittenFile(path, what)
 
@@ -1086,7 +1083,6 @@ class ChoiceField(NamedTuple):
 
 def choice_form(*fields: ChoiceField, title: str = "Shown") -> Form:
     """A form of these fields, without those that have nothing to choose."""
-    from recjudge_tui.domain.options import Option
     from recjudge_tui.tui.form import Form
 
     shown = [field for field in fields if field.options]

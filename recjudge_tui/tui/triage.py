@@ -24,6 +24,7 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
+from recjudge_tui.project import Project
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
@@ -760,7 +761,6 @@ def export_list(
     listed: array[int] | None,
 ) -> WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
-    from recjudge_tui.project import Project
     from recjudge_tui.reports.common.writers.data import format_of
     from recjudge_tui.reports.exports import write_verdicts
     from recjudge_tui.reports.verdict_list import list_verdicts
