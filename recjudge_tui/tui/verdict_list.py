@@ -44,8 +44,8 @@ from recjudge_tui.tui.widgets import GLYPHS, bar, fraction, middle, number, scor
 
 
 _WIDEST_SYSTEMS = 44
-# what the user, the item and the kind of a text take at the least
-_BESIDE_SCORES = 38
+# what the user and the item of a text take at the least, with the spaces and the edge
+_BESIDE_SCORES = 19
 
 
 def why(row: VerdictRow) -> str:
@@ -231,7 +231,7 @@ class VerdictList(Working, RowList[Line]):
         # of a list of texts, before their scores
         self._about_text = (
             shown("user", lambda row: (row.user_id, ""), 14, 6, middle=True),
-            shown("item", lambda row: (row.item, ""), 30, 12),
+            shown("item", lambda row: (row.item, ""), 30, 8),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
         )
         super().__init__(self._columns, self._id_of, self._rows_of, id="verdicts")
@@ -288,18 +288,23 @@ class VerdictList(Working, RowList[Line]):
         ordered = sorted(every, key=lambda row: row.rater_kind not in REVIEWED)
         aspects = list(dict.fromkeys(row.aspect for row in ordered))
         raters = list(dict.fromkeys(row.rater for row in ordered))
-        most = max((self.size.width - _BESIDE_SCORES) // (4 * max(len(aspects), 1)), 1)
+        self._short = _short_names(frozenset("".join(row.systems) for row in every))
+        room = self.size.width - _BESIDE_SCORES - max(map(cell_len, self._short.values()), default=0)
+        of_one = 4 * max(len(aspects), 1)
+        most = max(room // of_one, 1)
         shown = raters[:most]
         given = {(row.aspect, row.rater) for row in every}
         self._slots = tuple(slot for slot in product(aspects, shown) if slot in given)
-        self._short = _short_names(frozenset("".join(row.systems) for row in every))
-        scores = [Column(_name(slot), partial(self._score, slot), 4) for slot in self._slots]
-        self.columns = (*self._about_text, *scores, Column("people", self._people, 20, 7))
+        cells = 3 if len(shown) > 1 else 4
+        scores = [Column(_name(slot), partial(self._score, slot), cells, cells) for slot in self._slots]
+        self.columns = (*self._about_text, *scores)
+        if len(shown) == 1 or room - of_one * len(shown) >= 2 * len(aspects):
+            self.columns += (Column("people", self._people, 20, 7),)
         # the scores of several raters stand side by side in this order
         more = [f"{len(raters) - most} more"] if len(raters) > most else []
         self._raters = f" {GLYPHS.dot} ".join(one_line(rater, 16) for rater in [*shown, *more])
         apart = {"user<": _width_apart(frozenset(one_line(row.user_id, 60) for row in every))}
-        scores_need = {_name(slot): 3 if len(shown) > 1 else 4 for slot in self._slots}
+        scores_need = {_name(slot): cells for slot in self._slots}
         return dict(super().sampled(rows)) | scores_need | apart
 
     def heading(self, column: Column[Line]) -> str:

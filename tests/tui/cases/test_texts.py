@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import csv
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.verdict_list import VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
+from tests.support.app.golden import judged_films
 from tests.support.app.projects import make_explanations, make_project
-from tests.support.runs import RULES, plan_run
-from tests.support.zhang_folder import joined_rows, write_joined
 
 
 @pytest.fixture
-def films(project_db: Path, tmp_path: Path) -> Path:
+def films(project_db: Path) -> Path:
     """40 texts about films with the scores of the user and of two people, judged by the rules."""
-    folder = write_joined(tmp_path / "films", joined_rows())
-    with connect(project_db) as db:
-        import_paths(db, "films", (folder,), None)
-        settings = RunSettings.model_validate({"protocol": "explanation", "concurrency": 1})
-        planned = plan_run(db, RunRequest(project_id(db, "films"), RULES, settings))
-    assert planned.run_id is not None
-    with ThreadPoolExecutor(1) as aside:
-        aside.submit(work, project_db, planned.run_id).result()
+    judged_films(project_db)
     return project_db
 
 
