@@ -117,8 +117,8 @@ async def test_several_raters_stand_side_by_side_as_far_as_there_is_room(films: 
         assert chosen(pilot) == ("persuasiveness", "user")
         assert "user: " in shown(pilot)
         await press(pilot, "backspace", "backspace")
-        assert "rules · user · 2 more" in shown(pilot)
-        await pilot.resize_terminal(80, 24)
+        assert "rules · user · annotator_1 · 1 more" in shown(pilot)
+        await pilot.resize_terminal(70, 24)
         await settle(pilot)
         assert "rules · user · 2 more" in shown(pilot)
 
