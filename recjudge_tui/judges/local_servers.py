@@ -10,12 +10,16 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from recjudge_tui.domain.judge import JudgeAddress
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.found import KnownJudge, LocalJudges
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
+from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.openai import api_root
+from recjudge_tui.judges.registry import built_in
 from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
 
 WITHIN_S = 1.0
@@ -70,6 +74,28 @@ def local_servers(
 def local_files(servers: Sequence[LocalServer]) -> list[FoundFile]:
     """The model files in the usual folders; Ollama's own only if its server is not among `servers`."""
     return found_files(ollama=all(server.name != "Ollama" for server in servers))
+
+
+def local_judges() -> LocalJudges:
+    """Look for servers, model files and keys; takes up to a second, so call it in a worker."""
+    judges, places = [], {}
+    servers = local_servers()
+    for server in servers:
+        count = len(server.judges)
+        places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
+        about = f"{server.name} {server.place}"
+        judges += [
+            KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
+            for spec, details in server.judges
+        ]
+    providers = built_in()
+    if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
+        judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
+    for provider in providers:
+        variable = next((name for name in provider.key_variables if is_set(name)), "")
+        if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
+            judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))
+    return LocalJudges(tuple(judges), places)
 
 
 async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:

@@ -33,10 +33,11 @@ class CaseDetail(NamedTuple):
     aspect (empty: all), set_one (the system shown as Set 1, empty unless the case is a pair), sample, label, reasoning,
     confidence, parsed_by, failed, error_kind, error and attempts. `opinions` are the verdicts on the questions of this
     verdict's protocol, and on the case as a whole: rater, rater_kind, protocol, aspect, label, value, failed, flipped,
-    confidence and `mine`, which marks this verdict; `aspects` are the aspects of them, in the order of the prompt. `flags`:
-    rater, item_id, issue, reason, set_one and `mine`. `profile` is the reply with the user's profile (may be empty),
-    `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown,
-    digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
+    confidence, `reason` (only about explanations) and `mine`, which marks this verdict; `aspects` are the aspects of
+    them, in the order of the prompt. `flags`: rater, item_id, issue, reason, set_one and `mine`. `profile` is the reply
+    with the user's profile (may be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions
+    on the verdict. `images` are those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the
+    lists that were not shown in this run."""
 
     verdict_id: int
     case_id: int
@@ -129,12 +130,12 @@ def _images(db: Database, slates: Slates, explanation: ExplanationView | None) -
 
 
 def _opinions(db: Database, row: StoredRow) -> tuple[StoredRow, ...]:
-    sql = f"""SELECT r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label, v.value,
-          v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.confidence, v.id = ?2 AS mine
-        FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
-        ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
+    sql = f"""SELECT rater, rater_kind, protocol, aspect, label, value, state = 'failed' AS failed,
+          order_consistent IS 0 AS flipped, confidence, iif(?3, reasoning, '') AS reason, verdict_id = ?2 AS mine
+        FROM v_verdicts WHERE case_id = ?1
+        ORDER BY rater_kind IN {sql_list(PEOPLE)}, rater, aspect <> '{OVERALL}', verdict_id
         LIMIT 400"""
-    opinions = db.rows(sql, (row["case_id"], row["id"]))
+    opinions = db.rows(sql, (row["case_id"], row["id"], row["kind"] == "explanation"))
     # six aspects of an arena tell nothing of a pairwise verdict
     asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
     return tuple(opinion for opinion in opinions if opinion.aspect in asked)

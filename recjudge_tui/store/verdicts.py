@@ -249,6 +249,22 @@ def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     return set(db.column(sql, (json.dumps(list(cases)),)))
 
 
+def verdicts_by_text(db: Database, ids: Sequence[int]) -> dict[int, list[int]]:
+    """Case -> its verdicts among these, both in the order of `ids`; empty unless all are about explanations."""
+    sql = """SELECT v.id, iif(c.kind = 'explanation', c.id, NULL) FROM verdicts v JOIN cases c ON c.id = v.case_id
+             WHERE v.id IN (SELECT value FROM json_each(?))"""
+    cases: dict[int, int | None] = {}
+    for some in (ids[:1], ids):
+        cases = dict(db.tuples(sql, (json.dumps(list(some)),)))
+        if None in cases.values():
+            return {}
+    texts: dict[int, list[int]] = defaultdict(list)
+    for key in ids:
+        if (case := cases.get(key)) is not None:
+            texts[case].append(key)
+    return dict(texts)
+
+
 def case_verdicts(db: Database, case_id: int) -> list[int]:
     """The ids of the verdicts on one case, judges before people, then by rater and aspect."""
     sql = f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
