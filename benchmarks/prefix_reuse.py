@@ -24,7 +24,7 @@ import httpx2 as httpx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser, print_rows
-from recjudge_tui.domain.calls import Usage, shared_start
+from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings, sampling_of
@@ -167,6 +167,11 @@ def _calls(db: Database, run_id: int) -> dict[int, Call]:
         request = chosen.request(prompt, material, key.order, key.aspect, sampling_of(settings, key.sample))
         calls[key.id] = Call(key, key.case_id, json.loads(judge.batch_body(request)))
     return calls
+
+
+def shared_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many elements at the beginning of both are the same."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _fewest(server: ServerProcess, calls: Iterable[Call], slots: int) -> int:

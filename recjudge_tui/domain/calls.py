@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
@@ -278,16 +278,3 @@ def most_prompt_tokens(messages: Iterable[Message]) -> int:
         + TOKENS_AROUND_A_MESSAGE
         for message in messages
     )
-
-
-def shared_start(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many elements (characters, tokens) at the beginning of both are the same."""
-    # binary search, because comparing slices of texts is fast
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

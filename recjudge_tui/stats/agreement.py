@@ -397,25 +397,15 @@ def grouped_kendall(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) 
         for members in np.split(alike, range(step, alike.size, step)):
             rows = order[start[members][:, None] + np.arange(length)]
             if length > _PAIRWISE_UP_TO:
-                out[members] = _large_kendall(a[rows[0]], b[rows[0]])
-            else:
-                out[members] = _pairwise_kendall(a[rows], b[rows])
+                from scipy.stats import kendalltau
+
+                out[members] = float(kendalltau(a[rows[0]], b[rows[0]]).statistic)
+                continue
+            left, right = (np.sign(x[rows][:, :, None] - x[rows][:, None, :]).astype(np.int8) for x in (a, b))
+            net = (left * right).sum(axis=(1, 2), dtype=np.int64).astype(np.float64)
+            untied = [np.count_nonzero(side, axis=(1, 2)).astype(np.float64) for side in (left, right)]
+            out[members] = np.clip(ratio(net, np.sqrt(untied[0] * untied[1])), -1, 1)
     return out
-
-
-def _pairwise_kendall(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Tau-b of each row of (g, m)."""
-    left = np.sign(a[:, :, None] - a[:, None, :]).astype(np.int8)
-    right = np.sign(b[:, :, None] - b[:, None, :]).astype(np.int8)
-    net = (left * right).sum(axis=(1, 2), dtype=np.int64)
-    untied_a, untied_b = (np.count_nonzero(side, axis=(1, 2)).astype(np.float64) for side in (left, right))
-    return np.clip(ratio(net.astype(np.float64), np.sqrt(untied_a * untied_b)), -1, 1)
-
-
-def _large_kendall(a: FloatArray, b: FloatArray) -> float:
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(a, b).statistic)
 
 
 GROUPED: dict[str, Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]] = {

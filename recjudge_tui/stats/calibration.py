@@ -56,7 +56,7 @@ def reliability(
 
 
 def calibration_error(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS, *, level: float = LEVEL
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS
 ) -> Estimate:
     """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
     Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the
@@ -79,11 +79,11 @@ def calibration_error(
     without = (total[:-1] - per_user[:, :-1]) / (total[-1] - per_user[:, -1:])
     apart = without - without.mean(axis=0)
     values, vectors = np.linalg.eigh((count - 1) / count * apart.T @ apart)
-    wider = float(t_quantile(count - 1, level)) / NormalDist().inv_cdf(0.5 + level / 2)
+    wider = float(t_quantile(count - 1)) / NormalDist().inv_cdf(0.5 + LEVEL / 2)
     normal = np.random.default_rng(0).standard_normal((_DRAWS, values.size))
     noise = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
     below, above = (
-        float(np.quantile(np.abs(part).sum(axis=1), (1 + level) / 2)) for part in (noise, gaps + noise)
+        float(np.quantile(np.abs(part).sum(axis=1), (1 + LEVEL) / 2)) for part in (noise, gaps + noise)
     )
     return Estimate(value, max(0.0, value - below), min(1.0, max(value, above)), sure.size)
 
@@ -117,13 +117,11 @@ def _binned(
     return sure, right, place
 
 
-def calibrated(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, *, folds: int = FOLDS, seed: int = 0
-) -> tuple[FloatArray, str]:
+def calibrated(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> tuple[FloatArray, str]:
     """Each verdict's confidence calibrated by isotonic regression (n,), NaN where there is none, and the reason if there is
     no map at all: labels of fewer than FEWEST_USERS users, or all verdicts right or all wrong. `correct` is NaN for a
-    verdict without a label. Users with labels are split into `folds` parts; each part is calibrated by a map learned on the
-    others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
+    verdict without a label. Users with labels are dealt at random into FOLDS parts; each is calibrated by a map learned on
+    the others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
     known = ~np.isnan(right)
@@ -135,28 +133,15 @@ def calibrated(
     out = whole(sure)
     labelled = np.isin(ids, ids[known])
     part = np.full(sure.size, -1, dtype=np.int64)
-    part[labelled] = user_folds(ids[labelled], folds, seed)
-    for at in range(int(part.max()) + 1):
+    owner, count = encode(ids[labelled])
+    part[labelled] = (np.arange(count) % FOLDS)[np.argsort(np.random.default_rng(0).permutation(count))][
+        owner
+    ]
+    for at in range(FOLDS):
         others = known & (part != at)
         learned = isotonic(sure[others], right[others])
         out[part == at] = np.nan if learned is None else learned(sure[part == at])
     return out, ""
-
-
-def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
-    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and
-    evenly. With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two
-    folds."""
-    if folds < 2:
-        raise ValueError("cross-validation needs at least two folds")
-    codes, count = encode(users)
-    if count == 0:
-        return np.zeros(0, dtype=np.int64)
-    dealt = np.arange(count) % min(folds, count)
-    order = np.random.default_rng(seed).permutation(count)
-    part = np.empty(count, dtype=np.int64)
-    part[order] = dealt
-    return part[codes]
 
 
 def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
@@ -168,18 +153,14 @@ def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
         return None
     points, place = np.unique(confidence, return_inverse=True)
     weight = np.bincount(place.reshape(-1)).astype(np.float64)
-    heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)
-    return lambda values: np.interp(values, points, heights)
-
-
-def _pooled(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Replace adjacent blocks that descend by their mean, until none descends."""
+    means = np.bincount(place.reshape(-1), weights=correct) / weight
     blocks: list[tuple[float, float, int]] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        mean, mass, width = value, weight, 1
+    for mean, mass in zip(means.tolist(), weight.tolist(), strict=True):
+        width = 1
         while blocks and blocks[-1][0] >= mean:
             before, before_mass, before_width = blocks.pop()
             mean = (before * before_mass + mean * mass) / (before_mass + mass)
             mass, width = mass + before_mass, width + before_width
         blocks.append((mean, mass, width))
-    return np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+    heights = np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+    return lambda values: np.interp(values, points, heights)

@@ -167,24 +167,6 @@ class EvaluationData:
         return EvaluationArrays(self)
 
 
-def evaluation_data(
-    held_out: Mapping[str, Iterable[HeldOut]],
-    categories: Mapping[str, str],
-    counts: Mapping[str, int],
-    titles: Mapping[str, str] | None = None,
-    relevant_from: float | None = None,
-    gain: Gain = "relevant",
-) -> EvaluationData:
-    """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts; titles."""
-    return EvaluationData(
-        truths=truths_of(held_out, relevant_from),
-        categories={item: categories_of(text) for item, text in categories.items()},
-        counts=counts,
-        titles=titles or {},
-        gain=gain,
-    )
-
-
 def categories_of(text: str) -> frozenset[str]:
     """The categories in an item's text, separated by `|`."""
     return frozenset(part.strip() for part in text.split("|") if part.strip())
@@ -274,10 +256,10 @@ class _Lists:
         longest = max(size.max(initial=1), np.diff(arrays.start).max(initial=1))
         self.width = min(k, int(longest))
 
-    def top(self, values: npt.NDArray[_Scalar], fill: float, width: int = 0) -> npt.NDArray[_Scalar]:
+    def top(self, values: npt.NDArray[_Scalar], fill: float) -> npt.NDArray[_Scalar]:
         """`values`, one for each item, as a matrix (lists, width); `fill` beyond a list's end."""
-        rows = np.full((self.count, width or self.width), fill, dtype=values.dtype)
-        within = self.places < rows.shape[1]
+        rows = np.full((self.count, self.width), fill, dtype=values.dtype)
+        within = self.places < self.width
         rows[self.codes[within], self.places[within]] = values[within]
         return rows
 
@@ -367,15 +349,10 @@ def _auc(lists: _Lists) -> FloatArray:
     return ratio(places - good * (good + 1) / 2, good * bad)
 
 
-def _discount(width: int) -> FloatArray:
-    discount: FloatArray = 1 / np.log2(np.arange(2, width + 2))
-    return discount
-
-
 def _cumulated(lists: _Lists, gains: FloatArray | BoolArray, ideal: FloatArray | BoolArray) -> FloatArray:
     """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k (Järvelin and Kekäläinen 2002), from the gains in
     the order of the list and in the best order (lists, width)."""
-    discount = _discount(lists.width)
+    discount = 1 / np.log2(np.arange(2, lists.width + 2))
     return ratio(gains @ discount, ideal @ discount)
 
 

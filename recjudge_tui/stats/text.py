@@ -113,10 +113,6 @@ def _runs(text: str, how: Cut) -> Iterator[tuple[str, bool]]:
 def _unspaced(run: str, how: Cut) -> list[str]:
     if how == "jieba" and _IS_HAN.search(run):
         return list(_jieba()(run))
-    return _characters(run)
-
-
-def _characters(run: str) -> list[str]:
     characters: list[str] = []
     for character in run:
         if characters and unicodedata.category(character).startswith("M"):
@@ -138,22 +134,19 @@ def _jieba() -> Callable[[str], tuple[str, ...]]:
     return words_of
 
 
+@cache
 def jieba_cutter() -> Callable[[str], list[str]]:
-    """jieba's cutter; it returns spaces as words. Raises RunError if jieba is missing."""
+    """jieba's cutter with its dictionary, which takes a second to read; it returns spaces as words. Raises RunError if jieba
+    is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import jieba
     except ModuleNotFoundError as error:
         raise missing_package(error) from None
-    return _cutter_of(jieba)
-
-
-@cache
-def _cutter_of(jieba: Any) -> Callable[[str], list[str]]:
-    """The cutter with its dictionary, which takes a second to read. It is read here because jieba itself would report
-    on stderr, and would write and trust a cache file in the folder for temporary files, where anybody may put one."""
-    cutter = jieba.Tokenizer()
+    # read here because jieba itself would report on stderr, and would write and trust a cache file in the folder for
+    # temporary files, where anybody may put one
+    cutter: Any = jieba.Tokenizer()
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
     cut_text: Callable[[str], list[str]] = cutter.lcut

@@ -442,20 +442,6 @@ def delete_unused_images(db: Database) -> None:
 # ---- segments ----------------------------------------------------------------------------------------------------
 
 
-def user_values(db: Database, project_id: int, attribute: str) -> dict[str, str]:
-    """user_id -> the value of an attribute, for the users who have one."""
-    return {
-        user: value
-        for user, attributes in user_attributes(db, project_id).items()
-        if (value := attributes.get(attribute, "").strip())
-    }
-
-
-def user_attribute_names(db: Database, project_id: int) -> list[str]:
-    """The attributes that any user has, by name."""
-    return sorted({name for attributes in user_attributes(db, project_id).values() for name in attributes})
-
-
 def user_attributes(
     db: Database, project_id: int, users: Collection[str] | None = None
 ) -> dict[str, dict[str, str]]:

@@ -299,14 +299,18 @@ def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
     """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
-    from recjudge_tui.stats.retrieval import evaluation_data
+    from recjudge_tui.stats.retrieval import EvaluationData, categories_of, truths_of
 
     def read() -> EvaluationData:
         sql = "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?"
         items = db.rows(sql, (project_id,))
-        categories, titles = ({row[0]: row[at] for row in items} for at in (1, 2))
-        counts = training_counts(db, project_id)
-        return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
+        return EvaluationData(
+            truths=truths_of(held_out(db, project_id), relevant_from),
+            categories={row["item_id"]: categories_of(row["category"]) for row in items},
+            counts=training_counts(db, project_id),
+            titles={row["item_id"]: row["title"] for row in items},
+            gain=gain,
+        )
 
     return db.kept((load_evaluation_data, project_id, relevant_from, gain), read)
 

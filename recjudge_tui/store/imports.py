@@ -89,13 +89,12 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    sql = f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
-                (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
-                (SELECT count(*) {labels}),
-                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
-                (SELECT count(*) FROM explanations WHERE project_id = :project)"""
-    row = db.only(sql, {"project": project_id})
-    return ImportFacts(*row)
+    sql = f"""SELECT (SELECT count(*) FROM {listed}) AS users,
+                (SELECT count(*) FROM {listed} WHERE EXISTS ({history})) AS ready, (SELECT count(*) FROM {current}) AS lists,
+                (SELECT count(*) FROM {current} AND EXISTS ({untitled})) AS untitled, (SELECT count(*) {labels}) AS labels,
+                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)) AS on_lists,
+                (SELECT count(*) FROM explanations WHERE project_id = :project) AS texts"""
+    return ImportFacts(*db.only(sql, {"project": project_id}))
 
 
 def imported_at(db: Database, import_id: int) -> str:
@@ -331,11 +330,6 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
         f"INSERT INTO events (project_id, import_id, {', '.join(Event._fields)})",
         ((*target[1:3], *event) for event in events),
     )
-
-
-def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
-    """Store one list, as `add_slates` does."""
-    return add_slates(target, [slate])[0]
 
 
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:

@@ -143,11 +143,6 @@ class DataCounts(NamedTuple):
     def labels(self) -> int:
         return sum(self.labellers.values())
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to judge and people have judged nothing."""
-        return not (self.lists or self.explanations or self.labels)
-
 
 def data_counts(db: Database, project_id: int) -> DataCounts:
     """The counts of a project. Reads an index of each table, so call it in a worker."""

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
@@ -26,10 +26,13 @@ from recjudge_tui.store.database import (
 from recjudge_tui.store.facts import sane_name, sql_list
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.base import Model
     from recjudge_tui.domain.calls import Order
     from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
     from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
     from recjudge_tui.store.prompts import UsedPrompt
+
+M = TypeVar("M", bound="Model")
 
 
 class NewRun(NamedTuple):
@@ -591,9 +594,12 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     from recjudge_tui.domain.judge import Capabilities
 
     sql = "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?"
-    text = db.value(sql, (judge.spec, _servers(judge)))
+    return _readable(Capabilities, db.value(sql, (judge.spec, _servers(judge))))
+
+
+def _readable(kind: type[M], text: str | None) -> M | None:
     with suppress(ValueError):
-        return None if text is None else Capabilities.model_validate_json(text)
+        return None if text is None else kind.model_validate_json(text)
     return None
 
 
@@ -611,18 +617,14 @@ class JudgePast(NamedTuple):
     seconds_a_call: float | None
 
 
-def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
+def judge_past(db: Database, judge: JudgeSpec) -> JudgePast:
     """What earlier runs of this judge at these servers showed. A stored identity that cannot be read counts as none."""
     from recjudge_tui.domain.judge import Identity
 
     same = "json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)"
     who = (judge.spec, json.dumps(judge.base_urls))
     sql = f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1"
-    text = db.value(sql, who)
-    try:
-        identity = None if text is None else Identity.model_validate_json(text)
-    except ValueError:
-        identity = None
+    identity = _readable(Identity, db.value(sql, who))
     asked = "state = 'done' AND cached_from IS NULL"
     sql = f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
               WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
@@ -632,8 +634,8 @@ def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
         return JudgePast(identity, [], None)
     sql = f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
               WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
-              ORDER BY id DESC LIMIT ?"""
-    return JudgePast(identity, db.rows(sql, (row["id"], newest)), row["pace"])
+              ORDER BY id DESC LIMIT 400"""
+    return JudgePast(identity, db.rows(sql, (row["id"],)), row["pace"])
 
 
 def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:

@@ -21,7 +21,6 @@ from recjudge_tui.stats.retrieval import (
     TruthKey,
     categories_of,
     coverage,
-    evaluation_data,
     ground_truth,
     list_values,
     truth_key,
@@ -99,7 +98,10 @@ def test_nothing_is_held_out_for_a_stranger() -> None:
 
 
 def data(*events: HeldOut) -> EvaluationData:
-    return evaluation_data({"u": list(events)}, {"a": "x|y", "b": "x", "c": "y", "d": ""}, {"a": 3, "b": 1})
+    categories = {
+        item: categories_of(text) for item, text in (("a", "x|y"), ("b", "x"), ("c", "y"), ("d", ""))
+    }
+    return EvaluationData(truths_of({"u": events}), categories, {"a": 3, "b": 1})
 
 
 def ranked(*items: str, scores: tuple[float | None, ...] | None = None, user: str = "u") -> RankedList:
@@ -194,7 +196,7 @@ def test_diversity_novelty_and_popularity_where_nothing_is_known() -> None:
     assert of("popularity", ranked(), here, 10) is None
     assert of("novelty", ranked("b"), here, 10) == 2
     assert of("popularity", ranked("a", "c"), here, 10) == 1.5
-    assert of("popularity", ranked("a"), evaluation_data({}, {}, {}), 10) is None
+    assert of("popularity", ranked("a"), EvaluationData({}, {}, {}), 10) is None
 
 
 def test_relevant_from_a_value_on() -> None:
