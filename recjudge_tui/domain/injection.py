@@ -168,10 +168,9 @@ class Finding(NamedTuple):
 
 
 def findings(text: str, frames: Iterable[str] = FRAMES, longest: int = LONG_LINE) -> list[Finding]:
-    """At most one finding of each kind, in the order of KINDS; [] for nearly every ordinary text. `frames` are the names
-    of the tags that close a frame, in lower case and without a number at their end. A text of more than `longest`
-    characters is very long. Full-width letters, hidden characters between letters and line breaks between words do not
-    hide an order; misspellings, paraphrases and other languages do. Takes time proportional to the length of the text."""
+    """At most one finding of each kind, in the order of KINDS. `frames`: the tags that close a frame, in lower case and
+    without a number. Above `longest` characters a text is very long. Full-width letters, hidden characters and line breaks
+    do not hide an order; misspellings and paraphrases do. Takes linear time."""
     plain = _plain(text)
     results: list[Finding] = []
     line = " ".join(plain.split()) if "  " in plain or not plain.isprintable() else plain
@@ -187,7 +186,11 @@ def findings(text: str, frames: Iterable[str] = FRAMES, longest: int = LONG_LINE
         results.append(Finding("template", _around(plain, at)))
     flagless = _TAG_FLAG.sub(lambda flag: "x" * len(flag.group()), text) if "\U0001f3f4" in text else text
     if not (text.isascii() and text.isprintable()) and (at := _HIDDEN.search(flagless)):
-        results.append(Finding("hidden", _hidden_named(text, at)))
+        # the place around the hidden characters, with these by number: `zero‹U+200B›width`
+        start = max(0, at.start() - 20)
+        piece = ("…" if start else "") + text[start : at.start() + EXCERPT]
+        named = _HIDDEN.sub(lambda hidden: "".join(f"‹U+{ord(c):04X}›" for c in hidden.group()), piece)
+        results.append(Finding("hidden", one_line(named, EXCERPT)))
     if len(text) > longest:
         results.append(Finding("long", one_line(text, EXCERPT)))
     return results
@@ -207,14 +210,6 @@ def _plain(text: str) -> str:
 
 def _bare(name: str) -> str:
     return re.sub(r"[_-]?\d+$", "", name.lower())
-
-
-def _hidden_named(text: str, at: re.Match[str]) -> str:
-    """The place around hidden characters, with these by number: `zero‹U+200B›width`."""
-    start = max(0, at.start() - 20)
-    piece = ("…" if start else "") + text[start : at.start() + EXCERPT]
-    named = _HIDDEN.sub(lambda hidden: "".join(f"‹U+{ord(c):04X}›" for c in hidden.group()), piece)
-    return one_line(named, EXCERPT)
 
 
 def _around(text: str, at: re.Match[str]) -> str:

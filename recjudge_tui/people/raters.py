@@ -105,20 +105,14 @@ def combine(
     *,
     protocol: str = "",
 ) -> RaterSummary:
-    """Create the rater `name`, or update the verdicts of one with the same recipe, in one transaction.
+    """Create the rater `name`, or update one of the same recipe, in one transaction. For the rules see
+    `stats.combining.joint`; a median of two neighbouring named labels is the harsher. dawid-skene's probability is the
+    verdict's confidence; two equally likely labels, and a split vote, give none.
 
-    `strict`: the harsher label (single lists and texts). `conservative`: any disagreement is a tie (pairs). `majority`: the
-    value of more than half of those who voted; a split vote gives no verdict. `mean`: the mean of the values. `median`: the
-    middle of the votes; of an even number the mean of the two in the middle, where they lie next to each other and the
-    scale has names instead of numbers the harsher of the two. `dawid-skene`: the most likely label, each rater weighted by
-    estimated accuracy; its probability is the verdict's confidence, and two equally likely labels give no verdict.
-
-    A question with fewer values than `quorum` (default: all raters, of dawid-skene 1) gets no verdict; a failed verdict
-    is no value. Raters are combined on one scale and aspect. What has no verdict is counted in the summary. The rater is a
-    consensus if all the others are people or made from people, else an ensemble. Raises UsageError for an unknown rule,
-    fewer than two raters, a quorum that cannot be met or a name that is taken, NotFoundError for an unknown rater,
-    RunError when the raters share no question that the rule can answer.
-    """
+    A question with fewer values than `quorum` (default: all raters, of dawid-skene 1) gets no verdict; a failed verdict is
+    no value. Raters are combined on one scale and aspect; what has no verdict is counted. A consensus if all are people or
+    made from people, else an ensemble. Raises UsageError for an unknown rule, fewer than two raters, an impossible quorum
+    or a taken name, NotFoundError for an unknown rater, RunError when they share no question that the rule can answer."""
     recipe = _recipe(name, rule, raters, quorum, protocol)
     names = recipe.raters
     rows = [rater_row(db, project_id, rater) for rater in names]
@@ -386,13 +380,10 @@ def make_metric_raters(
 ) -> list[MetricSummary]:
     """Create or update a metric rater for each name (see `read_metric`), all or none.
 
-    Text metrics judge explanations that have a reference: protocol `explanation`, from 0 to 1. Offline metrics judge
-    lists (protocol `absolute`, the metric's value in its own range) and the existing pairs of lists (protocol `pairwise`:
-    the list with the higher value wins, equal values tie; note that higher popularity is not better). If a metric is
-    undefined on a list, or on either list of a pair, there is no verdict; such cases are counted by reason.
-
-    The values are computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or
-    when another rater has the name; RunError when nothing can be judged or a package is missing."""
+    Text metrics judge explanations with a reference (0 to 1); offline metrics lists (protocol `absolute`, in their own
+    range) and existing pairs (`pairwise`: the higher value wins). Undefined ones are counted by reason. The values are
+    computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or a taken name;
+    RunError when nothing can be judged or a package is missing."""
     if not names:
         raise UsageError("which metric?", _KNOWN)
     metrics = list(dict.fromkeys(read_metric(name, k, tokens) for name in names))

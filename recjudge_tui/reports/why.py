@@ -29,7 +29,7 @@ from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import benjamini_hochberg, sign_test
 from recjudge_tui.stats.intervals import share_estimate
-from recjudge_tui.stats.phrases import fisher_exact, log_odds, phrases, telling
+from recjudge_tui.stats.text import fisher_exact, log_odds, phrases, telling
 from recjudge_tui.store.answers import ReadRun, Reason, answers_read, reasons, runs_that_read
 from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import case_titles

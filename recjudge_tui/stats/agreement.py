@@ -108,9 +108,8 @@ CellFunction = Callable[[FloatArray, Cells], FloatArray]
 
 
 def _row_values(stat: str, a: FloatArray, b: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The values of rows whose mean is the statistic (_MEANS), and which rows count. `bias`: a - b, above 0 if a is
-    the more generous rater. `concurrence`, of signed preferences: whether a has the sign of b, on rows where b has a
-    direction; a tie of a does not concur (Liu et al., SIGIR 2026)."""
+    """The values of rows whose mean is the statistic (_MEANS), and which rows count. `concurrence`, of signed preferences:
+    whether a has the sign of b, where b has a direction (Liu et al., SIGIR 2026)."""
     if stat == "bias":
         return a - b, np.ones(a.size, dtype=np.bool_)
     if stat == "percent":
@@ -170,10 +169,9 @@ def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, cost: Flo
 
 
 def _alpha(w: FloatArray, cells: Cells, kind: str) -> FloatArray:
-    """Krippendorff's alpha: 1 - observed / expected disagreement over pairs of ratings of the same item: 1 for
-    different values, or the squared difference of the values, or of their pooled mean ranks, which is his ordinal
-    distance. Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability,
-    2011."""
+    """Krippendorff's alpha (Computing Krippendorff's Alpha-Reliability, 2011): 1 - observed / expected disagreement over
+    pairs of ratings of an item: 1 for different values, or the squared difference of values, or of pooled mean ranks
+    (ordinal)."""
     levels, a, b = cells.levels
     margin = np.add(*cells.margins(w))
     n = 2 * w.sum(axis=1)
@@ -334,10 +332,9 @@ class GroupMean(NamedTuple):
 
 
 def group_mean(method: str, a: npt.ArrayLike, b: npt.ArrayLike, groups: Ids) -> GroupMean:
-    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each group.
-    Groups with a constant side or fewer than two rows have no coefficient; they are left out and counted. `n` counts
-    complete rows. Source of the levels: Zhang et al., LLMs as Evaluators for Recommendation Explanations, 2024.
-    Raises KeyError for an unknown method."""
+    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each. Groups with a
+    constant side or fewer than two rows are left out and counted. Source: Zhang et al., LLMs as Evaluators for
+    Recommendation Explanations, 2024. Raises KeyError for an unknown method."""
     left, right, kept = complete(a, b)
     codes, count = encode(rows_of(groups, kept))
     values = GROUPED[method](left, right, codes, count)
@@ -446,16 +443,14 @@ def agreement_estimates(
     mirrored: bool = False,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """The named statistics of two raters with their intervals over users: delete-one jackknife, on Fisher's scale.
-    `a`, `b`: one value per row, NaN if missing (such rows are left out and counted in the note). `labels`: the label
-    set as sorted values, or None for values that are no categories; percent, kappas, AC and concurrence are then
-    undefined, as they are if a value lies outside it. `concurrence` takes b as the consensus. `groups`: the figure is
-    the mean over groups that have one, with an interval over the users of these; all rows of a group must belong to
-    one user. `mirrored`: values are signed preferences without a common first side, so each row counts half as it is
-    and half negated, on both sides; a mean difference is then undefined. Kappas and alphas have no interval where
-    fewer than FEWEST_VARIED users carry anything but the commonest value, and these and AC where fewer than
-    FEWEST_DISAGREEING users show a disagreement. Raises KeyError for an unknown statistic, ValueError for unpaired or
-    unordered input."""
+    """The named statistics of two raters with intervals over users: delete-one jackknife, on Fisher's scale. `a`, `b`: one
+    value a row, NaN if missing (left out and counted in the note). `labels`: the label set as sorted values, or None for
+    values that are no categories; percent, kappas, AC and concurrence then are undefined, as for a value outside it.
+    `groups`: the mean over the groups that have a figure; all rows of a group belong to one user. `mirrored`: signed
+    preferences without a common first side: each row counts half as it is and half negated. Kappas and alphas have no
+    interval where fewer than FEWEST_VARIED users carry anything but the commonest value, these and AC where fewer than
+    FEWEST_DISAGREEING show a disagreement. Raises KeyError for an unknown statistic, ValueError for unpaired or unordered
+    input."""
     for stat in stats:
         if stat not in STATISTICS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(STATISTICS)}")
@@ -597,9 +592,8 @@ def pairs_interval(
     mirrored: bool = False,
     level: float = LEVEL,
 ) -> Interval:
-    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a
-    value. Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged
-    their cases. None, with the reason, as for a statistic of two raters."""
+    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a value.
+    Each user is left out of all pairs at once. None, with the reason, as for a statistic of two raters."""
     codes, count = encode(np.concatenate([pair.users for pair in pairs]))
     a, b = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
@@ -694,11 +688,10 @@ def mean_change(
 def detection_estimates(
     marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, *, level: float = LEVEL
 ) -> dict[str, Estimate]:
-    """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against those of a reference, one row per
-    thing (n,). precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van
-    Rijsbergen 1979); the n of each counts the rows that it divides by, for F1 those that either of them marked, for
-    kappa all. Undefined with the reason where a denominator is 0. Raises ValueError for values other than 0 and 1, or
-    rows that are not paired."""
+    """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against a reference, one row per thing (n,).
+    precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); n counts
+    the rows divided by, for F1 those that either marked. Undefined with the reason where that is 0. Raises ValueError for
+    values other than 0 and 1, or unpaired rows."""
     a, b = (np.asarray(values, dtype=np.float64) for values in (marked, reference))
     if a.shape != b.shape:
         raise ValueError(f"the two raters have {a.size} and {b.size} rows; they must be paired")
@@ -751,13 +744,11 @@ class LabelScores(NamedTuple):
 def label_scores(
     a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike, *, level: float = LEVEL
 ) -> LabelScores:
-    """How well the labels `a` (n,) match those of a reference (n,), with intervals over users. Rows with NaN are left
-    out. Of label k: precision = rows where both gave k / rows where `a` did, recall = both / rows where the reference
-    did, F1 = 2 both / (a's + reference's). `macro` is the plain mean over labels, `weighted` the mean weighted by the
-    reference's rows of each label, so that weighted recall is the percent agreement. A label without a value is left
-    out of both means and named in the note. These are the figures of scikit-learn with `zero_division=nan`, but
-    weighted precision is undefined if `a` gave none of the reference's labels. Raises ValueError for a value outside
-    the label set, or rows that are not paired."""
+    """How well the labels `a` (n,) match those of a reference (n,), with intervals over users; NaN rows are left out. Of
+    label k: precision = rows where both gave k / rows where `a` did, recall = both / the reference's, F1 = 2 both / the sum
+    of the two. `macro`: the mean over labels; `weighted`: by the reference's rows of each. A label without a value is left
+    out of both means and named in the note. As scikit-learn with `zero_division=nan`, but weighted precision is undefined
+    if `a` gave none of the reference's labels. Raises ValueError for a value outside the label set, or unpaired rows."""
     left, right, kept = complete(a, reference)
     owner, known = rows_of(users, kept), label_array(labels)
     _check_labels(np.concatenate([left, right]), known)
@@ -817,13 +808,12 @@ def many_raters_estimates(
     mirrored: bool = False,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """MANY_RATERS of ratings (n,), one row per rater and item. `users` (n,) are the users of the items; intervals are
-    over users, as in `agreement_estimates`. `labels` are the values of the label set, rising. Rows with NaN are left
-    out; n counts the items with two ratings or more. `mirrored`: ratings are signed preferences without a first side,
-    so each item counts half as it is and half with all values negated. Alpha (Krippendorff 2011) leaves out items
-    with one rating. Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters 2 to 5) average the agreement over items
-    with two ratings or more, and the shares of labels over all rated items. Raises KeyError for an unknown statistic,
-    ValueError for a value outside the label set or an item of two users."""
+    """MANY_RATERS of ratings (n,), one row per rater and item; NaN rows are left out, n counts items with two ratings.
+    `users` (n,) are those of the items; intervals as in `agreement_estimates`. `labels`: the label set, rising. `mirrored`:
+    signed preferences without a first side: each item counts half as it is and half negated. Alpha (Krippendorff 2011)
+    leaves out items with one rating; Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters 2 to 5) take the agreement from
+    items with two ratings or more, the shares of labels from all. Raises KeyError for an unknown statistic, ValueError for
+    a value outside the label set or an item of two users."""
     for stat in stats:
         if stat not in MANY_RATERS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(MANY_RATERS)}")
@@ -880,7 +870,15 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
     coincidences, pairs, shares, items = np.split(sums, [q * q, 2 * q * q, 2 * q * q + q], axis=1)
     square = (len(sums), q, q)
     if stat.startswith("alpha"):
-        return _of_coincidences(stat, coincidences.reshape(square), labels)
+        coincidences = coincidences.reshape(square)
+        totals = coincidences.sum(axis=2)
+        places = labels[None, :] if stat == "alpha_interval" else np.cumsum(totals, axis=1) - totals / 2
+        distances = (places[:, :, None] - places[:, None, :]) ** 2
+        if stat == "alpha_nominal":
+            distances = (labels[:, None] != labels).astype(np.float64)[None]
+        n = totals.sum(axis=1)
+        expected = (totals[:, :, None] * totals[:, None, :] * distances).sum(axis=(1, 2))
+        return 1 - ratio((coincidences * distances).sum(axis=(1, 2)) * (n - 1), expected)
     cost = _cost(labels, _POWERS.get(stat.partition("_")[2], 2 if stat == "ac2" else 0))
     observed = ratio((pairs.reshape(square) * cost).sum(axis=(1, 2)), pairs.sum(axis=1))
     shares = ratio(shares, items)
@@ -892,18 +890,6 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
 
 # of the name of a statistic of many raters
 _POWERS = {"linear": 1, "quadratic": 2, "ordinal": math.nan}
-
-
-def _of_coincidences(stat: str, coincidences: FloatArray, labels: FloatArray) -> FloatArray:
-    totals = coincidences.sum(axis=2)
-    if stat == "alpha_nominal":
-        distances = (labels[:, None] != labels).astype(np.float64)[None]
-    else:
-        places = labels[None, :] if stat == "alpha_interval" else np.cumsum(totals, axis=1) - totals / 2
-        distances = (places[:, :, None] - places[:, None, :]) ** 2
-    n = totals.sum(axis=1)
-    expected = (totals[:, :, None] * totals[:, None, :] * distances).sum(axis=(1, 2))
-    return 1 - ratio((coincidences * distances).sum(axis=(1, 2)) * (n - 1), expected)
 
 
 # ---- two figures over the same few systems ----------------------------------------------------------------------------
@@ -929,12 +915,11 @@ class Association(NamedTuple):
 
 
 def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
-    """Pearson's r of two figures over the systems that have both. p is that of a permutation test (Pitman 1937): the
-    share of all ways to assign the second figure to the systems in which r is at least as far from 0; with more than
-    8 systems, 9,999 random assignments and the observed one stand for all. `p_normal`: Student's t with n - 2 degrees
-    of freedom, which assumes normal figures. The interval, from four systems on and where |r| < 1, is Fisher's
-    (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one figure is the same for
-    all. Raises ValueError unless both sides have one figure per system."""
+    """Pearson's r of two figures over the systems that have both. p: permutation test (Pitman 1937), the share of all ways
+    to assign the second figure to the systems in which r is at least as far from 0; above 8 systems 9,999 random ones.
+    `p_normal`: Student's t with n - 2 degrees of freedom. Interval, from four systems on and where |r| < 1: Fisher (1915),
+    z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one figure never varies. Raises ValueError
+    unless both sides have one figure per system."""
     pairs = _both(a, b)
     n = len(pairs)
     if n < FEWEST:
@@ -952,16 +937,13 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     if n > 3 and slack > _ROUNDING:
         half = NormalDist().inv_cdf(0.5 + level / 2) / math.sqrt(n - 3)
         low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    return Association(r, _permutation_p(np.array(sorted(pairs))), p_normal, low, high, n)
-
-
-def _permutation_p(pairs: FloatArray) -> float:
-    """The p of `association` for rows (systems, 2) in an order that depends on their values alone."""
-    first, second = (pairs - pairs.mean(axis=0)).T
-    sums = np.abs(second[_assignments(len(pairs))] @ first)
+    # in an order that depends on the values alone
+    ordered = np.array(sorted(pairs))
+    first, second = (ordered - ordered.mean(axis=0)).T
+    sums = np.abs(second[_assignments(n)] @ first)
     # the same sum in another order differs in its last digits
     seen = abs(float(first @ second)) - _ROUNDING * float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float((sums >= seen).mean())
+    return Association(r, float((sums >= seen).mean()), p_normal, low, high, n)
 
 
 @lru_cache(maxsize=4)

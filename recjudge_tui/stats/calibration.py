@@ -58,12 +58,11 @@ def reliability(
 def calibration_error(
     confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS
 ) -> Estimate:
-    """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
-    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the
-    figure is biased upwards and its interval lopsided: the noise of the bins' gaps is drawn, with a fixed seed, from
-    the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper end is the
-    97.5th percentile of the figure with the noise added; the lower end is the figure minus that of the noise alone,
-    summed over bins, by which it is at most too high. No interval with fewer than FEWEST_USERS users. Errors as in
+    """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1 (Naeini,
+    Cooper and Hauskrecht 2015; Guo et al. 2017). Noise in a bin counts whatever its sign, so the figure is biased upwards
+    and its interval lopsided: the noise of the gaps is drawn, with a fixed seed, from the normal distribution with the
+    jackknife's covariance over users, widened by Student's t. Upper end: the 97.5th percentile of the figure with noise;
+    lower end: the figure minus that of the noise alone. No interval with fewer than FEWEST_USERS users. Errors as in
     `reliability`."""
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
@@ -119,9 +118,8 @@ def _binned(
 
 def calibrated(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> tuple[FloatArray, str]:
     """Each verdict's confidence calibrated by isotonic regression (n,), NaN where there is none, and the reason if there is
-    no map at all: labels of fewer than FEWEST_USERS users, or all verdicts right or all wrong. `correct` is NaN for a
-    verdict without a label. Users with labels are dealt at random into FOLDS parts; each is calibrated by a map learned on
-    the others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
+    no map at all. `correct` is NaN for a verdict without a label. Users with labels are dealt at random into FOLDS parts,
+    each calibrated by a map learned on the others; users without get the map of all labels."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
     known = ~np.isnan(right)
@@ -145,10 +143,9 @@ def calibrated(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) ->
 
 
 def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
-    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares. Pool
-    adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one point,
-    weighted by their number; between points the function is linear, outside them constant. None if all are right or all
-    wrong."""
+    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares, by pooling
+    adjacent violators (Ayer et al. 1955; Zadrozny and Elkan 2002); linear between points, constant outside. None if all are
+    right or all wrong."""
     if correct.all() or not correct.any():
         return None
     points, place = np.unique(confidence, return_inverse=True)

@@ -30,9 +30,8 @@ from recjudge_tui.stats.intervals import (
 
 @dataclass(frozen=True)
 class Discordance:
-    """How often cases, a pair of lists or a user with a list of each system, favour one of two systems. `psi`: the
-    share of cases that favour one of the two; `delta`: the share for a minus the share for b. With ties counted half,
-    the win rate is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1."""
+    """How often cases favour one of two systems. `psi`: the share that favours either; `delta`: that for a minus that for
+    b, so the win rate with ties half is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1."""
 
     psi: float
     delta: float
@@ -55,9 +54,8 @@ def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float 
 
 
 def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) -> Discordance:
-    """Two shares over the same users: how often a's list and b's list get a label. psi = p_a (1 - p_b) + p_b (1 -
-    p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises ValueError for shares outside 0..1, or a
-    correlation phi that is impossible for these shares."""
+    """Two shares over the same users: psi = p_a (1 - p_b) + p_b (1 - p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta
+    = p_a - p_b. Raises ValueError for shares outside 0..1, or a correlation phi that is impossible for them."""
     if not all(0 <= share <= 1 for share in (share_a, share_b)):
         raise ValueError("a share lies between 0 and 1")
     spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
@@ -134,10 +132,9 @@ def detectable(
 
 
 def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
-    """Correlation of two cases of one user, by one-way analysis of variance; without an interval. icc = (MSB - MSW) /
-    (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases (Donner 1986, International
-    Statistical Review 54:67-82). NaN rows are left out. Undefined if no user has two cases, if there is only one
-    user, or if all values are equal."""
+    """Correlation of two cases of one user, by one-way analysis of variance; no interval. icc = (MSB - MSW) / (MSB + (m0 -
+    1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) (Donner 1986, International Statistical Review 54:67-82). NaN rows are left
+    out. Undefined with one user, no user of two cases, or equal values."""
     array = as_floats(values)
     kept = ~np.isnan(array)
     rows = array[kept]
@@ -170,12 +167,10 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean three ways, each over cases and with an interval over users. `human` uses the labels alone, `judge` the
-    judge's verdicts alone (what the judge thinks, not what people think), `powered` both. `power` is lambda, the
-    weight of the judge in the powered mean: 0 ignores it. `n_effective`: how many labels the human estimate would
-    need to reach the variance of the powered one. `balance_p`: Student's two-sided p for equal means of the judge on
-    labelled and unlabelled cases; a small value suggests that the labelled cases are not a random sample. None with
-    fewer than FEWEST_USERS users on either side."""
+    """A mean three ways, each with an interval over users: of the labels (`human`), of the judge's verdicts (`judge`), of
+    both (`powered`). `power` is lambda, the judge's weight. `n_effective`: how many labels alone would reach the variance
+    of `powered`. `balance_p`: Student's two-sided p for equal means of the judge on labelled and unlabelled cases; None
+    with fewer than FEWEST_USERS users on either side."""
 
     human: Estimate
     judge: Estimate
@@ -309,10 +304,9 @@ class StoppingRule:
 @dataclass(frozen=True, eq=False)
 class StoppingState:
     """The comparisons after `users` users. Of each (pairs,): the `n` values with sum `total`, and the interval low < mean <
-    high, whose ends other than 0 and 1 are themselves rejected. `spread`: sum of squared distances from the running means.
-    `up` and `down` (pairs, candidates): log winnings of betting that the mean lies above, and below, each candidate.
-    `closed`: every candidate is rejected, since the values have no common mean or by chance; the last interval that is not
-    empty then stays."""
+    high, whose ends other than 0 and 1 are rejected. `spread`: sum of squared distances from the running means. `up`,
+    `down` (pairs, candidates): log winnings of betting that the mean lies above, below. `closed`: every candidate is
+    rejected; the last interval that is not empty stays."""
 
     users: int
     n: IntArray
@@ -450,11 +444,10 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:
-    """Two-proportion z test with the pooled rate, two-sided. z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)),
-    r = all clicks / all impressions; p = 2 (1 - Φ(|z|)) (Fleiss, Levin and Paik 2003, ch. 3, without continuity
-    correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or would have fewer than FEWEST_EXPECTED clicks or
-    non-clicks at the pooled rate, p is that of Fisher's exact test (1935): with few clicks z would find a difference
-    between equal rates in up to 13 % of samples. Undefined if r is 0 or 1."""
+    """Two-proportion z test with the pooled rate r, two-sided: z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b))
+    (Fleiss, Levin and Paik 2003, ch. 3, without continuity correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or
+    would have fewer than FEWEST_EXPECTED clicks or non-clicks at r, p is Fisher's exact (1935). Undefined if r is 0 or
+    1."""
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):
         return TwoProportions(None, None, NO_SPREAD)

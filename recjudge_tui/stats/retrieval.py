@@ -35,9 +35,8 @@ Gain = Literal["relevant", "linear", "exp"]
 
 
 class HeldOut(NamedTuple):
-    """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out; None
-    where every value above 0 is relevant. `context` and `served_at` name the occasion that it is about; empty:
-    any."""
+    """One held-out event on an item. `mean`: the user's over all valued events; None where every value above 0 is relevant.
+    `context`, `served_at`: the occasion that it is about; empty: any."""
 
     item_id: str
     value: float | None
@@ -414,10 +413,9 @@ def _reciprocal_rank(lists: _Lists) -> FloatArray:
 
 
 def _urd(lists: _Lists) -> FloatArray:
-    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k. Each item spreads a
-    weight of 1 evenly over its categories; items without any are left out. 0 for a list of one category, log2(c) for
-    c equally frequent ones. Not divided by its maximum, so a list's figure does not depend on the catalogue. RecSys
-    Arena names URD without a formula; this definition is ours."""
+    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k. Each item spreads a weight
+    of 1 over its categories; items without any are left out. RecSys Arena names URD without a formula; this definition is
+    ours."""
     names = lists.arrays.set_names
     size = np.array([len(name) for name in names], dtype=np.int64)
     category: dict[str, int] = {}
@@ -477,10 +475,8 @@ def _title_ild(data: EvaluationData, first: list[str]) -> float | None:
 
 
 def _near_duplicates(data: EvaluationData, first: list[str]) -> float | None:
-    """Share of the first k items that nearly repeat an item above them, 0..1. An item counts if an item above it is
-    the same, or if the titles share at least NEAR of their words and the categories, if both have any, are not
-    disjoint. Of three sizes of one shampoo two count; a shampoo and the conditioner of the same series do not, nor do
-    a film and its sequel."""
+    """Share of the first k items that nearly repeat an item above them, 0..1: the same item, or titles that share at least
+    NEAR of their words and categories that are not disjoint, if both have any."""
     words, categories = data.words, data.categories
 
     def alike(item: str, above: str) -> bool:

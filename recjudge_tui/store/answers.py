@@ -232,8 +232,7 @@ class Cell(NamedTuple):
 
 
 class ChangedCase(NamedTuple):
-    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
-    `several_occasions`: the user has more than one."""
+    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict)."""
 
     case_id: int
     user_id: str

@@ -108,8 +108,7 @@ def _on_the_question() -> str:
 
 
 def _disagree_with() -> str:
-    """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone who
-    prefers the other list."""
+    """SQL for a disagreement. A metric has no aspects: it disagrees with everyone who prefers the other list."""
     return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM verdicts o
   WHERE o.case_id = v.case_id AND o.rater_id <> v.rater_id AND o.state = 'ok' AND {same_question()}
     AND o.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_NAMED})
@@ -119,9 +118,8 @@ def _disagree_with() -> str:
 
 
 def _compared(key: str) -> str:
-    """SQL for the number that a comparison refers to. It is NULL if no one else judged the question, so that no
-    comparison is true. Metrics are left out: they range from 0 to 1 where people's scores go up to 5, so the difference
-    is meaningless."""
+    """SQL for the number that a comparison refers to; NULL if no one else judged the question. Without metrics: they range
+    from 0 to 1."""
     if key == "conf":
         # the index is ordered by the first half
         return "(v.confidence IS NULL) = 0 AND v.confidence"
@@ -262,9 +260,8 @@ _USUAL_LABELS = {label.casefold() for facts in PROTOCOLS.values() for label in f
 
 
 def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
-    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or
-    run, or a protocol that there is not. After `system:`, `judge:` and `disagree:` any part of a name will do. The error
-    names those that there are, as far as they can be listed."""
+    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or run,
+    or an unknown protocol; it names those that there are. After `system:`, `judge:`, `disagree:` any part will do."""
 
     def named(*keys: str, op: str = ":") -> list[str]:
         return [term.value for term in chosen.terms if term.key in keys and term.op == op]
@@ -363,8 +360,7 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
     """filter key -> at most MOST values that can be typed on one line; without keys that have no suggestions."""
 
     def read(sql: str) -> tuple[str, ...]:
-        values = db.column(sql, {"p": project_id, "most": MOST})
-        texts = (str(value) for value in values if value is not None)
+        texts = (str(value) for value in db.column(sql, {"p": project_id, "most": MOST}) if value is not None)
         return tuple(text for text in texts if text and '"' not in text and one_line(text, _LONGEST) == text)
 
     raters, days, systems = read(_RATERS), read(_DAYS), read(_USED_SYSTEMS)

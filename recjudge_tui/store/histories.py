@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -86,7 +86,13 @@ class UserHistory:
         if self._is_held:
             places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
         if len(places) > limit:
-            places = self._first_of_each_type(places, limit)
+            taken: Counter[str] = Counter()
+            first = []
+            for place in places:
+                taken[kind := self.events[place].type] += 1
+                if taken[kind] <= limit:
+                    first.append(place)
+            places = first
         shown = self._shown
         if unseen := [place for place in places if place not in shown]:
             self._show(unseen)
@@ -112,15 +118,6 @@ class UserHistory:
     @cached_property
     def _is_held(self) -> bool:
         return any(event.held_for for event in self.events)
-
-    def _first_of_each_type(self, places: Iterable[int], limit: int) -> list[int]:
-        taken: Counter[str] = Counter()
-        first = []
-        for place in places:
-            taken[kind := self.events[place].type] += 1
-            if taken[kind] <= limit:
-                first.append(place)
-        return first
 
     def _show(self, places: Collection[int]) -> None:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
@@ -424,8 +421,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     ]
     ensure_cases(db, project_id, keys)
     sql = "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id"
-    rows = db.rows(sql, (project_id,))
-    return [(case, "explanation", (text,)) for case, text in rows]
+    return [(case, "explanation", (text,)) for case, text in db.rows(sql, (project_id,))]
 
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
@@ -439,8 +435,7 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     ensure_cases(db, project_id, keys)
     sql = """SELECT user_id, system_a, system_b, context, served_at FROM cases
              WHERE project_id = ? AND kind = 'pair' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL"""
-    bare = db.rows(sql, (project_id,))
-    for user_id, a, b, context, served_at in bare:
+    for user_id, a, b, context, served_at in db.rows(sql, (project_id,)):
         known = current_keys(db, project_id, CaseKey("pair", user_id, a, b))
         meant = meant_occasions(Occasion(context, served_at), known)
         if len(meant) == 1:

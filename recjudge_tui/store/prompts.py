@@ -67,10 +67,9 @@ Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
 
 
 class UsedPrompt(NamedTuple):
-    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such. `origin`:
-    `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is stored as
-    shipped, but this package's file is another; `changed`, its content is not that of the stored digest; `unreadable`,
-    its content is no prompt, and `digest` is empty."""
+    """`name` is NAME@VERSION; `digest` is computed from the stored content. `origin`: `shipped`, this package's file;
+    `user`; `earlier`, stored as shipped, but this package's file is another; `changed`, not that of the stored digest;
+    `unreadable`, with an empty `digest`."""
 
     name: str
     digest: str
@@ -359,8 +358,7 @@ _NOT_LITERAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|'''|'\Z")
 
 
 def prompt_toml(prompt: Prompt) -> str:
-    """TOML that `read_prompt` reads back as the same prompt; default values are left out. Raises PromptError for a value
-    that TOML cannot hold (null)."""
+    """TOML that `read_prompt` reads back as the same prompt, without defaults. Raises PromptError for null."""
     import tomlkit
     from tomlkit.items import String, StringType, Trivia
 

@@ -414,17 +414,13 @@ def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list
 
 
 def marked_counts(db: Database, run_id: int) -> StoredRow:
-    """How many verdicts of a run have flagged items (`flagged`), and of those asked in `both_orders` how many `flips`."""
+    """How many verdicts of a run have flagged items (`flagged`), of those asked in `both_orders` how many `flips`, and how
+    many calls succeeded after more than one attempt (`retried`)."""
     sql = """SELECT ifnull(sum(flag_count > 0), 0) AS flagged, ifnull(sum(order_consistent = 0), 0) AS flips,
-               count(order_consistent) AS both_orders FROM verdicts WHERE run_id = ?"""
+               count(order_consistent) AS both_orders,
+               (SELECT count(*) FROM calls WHERE run_id = ?1 AND state = 'done' AND attempts > 1) AS retried
+             FROM verdicts WHERE run_id = ?1"""
     return db.only(sql, (run_id,))
-
-
-def retried_calls(db: Database, run_id: int) -> int:
-    """How many calls of a run succeeded after more than one attempt."""
-    return db.number(
-        "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
-    )
 
 
 def verdict_counts(db: Database, run_id: int, aspect: str = OVERALL) -> list[StoredRow]:
@@ -452,10 +448,9 @@ def run_failures(db: Database, run_id: int) -> list[StoredRow]:
 
 
 class CallTotals(NamedTuple):
-    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier runs.
-    `first` and `last` (ISO 8601 UTC, empty if no call was sent) are when the calls that were sent ended. `cases`, `users`
-    and `occasions` are those of all calls. `failures` is kind of error -> calls, most frequent first; `models` are those
-    that replies name; `refused` are parameters that a server refused and that were therefore not sent."""
+    """The calls of some runs. `calls` have ended, `open` have not; `reused` took an earlier answer. `first`, `last`: when
+    the calls that were sent ended. `failures`: kind of error -> calls, most frequent first; `models`: those that replies
+    name; `refused`: parameters that a server refused."""
 
     calls: int
     failed: int
@@ -500,8 +495,7 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     models = db.column(sql, chosen)
     sql = f"""SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
               WHERE k.run_id {among} AND k.sent IS NOT NULL ORDER BY 1"""
-    refused = db.column(sql, chosen)
-    return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(refused)))
+    return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(db.column(sql, chosen))))
 
 
 # ---- early stopping ----------------------------------------------------------------------------------------------

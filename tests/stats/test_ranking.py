@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog
 from scipy.stats import t
 
 from recjudge_tui.stats import ranking as rk
@@ -177,40 +177,18 @@ def test_the_american_league_as_published() -> None:
     assert found.tie == 0
 
 
-def test_400_points_are_odds_of_ten_and_the_mean_is_1000() -> None:
-    found = bradley_terry(pair_counts([0] * 11, [1] * 11, [1] * 10 + [-1], 2))
-    assert found.ratings == pytest.approx([1200, 800])
-
-
 @pytest.mark.parametrize("systems", [2, 5, 20])
-def test_half_wins_against_evalica(systems: int) -> None:
-    a, b, outcome = drawn(400 * systems, systems, seed=systems)
-    theirs = evalica.bradley_terry(
-        a,
-        b,
-        [WINNERS[y] for y in outcome.tolist()],
-        tolerance=1e-12,
-        limit=5000,
-    )
-    ours = bradley_terry(pair_counts(a, b, outcome, systems), "half")
-    assert logs(ours.ratings) == pytest.approx(of_evalica(theirs.scores), abs=1e-5)
-    assert ours.tie is None
-
-
-@pytest.mark.parametrize("systems", [2, 5, 20])
-def test_davidsons_ties_against_newman_in_evalica(systems: int) -> None:
-    """Newman (2023) writes the same model with half the tie parameter."""
+def test_both_ways_with_ties_against_evalica(systems: int) -> None:
+    """Newman (2023) writes Davidson's model with half the tie parameter."""
     a, b, outcome = drawn(400 * systems, systems, seed=10 + systems, tie=0.8)
-    theirs = evalica.newman(
-        a,
-        b,
-        [WINNERS[y] for y in outcome.tolist()],
-        tolerance=1e-12,
-        limit=5000,
-    )
-    ours = bradley_terry(pair_counts(a, b, outcome, systems))
-    assert logs(ours.ratings) == pytest.approx(of_evalica(theirs.scores), abs=1e-5)
-    assert ours.tie == pytest.approx(2 * theirs.v, abs=1e-5)
+    winners = [WINNERS[y] for y in outcome.tolist()]
+    newman = evalica.newman(a, b, winners, tolerance=1e-12, limit=5000)
+    davidson = bradley_terry(pair_counts(a, b, outcome, systems))
+    assert logs(davidson.ratings) == pytest.approx(of_evalica(newman.scores), abs=1e-5)
+    assert davidson.tie == pytest.approx(2 * newman.v, abs=1e-5)
+    theirs = evalica.bradley_terry(a, b, winners, tolerance=1e-12, limit=5000)
+    half = bradley_terry(pair_counts(a, b, outcome, systems), "half")
+    assert (logs(half.ratings), half.tie) == (pytest.approx(of_evalica(theirs.scores), abs=1e-5), None)
 
 
 def test_without_ties_against_choix() -> None:
@@ -219,20 +197,6 @@ def test_without_ties_against_choix() -> None:
     for ties in TIES:
         ours = bradley_terry(pair_counts(a, b, outcome, 8), ties)
         assert logs(ours.ratings) == pytest.approx(choix.ilsr_pairwise(8, battles, max_iter=500), abs=1e-6)
-
-
-def test_davidsons_maximum_against_a_general_optimiser() -> None:
-    a, b, outcome = drawn(300, 4, seed=8)
-
-    def loss(x: FloatArray) -> float:
-        gap = np.r_[0, x[:3]][a] - np.r_[0, x[:3]][b]
-        parts = np.stack([np.exp(gap / 2), np.full(a.size, math.exp(x[3])), np.exp(-gap / 2)])
-        return -float(np.log(parts[1 - outcome, np.arange(a.size)] / parts.sum(axis=0)).sum())
-
-    best = minimize(loss, np.zeros(4), method="BFGS")
-    found = bradley_terry(pair_counts(a, b, outcome, 4))
-    assert logs(found.ratings) - logs(found.ratings)[0] == pytest.approx(np.r_[0, best.x[:3]], abs=1e-4)
-    assert found.tie == pytest.approx(math.exp(best.x[3]), rel=1e-4)
 
 
 @st.composite
@@ -278,16 +242,6 @@ def test_the_fit_gives_back_what_each_system_won(data: tuple[Rows, int], ties: T
     assert model[:, 0] + model[:, 1] / 2 == pytest.approx(seen[:, 0] + seen[:, 1] / 2, abs=1e-6)
     if ties == "davidson":
         assert model[:, 1].sum() == pytest.approx(seen[:, 1].sum(), abs=1e-6)
-
-
-@given(st.integers(2, 6), st.integers(1, 9), st.integers(0, 9), st.sampled_from(TIES))
-def test_symmetric_results_rate_all_alike(systems: int, wins: int, draws: int, ties: Ties) -> None:
-    pairs = [(i, j) for i in range(systems) for j in range(systems) if i != j]
-    rows = [(i, j, y) for i, j in pairs for y in [1] * wins + [0] * draws]
-    a, b, outcome = zip(*rows, strict=True)
-    found = bradley_terry(pair_counts(a, b, outcome, systems), ties)
-    assert found.ratings == pytest.approx([1000.0] * systems, abs=1e-6)
-    assert found.places() == [1] * systems
 
 
 def test_extreme_results_still_have_a_maximum() -> None:
@@ -380,13 +334,6 @@ def test_the_larger_set_is_ranked_even_if_only_the_smaller_could_be_rated() -> N
         rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL, rk.APART, rk.APART, rk.NO_VERDICTS,
     )  # fmt: skip
     assert found.places() == [1, 2, 3, None, None, None]
-
-
-def test_the_rated_are_fitted_as_if_the_others_had_not_been_there() -> None:
-    inner = [(0, 1, 1), (0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 1, 1), (2, 0, 1)]
-    alone = bradley_terry(counts(inner, 3)).ratings
-    with_more = bradley_terry(counts([*inner, (3, 0, 1), (3, 2, 1)], 4)).ratings
-    assert with_more[:3] == pytest.approx(alone)
 
 
 def test_davidson_refuses_what_ties_alone_hold_together_and_half_wins_do_not() -> None:

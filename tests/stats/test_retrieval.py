@@ -116,11 +116,6 @@ def test_relevant_without_a_value_or_from_the_mean_on() -> None:
     assert not ground_truth([HeldOut("c", None, None)]).valued
 
 
-def test_zero_is_never_relevant_even_where_it_is_the_mean() -> None:
-    assert ground_truth([HeldOut("a", 0, 0.0), HeldOut("b", 0, 0.0)]).relevant == frozenset()
-    assert ground_truth([HeldOut("a", -1, -3.0)]).relevant == frozenset()
-
-
 def test_equal_values_are_all_relevant_whatever_rounding_does_to_their_mean() -> None:
     mean = (0.1 + 0.1 + 0.1) / 3
     assert mean > 0.1
@@ -131,11 +126,6 @@ def test_of_several_values_the_last_is_the_gain() -> None:
     truth = ground_truth([HeldOut("a", 5, 3.0), HeldOut("a", 2, 3.0), HeldOut("a", None, 3.0)])
     assert truth.gains == {"a": 2}
     assert truth.relevant == {"a"}
-
-
-def test_categories() -> None:
-    assert categories_of("Comedy| Drama |") == {"Comedy", "Drama"}
-    assert categories_of("") == frozenset()
 
 
 def test_auc_takes_every_candidate_whatever_k_is() -> None:

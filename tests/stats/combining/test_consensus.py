@@ -6,16 +6,6 @@ from recjudge_tui.stats.combining import Rule, joint
 NAN = np.nan
 
 
-def test_strict_takes_the_harsher_label() -> None:
-    np.testing.assert_array_equal(joint("strict", [[2, 1, 0], [1, 1, 2]]).values, [1, 1, 0])
-
-
-def test_conservative_makes_any_disagreement_a_tie() -> None:
-    np.testing.assert_array_equal(
-        joint("conservative", [[1, 1, -1, 0, -1], [1, -1, -1, 1, 0]]).values, [1, 0, -1, 0, 0]
-    )
-
-
 def test_majority_gives_a_split_vote_to_nobody() -> None:
     ratings = np.array([[1, 1, 1, 0], [1, -1, -1, 0], [-1, -1, 0, NAN], [NAN, 1, 0, NAN]])
     np.testing.assert_array_equal(joint("majority", ratings).values, [1, NAN, NAN, 0])
@@ -35,9 +25,3 @@ def test_quorum(rule: Rule) -> None:
         joint(rule, ratings, quorum=0)
     with pytest.raises(ValueError, match="raters, items"):
         joint(rule, [1, 2])
-
-
-def test_mean_of_those_who_rated() -> None:
-    ratings = [[1, 2, NAN, NAN], [2, NAN, 4, NAN], [6, 4, NAN, NAN]]
-    np.testing.assert_array_equal(joint("mean", ratings).values, [3, 3, NAN, NAN])
-    np.testing.assert_array_equal(joint("mean", ratings, quorum=1).values, [3, 3, 4, NAN])
