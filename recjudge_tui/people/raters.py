@@ -22,7 +22,7 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import (
     MeasuredCase,
     ensure_list_cases,
@@ -33,7 +33,6 @@ from recjudge_tui.store.histories import (
 )
 from recjudge_tui.store.raters import (
     DerivedVerdict,
-    InputVerdict,
     ensure_rater,
     find_rater,
     input_verdicts,
@@ -192,14 +191,14 @@ def is_known(db: Database, project_id: int, name: str, kind: RaterKind, recipe: 
 
 
 def _made(
-    inputs: list[InputVerdict],
+    inputs: list[StoredRow],
     ids: list[int],
     recipe: _Recipe,
     scales: Mapping[tuple[str, str], Scale],
     tie: str,
     left_out: Counter[str],
     notes: list[str],
-) -> Iterator[tuple[DerivedVerdict, list[InputVerdict]]]:
+) -> Iterator[tuple[DerivedVerdict, list[StoredRow]]]:
     """Each verdict with the verdicts it is derived from. `ids` are the ids of the recipe's raters, in the same order."""
     place = {rater_id: at for at, rater_id in enumerate(ids)}
     for (scale, aspect), questions in _usable(inputs, recipe, left_out).items():
@@ -239,15 +238,15 @@ def _made(
 
 
 def _usable(
-    inputs: list[InputVerdict], recipe: _Recipe, left_out: Counter[str]
-) -> dict[tuple[str, str], list[list[InputVerdict]]]:
+    inputs: list[StoredRow], recipe: _Recipe, left_out: Counter[str]
+) -> dict[tuple[str, str], list[list[StoredRow]]]:
     """(scale, aspect) -> the verdicts with a value, for each question that the rule can answer. A score of 0..1 and a label
     cannot vote together, so each scale is a question of its own."""
-    questions: dict[tuple[int, str, str], list[InputVerdict]] = {}
+    questions: dict[tuple[int, str, str], list[StoredRow]] = {}
     for verdict in inputs:
         key = (verdict.case_id, question_of(verdict.protocol), verdict.aspect)
         questions.setdefault(key, []).append(verdict)
-    usable: dict[tuple[str, str], list[list[InputVerdict]]] = {}
+    usable: dict[tuple[str, str], list[list[StoredRow]]] = {}
     for (_, *question), given in questions.items():
         if reason := _refusal(given, recipe):
             left_out[reason] += 1
@@ -257,7 +256,7 @@ def _usable(
     return usable
 
 
-def _refusal(given: list[InputVerdict], recipe: _Recipe) -> str:
+def _refusal(given: list[StoredRow], recipe: _Recipe) -> str:
     """The reason why the rule cannot answer a question, or too few raters have a verdict (a failed one is no vote); empty if
     it can."""
     first, quorum = given[0], recipe.quorum
@@ -278,7 +277,7 @@ def _refusal(given: list[InputVerdict], recipe: _Recipe) -> str:
 
 
 def _verdict(
-    given: list[InputVerdict],
+    given: list[StoredRow],
     value: float,
     confidence: float | None,
     recipe: _Recipe,

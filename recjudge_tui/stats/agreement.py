@@ -274,7 +274,10 @@ def _table(
 
 
 def _jackknifed(
-    tables: Sequence[_Table], figure: Callable[[list[FloatArray]], FloatArray], scale: Scale, level: float
+    tables: Sequence[_Table],
+    figure: Callable[[list[FloatArray]], FloatArray],
+    scale: Scale,
+    level: float = LEVEL,
 ) -> Interval:
     """The interval of a figure of several tables of the same users, from the weights of the cells of each (m, cells)."""
     from scipy.sparse import hstack
@@ -585,12 +588,7 @@ class RatedPair(NamedTuple):
 
 
 def pairs_interval(
-    pairs: Sequence[RatedPair],
-    labels: Sequence[float] | None,
-    stat: str,
-    *,
-    mirrored: bool = False,
-    level: float = LEVEL,
+    pairs: Sequence[RatedPair], labels: Sequence[float] | None, stat: str, *, mirrored: bool = False
 ) -> Interval:
     """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a value.
     Each user is left out of all pairs at once. None, with the reason, as for a statistic of two raters."""
@@ -614,7 +612,7 @@ def pairs_interval(
 
     limits = STATISTICS[stat].limits
     scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    return _jackknifed(tables, mean, scale, level)
+    return _jackknifed(tables, mean, scale)
 
 
 @dataclass(frozen=True)
@@ -685,9 +683,7 @@ def mean_change(
 # ---- marks and labels against a reference -----------------------------------------------------------------------------
 
 
-def detection_estimates(
-    marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, *, level: float = LEVEL
-) -> dict[str, Estimate]:
+def detection_estimates(marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids) -> dict[str, Estimate]:
     """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against a reference, one row per thing (n,).
     precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); n counts
     the rows divided by, for F1 those that either marked. Undefined with the reason where that is 0. Raises ValueError for
@@ -697,7 +693,7 @@ def detection_estimates(
         raise ValueError(f"the two raters have {a.size} and {b.size} rows; they must be paired")
     if not (np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all()):
         raise ValueError("a mark is 0 or 1")
-    kappa = agreement_estimates(a, b, users, (0.0, 1.0), ("kappa",), level=level)["kappa"]
+    kappa = agreement_estimates(a, b, users, (0.0, 1.0), ("kappa",))["kappa"]
     if a.size and np.unique([a, b]).size == 1:
         what = "everything" if a[0] else "nothing"
         kappa = undefined(f"both marked {what}, so no disagreement is expected by chance", kappa.n)
@@ -706,19 +702,17 @@ def detection_estimates(
         "the reference marked nothing",
         "neither rater marked anything",
     )
-    return _overlap(a == 1, b == 1, users, level, reasons) | {"kappa": kappa}
+    return _overlap(a == 1, b == 1, users, reasons) | {"kappa": kappa}
 
 
-def _overlap(
-    by_a: BoolArray, by_b: BoolArray, users: Ids, level: float, reasons: Sequence[str]
-) -> dict[str, Estimate]:
+def _overlap(by_a: BoolArray, by_b: BoolArray, users: Ids, reasons: Sequence[str]) -> dict[str, Estimate]:
     """Precision, recall and F1 from masks (n,) of the rows that each rater marked. F1 rises with J = both / either, as
     2 J / (1 + J), so its interval is that of the share J."""
     either, both = by_a | by_b, by_a & by_b
     masks = {"precision": by_a, "recall": by_b, "f1": either}
     out = {}
     for (name, mask), reason in zip(masks.items(), reasons, strict=True):
-        share = share_estimate(both[mask], rows_of(users, mask), level=level)
+        share = share_estimate(both[mask], rows_of(users, mask))
         out[name] = share if mask.any() else undefined(reason)
     f1 = out["f1"]
     dice = [None if j is None else 2 * j / (1 + j) for j in (f1.value, f1.ci_low, f1.ci_high)]
@@ -742,7 +736,7 @@ class LabelScores(NamedTuple):
 
 
 def label_scores(
-    a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike, *, level: float = LEVEL
+    a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike
 ) -> LabelScores:
     """How well the labels `a` (n,) match those of a reference (n,), with intervals over users; NaN rows are left out. Of
     label k: precision = rows where both gave k / rows where `a` did, recall = both / the reference's, F1 = 2 both / the sum
@@ -752,9 +746,7 @@ def label_scores(
     left, right, kept = complete(a, reference)
     owner, known = rows_of(users, kept), label_array(labels)
     _check_labels(np.concatenate([left, right]), known)
-    by_label = {
-        float(label): _overlap(left == label, right == label, owner, level, _NEVER) for label in known
-    }
+    by_label = {float(label): _overlap(left == label, right == label, owner, _NEVER) for label in known}
     if left.size == 0:
         nothing = dict.fromkeys(LABEL_STATISTICS, undefined(NO_ROWS))
         return LabelScores(by_label, dict.fromkeys(AVERAGES, nothing))
@@ -762,13 +754,13 @@ def label_scores(
     mine, true = ((side[:, None] == known).astype(np.float64) for side in (left, right))
     per_user = sums_by_user(np.concatenate([mine * true, mine, true], axis=1).T, codes, count)
     averages = {
-        average: {stat: _average(per_user, left.size, stat, average, level) for stat in LABEL_STATISTICS}
+        average: {stat: _average(per_user, left.size, stat, average) for stat in LABEL_STATISTICS}
         for average in AVERAGES
     }
     return LabelScores(by_label, averages)
 
 
-def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float) -> Estimate:
+def _average(per_user: FloatArray, n: int, stat: str, average: str) -> Estimate:
     """An average over labels from each user's rows where both, the rater, the reference gave a label (users, 3 labels)."""
 
     def below(given: FloatArray, true: FloatArray) -> FloatArray:
@@ -791,7 +783,7 @@ def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float
     users = (below(*np.split(per_user, 3, axis=1)[1:]) > 0).sum(axis=0)
     if average == "macro" and (users[given + true > 0] < FEWEST_VARIED).any():
         return Estimate(value, None, None, n, note=join_notes(FEW_PER_LABEL, note))
-    ends = share_interval(value, mean(whole - per_user), n, level)
+    ends = share_interval(value, mean(whole - per_user), n)
     return Estimate(value, ends.low, ends.high, n, note=join_notes(ends.note, note))
 
 
@@ -806,7 +798,6 @@ def many_raters_estimates(
     stats: Sequence[str] = tuple(MANY_RATERS),
     *,
     mirrored: bool = False,
-    level: float = LEVEL,
 ) -> dict[str, Estimate]:
     """MANY_RATERS of ratings (n,), one row per rater and item; NaN rows are left out, n counts items with two ratings.
     `users` (n,) are those of the items; intervals as in `agreement_estimates`. `labels`: the label set, rising. `mirrored`:
@@ -843,7 +834,7 @@ def many_raters_estimates(
         reason = _withheld(stat, ratings[None, :], user, disagreeing)
         ends = Interval(None, None, reason)
         if not reason:
-            ends = jackknife(per_user, partial(_of_sums, stat, labels=known), FISHER, level)
+            ends = jackknife(per_user, partial(_of_sums, stat, labels=known), FISHER)
         out[stat] = Estimate(value, ends.low, ends.high, n, note=ends.note)
     return out
 
@@ -914,7 +905,10 @@ class Association(NamedTuple):
     note: str = ""
 
 
-def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
+def association(
+    a: Figures,
+    b: Figures,
+) -> Association:
     """Pearson's r of two figures over the systems that have both. p: permutation test (Pitman 1937), the share of all ways
     to assign the second figure to the systems in which r is at least as far from 0; above 8 systems 9,999 random ones.
     `p_normal`: Student's t with n - 2 degrees of freedom. Interval, from four systems on and where |r| < 1: Fisher (1915),
@@ -935,7 +929,7 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     p_normal = 0.0 if slack <= 0 else float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / slack)))
     low = high = None
     if n > 3 and slack > _ROUNDING:
-        half = NormalDist().inv_cdf(0.5 + level / 2) / math.sqrt(n - 3)
+        half = NormalDist().inv_cdf(0.5 + LEVEL / 2) / math.sqrt(n - 3)
         low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
     # in an order that depends on the values alone
     ordered = np.array(sorted(pairs))

@@ -21,7 +21,7 @@ from recjudge_tui.stats.arrays import (
     encode,
     rows_of,
 )
-from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
+from recjudge_tui.stats.defaults import ALPHA, POWER
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, t_quantile
 
@@ -206,7 +206,7 @@ def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> t
 
 
 def difference_of_groups(
-    first: FloatArray, second: FloatArray, fewest: int = 2, level: float = LEVEL
+    first: FloatArray, second: FloatArray, fewest: int = 2
 ) -> tuple[Estimate, float | None]:
     """The mean of one group of users minus another's, one value each, with interval and two-sided p of the t test for
     unequal variances, with the degrees of freedom of the smaller group (Moore and McCabe 1989, section 7.2). Without both,
@@ -222,7 +222,7 @@ def difference_of_groups(
     spread = np.array([side.var(ddof=1) / side.size for side in (first, second)])
     freedom = min(first.size, second.size) - 1
     error = math.sqrt(spread.sum())
-    half = float(t_quantile(freedom, level)) * error
+    half = float(t_quantile(freedom)) * error
     return Estimate(value, value - half, value + half, n), 2 * float(stdtr(freedom, -abs(value) / error))
 
 

@@ -299,17 +299,13 @@ def group_means(
 
 
 def mean_estimates(
-    values: Sequence[FloatArray],
-    users: Sequence[IntArray],
-    bounds: Sequence[Bounds | None],
-    *,
-    level: float = LEVEL,
+    values: Sequence[FloatArray], users: Sequence[IntArray], bounds: Sequence[Bounds | None]
 ) -> list[Estimate]:
     """The mean of each of several measures, with an array of values and of their users for each."""
     if not values:
         return []
     group = np.repeat(np.arange(len(values)), [part.size for part in values])
-    return group_means(np.concatenate(values), np.concatenate(users), group, len(values), bounds, level=level)
+    return group_means(np.concatenate(values), np.concatenate(users), group, len(values), bounds)
 
 
 def mean_estimate(
@@ -332,9 +328,7 @@ def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> 
     return estimate if estimate.ci_low is None else replace(estimate, note="")
 
 
-def difference_of_means(
-    values: npt.ArrayLike, first: npt.ArrayLike, users: Ids, *, level: float = LEVEL
-) -> Estimate:
+def difference_of_means(values: npt.ArrayLike, first: npt.ArrayLike, users: Ids) -> Estimate:
     """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out. A user's rows on both
     sides are left out together, so what a user does to both cancels."""
     array = as_floats(values)
@@ -350,23 +344,23 @@ def difference_of_means(
         return ratio(parts[:, 0], parts[:, 1]) - ratio(parts[:, 2], parts[:, 3])
 
     value = float(finish(whole[None, :])[0])
-    ends = jackknife_interval(value, finish(whole - sums), IDENTITY, level)
+    ends = jackknife_interval(value, finish(whole - sums))
     return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
 
 
-def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
+def quantile_estimate(values: npt.ArrayLike, p: float) -> Estimate:
     """The p-quantile of independent values with SciPy's distribution-free interval (Hahn and Meeker 1991, section 5.2). NaN
-    rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and 0 < level < 1."""
+    rows are left out; undefined without values. Raises ValueError unless 0 < p < 1."""
     from scipy.stats import quantile_test
 
-    if not (0 < p < 1 and 0 < level < 1):
-        raise ValueError(f"a quantile and a level lie between 0 and 1, not at {p} and {level}")
+    if not 0 < p < 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not at {p}")
     array = as_floats(values)
     known = array[~np.isnan(array)]
     if not known.size:
         return undefined("no values")
     value = float(np.quantile(known, p))
-    ends: Any = quantile_test(known, p=p).confidence_interval(level)
+    ends: Any = quantile_test(known, p=p).confidence_interval(LEVEL)
     if np.isnan([ends.low, ends.high]).any():
         return Estimate(value, None, None, known.size, note=f"no interval: {known.size} values are too few")
     if ends.low == ends.high:

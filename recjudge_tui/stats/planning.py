@@ -188,13 +188,7 @@ class PredictionPoweredMean:
 
 
 def prediction_powered_mean(
-    human: npt.ArrayLike,
-    judge: npt.ArrayLike,
-    users: Ids,
-    *,
-    scale: Bounds | None = SHARE,
-    clip: bool = True,
-    level: float = LEVEL,
+    human: npt.ArrayLike, judge: npt.ArrayLike, users: Ids, *, scale: Bounds | None = SHARE, clip: bool = True
 ) -> PredictionPoweredMean:
     """The mean human score of all cases, from labels (n,) on some of them and a judge's scores (n,); NaN where missing.
 
@@ -215,7 +209,7 @@ def prediction_powered_mean(
         raise ValueError(f"{labels.size} labels for {scores.size} scores; they must be paired")
     of_judge = scale if clip else None
     judged = ~np.isnan(scores)
-    alone = _mean_alone(scores[judged], rows_of(users, judged), of_judge, level)
+    alone = _mean_alone(scores[judged], rows_of(users, judged), of_judge)
     codes, count = encode(rows_of(users, judged))
     known = labels[~np.isnan(labels)]
     if scale is not None and known.size and (known.min() < scale[0] or known.max() > scale[1]):
@@ -225,7 +219,7 @@ def prediction_powered_mean(
     n = int(here.sum())
     if not n:
         return PredictionPoweredMean(undefined(NO_LABELS), alone, undefined(NO_LABELS), 0, labels.size)
-    people = _mean_alone(labels[here], codes[here], scale, level)
+    people = _mean_alone(labels[here], codes[here], scale)
     owners, others = (np.unique(codes[side]).size for side in (here, ~here))
     if here.all() or others < FEWEST_USERS:
         why = ALL_LABELLED if here.all() else FEW_UNLABELLED
@@ -242,7 +236,7 @@ def prediction_powered_mean(
     left = of_people - weight * apart
     variance = float(left @ left)
     reason = FEW_USERS if owners < FEWEST_USERS else ALIKE if plain <= _ROUNDING**2 else ""
-    low, high = (None, None) if reason else _wald(value, math.sqrt(variance), owners - 1, scale, level)
+    low, high = (None, None) if reason else _wald(value, math.sqrt(variance), owners - 1, scale)
     note = reason or ("" if low is not None else AT_END) or ("" if varies > _ROUNDING**2 else UNVARIED)
     balance = None
     if min(owners, others) >= FEWEST_USERS and varies > _ROUNDING**2:
@@ -265,10 +259,10 @@ def _adds(values: FloatArray, here: BoolArray, codes: IntArray, users: int) -> F
 
 
 def _wald(
-    value: float, error: float, freedom: int, scale: Bounds | None, level: float
+    value: float, error: float, freedom: int, scale: Bounds | None
 ) -> tuple[float | None, float | None]:
     """Student's interval, between bounds on the logit scale by the delta method."""
-    half, between = float(t_quantile(freedom, level)) * error, Scale.between(scale)
+    half, between = float(t_quantile(freedom)) * error, Scale.between(scale)
     if scale is not None:
         slope = (value - scale[0]) * (scale[1] - value) / (scale[1] - scale[0])
         if slope <= 0:
@@ -278,8 +272,12 @@ def _wald(
     return low, high
 
 
-def _mean_alone(values: FloatArray, users: Ids, scale: Bounds | None, level: float) -> Estimate:
-    return mean_estimate(values, users, scale, level=level) if values.size else undefined("no verdicts")
+def _mean_alone(
+    values: FloatArray,
+    users: Ids,
+    scale: Bounds | None,
+) -> Estimate:
+    return mean_estimate(values, users, scale) if values.size else undefined("no verdicts")
 
 
 # ---- early stopping ---------------------------------------------------------------------------------------------------
@@ -427,7 +425,10 @@ class TwoProportions(NamedTuple):
     note: str = ""
 
 
-def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
+def lift(
+    a: Arm,
+    b: Arm,
+) -> Estimate:
     """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
     exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
     Undefined if b has no click; no interval if a has none."""
@@ -439,7 +440,7 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
     from scipy.stats.contingency import relative_risk
 
     ratio = relative_risk(a.clicks, a.impressions, b.clicks, b.impressions)
-    ends = ratio.confidence_interval(level)
+    ends = ratio.confidence_interval(LEVEL)
     return Estimate(ratio.relative_risk - 1, float(ends.low) - 1, float(ends.high) - 1, n)
 
 

@@ -248,12 +248,10 @@ def user_counts(
 # ---- Q and win rates --------------------------------------------------------------------------------------------------
 
 
-def system_intervals(
-    users: UserCounts, figure: Figure, level: float = LEVEL, count_ties: CountTies = "half"
-) -> list[Interval]:
+def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies = "half") -> list[Interval]:
     """The interval of each system's Q or win rate against all its opponents, over the users who judged it."""
     record, _, system = users.of_systems()
-    return _intervals(record, system, users.total.systems, figure, level, count_ties)
+    return _intervals(record, system, users.total.systems, figure, LEVEL, count_ties)
 
 
 def pair_intervals(
@@ -580,13 +578,13 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
     return users.covariances.setdefault(fitted.ties, (each.T @ each, rows.shape[0]))
 
 
-def _wald(value: float, error: float, users: int, level: float = LEVEL) -> Interval:
+def _wald(value: float, error: float, users: int) -> Interval:
     """Student's t with users - 1 degrees of freedom."""
     if users < FEWEST_USERS:
         return Interval(None, None, ONE_USER if users < 2 else FEW_USERS)
     if error <= _NO_ERROR:
         return Interval(None, None, ALL_EQUAL)
-    half = float(t_quantile(users - 1, level)) * error
+    half = float(t_quantile(users - 1)) * error
     return Interval(value - half, value + half)
 
 
@@ -597,7 +595,10 @@ def _wald_p(value: float, error: float, users: int) -> float | None:
     return 2 * float(stdtr(users - 1, -abs(value) / error)) if error > _NO_ERROR else None
 
 
-def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:
+def rating_intervals(
+    users: UserCounts,
+    fitted: BradleyTerry,
+) -> list[Interval]:
     """The interval of each system's rating: Student's t with users - 1 degrees of freedom and the sandwich variance; none
     for a system without a rating."""
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]
@@ -605,7 +606,7 @@ def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEV
     if rated.size:
         covariance, count = rating_covariance(users, fitted)
         for system, variance in zip(rated.tolist(), np.diag(covariance).tolist(), strict=True):
-            out[system] = _wald(float(fitted.ratings[system]), math.sqrt(variance), count, level)
+            out[system] = _wald(float(fitted.ratings[system]), math.sqrt(variance), count)
     return out
 
 

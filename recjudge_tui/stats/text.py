@@ -22,6 +22,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -53,14 +54,17 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _KANA_SHARE = 0.1
 
 
-def missing_package(error: ModuleNotFoundError) -> RunError:
-    """The error for a missing package of the extra `text`, or of `chinese`, which is jieba alone."""
-    extra = "chinese" if error.name == "jieba" else "text"
-    return RunError(
-        f"text metrics need the package {error.name}",
-        "It is not installed here.",
-        f"Install it with: pip install 'recjudge[{extra}]'",
-    )
+def _loaded(module: str) -> Any:
+    """A module of the extra `text`, or of `chinese`, which is jieba alone. Raises RunError where it is missing."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        extra = "chinese" if error.name == "jieba" else "text"
+        raise RunError(
+            f"text metrics need the package {error.name}",
+            "It is not installed here.",
+            f"Install it with: pip install 'recjudge[{extra}]'",
+        ) from None
 
 
 def resolve(how: Tokens, *texts: str) -> Cut:
@@ -140,15 +144,12 @@ def _jieba() -> Callable[[str], tuple[str, ...]]:
 def jieba_cutter() -> Callable[[str], list[str]]:
     """jieba's cutter with its dictionary, which takes a second to read; it returns spaces as words. Raises RunError if jieba
     is missing."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import jieba
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jieba = _loaded("jieba")
     # read here because jieba itself would report on stderr, and would write and trust a cache file in the folder for
     # temporary files, where anybody may put one
-    cutter: Any = jieba.Tokenizer()
+    cutter = jieba.Tokenizer()
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
     cut_text: Callable[[str], list[str]] = cutter.lcut
@@ -194,10 +195,7 @@ def text_metric(name: str, tokens: Tokens = "auto") -> TextMetric:
 
 
 def _bleu(order: int) -> tuple[_Cutter, _Measure]:
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
+    BLEU = _loaded("sacrebleu.metrics.bleu").BLEU  # noqa: N806
     bleu = BLEU(tokenize="none", max_ngram_order=order, effective_order=True)
     mteval = BLEU(tokenize="13a").tokenizer
 
@@ -214,11 +212,7 @@ def _bleu(order: int) -> tuple[_Cutter, _Measure]:
 
 
 def _rouge(kind: str) -> tuple[_Cutter, _Measure]:
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
-    scorer = RougeScorer([kind], tokenizer=_WordListTokenizer())
+    scorer = _loaded("rouge_score.rouge_scorer").RougeScorer([kind], tokenizer=_WordListTokenizer())
 
     def measure(written: list[str], wanted: list[str]) -> float:
         return float(scorer.score(wanted, written)[kind].fmeasure)

@@ -294,20 +294,13 @@ def one_order_counts(db: Database, project_id: int) -> list[tuple[str, str, str,
     return list(db.tuples(sql, (project_id, project_id)))
 
 
-def call_counts(db: Database, rater_id: int) -> list[tuple[str, str, int]]:
-    """(user, error kind or empty, finished calls), without answers taken from earlier runs."""
-    sql = """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
+def call_counts(db: Database, rater_id: int) -> list[tuple[str, str, int, int]]:
+    """(user, error kind or empty, finished calls, answers taken from earlier runs), the last not among the calls."""
+    sql = """SELECT c.user_id, ifnull(k.error_kind, ''), sum(k.cached_from IS NULL), count(k.cached_from)
+             FROM calls k JOIN cases c ON c.id = k.case_id
              WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
-               AND k.cached_from IS NULL
              GROUP BY 1, 2 ORDER BY 1, 2"""
     return list(db.tuples(sql, (rater_id,)))
-
-
-def cached_calls(db: Database, rater_id: int) -> int:
-    """The number of answers taken from earlier runs."""
-    sql = """SELECT count(*) FROM calls WHERE cached_from IS NOT NULL
-               AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)"""
-    return db.number(sql, (rater_id,))
 
 
 def latencies(db: Database, rater_id: int) -> list[float]:

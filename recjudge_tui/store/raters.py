@@ -141,18 +141,6 @@ def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> Non
 # ---- combined ----------------------------------------------------------------------------------------------------
 
 
-class InputVerdict(NamedTuple):
-    """One rater's verdict on a question; `value` is None if it failed."""
-
-    rater_id: int
-    case_id: int
-    case_kind: str
-    aspect: str
-    protocol: str
-    value: float | None
-    label: str
-
-
 class DerivedVerdict(NamedTuple):
     """A verdict made by an adjudication rule or a metric."""
 
@@ -165,12 +153,13 @@ class DerivedVerdict(NamedTuple):
     confidence: float | None = None
 
 
-def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
-    """All verdicts of these raters, by case and aspect."""
-    sql = """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
+def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[StoredRow]:
+    """All verdicts of these raters, by case and aspect: rater_id, case_id, case_kind, aspect, protocol, value (None if it
+    failed) and label."""
+    sql = """SELECT v.rater_id, v.case_id, c.kind AS case_kind, v.aspect, v.protocol, v.value, v.label
              FROM verdicts v JOIN cases c ON c.id = v.case_id
              WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol"""
-    return db.records(InputVerdict, sql, (json.dumps(list(rater_ids)),))
+    return db.rows(sql, (json.dumps(list(rater_ids)),))
 
 
 def tie_label(db: Database, project_id: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from math import ceil, sqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -214,15 +213,9 @@ def test_what_is_not_defined_says_why() -> None:
 
 
 def test_wrong_input() -> None:
-    for human, judge, options in (
-        ([2.0], [1.0], {}),
-        ([1.0], [2.0], {}),
-        ([1.0], [1.0, 0.0], {}),
-        (LABELS, LABELS, {"level": 95}),
-    ):
-        words: dict[str, Any] = options
+    for human, judge in (([2.0], [1.0]), ([1.0], [2.0]), ([1.0], [1.0, 0.0])):
         with pytest.raises(ValueError):
-            pp.prediction_powered_mean(human, judge, range(len(judge)), **words)
+            pp.prediction_powered_mean(human, judge, range(len(judge)))
 
 
 def _world(rng: np.random.Generator, rate: float, skill: float) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -286,8 +279,6 @@ def ever_excluded(rows: FloatArray, mean: float, level: float = 0.95) -> float:
     ("values", "shares"),
     [
         ((0.0, 1.0), (0.5, 0.5)),
-        ((0.0, 0.5, 1.0), (0.1, 0.8, 0.1)),
-        ((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)),
         ((0.0, 1.0), (0.95, 0.05)),
         ((0.0, 0.5, 1.0), (0.05, 0.1, 0.85)),
     ],
@@ -312,17 +303,15 @@ def test_by_hand_unanimous_values_decide_when_the_stakes_allow() -> None:
 
 
 @given(VALUES)
-def test_the_ends_are_where_the_wealth_says(values: list[float]) -> None:
+def test_the_ends_are_where_the_wealth_says_and_intervals_never_widen_nor_are_empty(
+    values: list[float],
+) -> None:
     after = states(values)
     for mean in (0.25, 0.5, 0.9):
         refuted = bool(values) and log_wealth(values, mean).max() >= math.log(20)
         outside = bool(values) and not after[-1].low[0] < mean < after[-1].high[0]
         assert refuted == outside or after[-1].closed[0]
-
-
-@given(VALUES)
-def test_intervals_never_widen_and_are_never_empty(values: list[float]) -> None:
-    low, high = ends(values)
+    low, high = (np.array([getattr(state, end)[0] for state in after]) for end in ("low", "high"))
     assert (np.diff(low) >= 0).all()
     assert (np.diff(high) <= 0).all()
     assert (low < high).all()

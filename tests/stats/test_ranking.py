@@ -226,24 +226,6 @@ def test_names_order_and_sides_do_not_matter(data: tuple[Rows, int], ties: Ties,
     assert reversed_ == pytest.approx(2000 - plain, abs=1e-6)
 
 
-@given(connected(), st.sampled_from(TIES))
-def test_the_fit_gives_back_what_each_system_won(data: tuple[Rows, int], ties: Ties) -> None:
-    """At the maximum, expected wins + ties/2 of every system are those observed, and so are the ties."""
-    (a, b, outcome), systems = data
-    pairs = pair_counts(a, b, outcome, systems)
-    found = bradley_terry(pairs, ties)
-    gap = (found.ratings[pairs.first] - found.ratings[pairs.second]) / SCALE
-    tie = found.tie or 0.0
-    whole = np.exp(gap / 2) + np.exp(-gap / 2) + tie
-    n = pairs.counts.sum(axis=1)
-    expected = np.stack([n * np.exp(gap / 2) / whole, n * tie / whole, n * np.exp(-gap / 2) / whole], axis=1)
-    model = PairCounts(systems, pairs.first, pairs.second, expected).tallies()
-    seen = pairs.tallies()
-    assert model[:, 0] + model[:, 1] / 2 == pytest.approx(seen[:, 0] + seen[:, 1] / 2, abs=1e-6)
-    if ties == "davidson":
-        assert model[:, 1].sum() == pytest.approx(seen[:, 1].sum(), abs=1e-6)
-
-
 def test_extreme_results_still_have_a_maximum() -> None:
     found = bradley_terry(pair_counts([0] * 100_001, [1] * 100_001, [1] * 100_000 + [-1], 2))
     assert found.ratings[0] - found.ratings[1] == pytest.approx(400 * 5)
@@ -292,6 +274,8 @@ def test_a_system_without_a_win_takes_no_interval_from_the_others() -> None:
 
 # ---- which systems can be rated ---------------------------------------------------------------------------------------
 
+ISLANDS = [(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)]
+
 
 def test_only_won_only_lost_and_not_connected_are_refused_with_the_reason() -> None:
     cycle = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
@@ -313,27 +297,26 @@ def test_above_and_below_without_winning_or_losing_all() -> None:
     assert found.places(np.array([1001.0, 1000, 999, *[np.nan] * 4])) == [3, 4, 5, 2, 1, 6, 7]
 
 
-def test_a_chain_of_wins_has_places_but_no_ratings() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1)], 3))
-    assert found.connectivity.notes == (rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL)
-    assert np.isnan(found.ratings).all()
-    assert found.places() == [1, 2, 3]
-    assert found.tie is None
-
-
-def test_of_two_unconnected_sets_only_the_larger_is_ranked() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), (2, 3, 1)], 4))
-    assert found.connectivity.rated.tolist() == [2, 3]
-    assert found.connectivity.notes == (rk.APART, rk.APART, "", "")
-    assert found.places() == [None, None, 1, 2]
-
-
-def test_the_larger_set_is_ranked_even_if_only_the_smaller_could_be_rated() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 3, 1)], 6))
-    assert found.connectivity.notes == (
-        rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL, rk.APART, rk.APART, rk.NO_VERDICTS,
-    )  # fmt: skip
-    assert found.places() == [1, 2, 3, None, None, None]
+@pytest.mark.parametrize(
+    ("rows", "notes", "places"),
+    [
+        # a chain of wins
+        ([(0, 1, 1), (1, 2, 1)], (rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL), [1, 2, 3]),
+        # of two sets that never met, the larger, even if only the smaller could be rated; of equal ones neither
+        ([*ISLANDS, (2, 3, 1)], (rk.APART, rk.APART, "", ""), [None, None, 1, 2]),
+        ([(0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 3, 1)], (rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL, rk.APART, rk.APART),
+         [1, 2, 3, None, None]),
+        (ISLANDS, (rk.EQUAL_ISLANDS,) * 4, [None] * 4),
+        # both lost to the same system, so nothing says how they stand to each other
+        ([*ISLANDS, (4, 0, 1), (4, 2, 1)], (*(rk.EQUAL_SETS,) * 4, rk.WON_ALL), [None] * 4 + [1]),
+    ],
+)  # fmt: skip
+def test_systems_without_a_common_rating(
+    rows: list[Battle], notes: tuple[str, ...], places: list[int | None]
+) -> None:
+    found = bradley_terry(counts(rows, len(notes)))
+    assert (found.connectivity.notes, found.places()) == (notes, places)
+    assert [bool(note) for note in notes] == np.isnan(found.ratings).tolist()
 
 
 def test_davidson_refuses_what_ties_alone_hold_together_and_half_wins_do_not() -> None:
@@ -396,47 +379,6 @@ def _row(first: int, second: int | None, systems: int) -> np.ndarray[tuple[int],
         row[[first, second]] = 0.5
         row[systems] = 1
     return row
-
-
-@given(battles)
-def test_strongly_connected_is_what_a_walk_over_wins_finds(rows: list[Battle]) -> None:
-    beats: dict[int, set[int]] = {}
-    for i, j, y in rows:
-        if y >= 0:
-            beats.setdefault(i, set()).add(j)
-        if y <= 0:
-            beats.setdefault(j, set()).add(i)
-    here = sorted({system for row in rows for system in row[:2]})
-
-    def reached(start: int) -> set[int]:
-        seen, todo = {start}, [start]
-        while todo:
-            new = beats.get(todo.pop(), set()) - seen
-            seen |= new
-            todo += new
-        return seen
-
-    expected = all(reached(system) == set(here) for system in here)
-    assert (
-        rk.connectivity(counts(rows, 4).among(np.array(here)), "half").rated.size == len(here)
-    ) == expected
-
-
-ISLANDS = [(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)]
-
-
-def test_of_two_equally_large_unconnected_sets_neither_is_rated() -> None:
-    found = bradley_terry(counts(ISLANDS, 4))
-    assert found.connectivity.notes == (rk.EQUAL_ISLANDS,) * 4
-    assert found.places() == [None] * 4
-    assert np.isnan(found.ratings).all()
-
-
-def test_of_two_equal_strongly_connected_sets_neither_is_rated() -> None:
-    """Both sets lost to the same system, so nothing says how they stand to each other."""
-    found = bradley_terry(counts([*ISLANDS, (4, 0, 1), (4, 2, 1)], 5))
-    assert found.connectivity.notes == (*(rk.EQUAL_SETS,) * 4, rk.WON_ALL)
-    assert found.places() == [None] * 4 + [1]
 
 
 # ---- which systems differ ---------------------------------------------------------------------------------------------
