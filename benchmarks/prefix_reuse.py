@@ -162,7 +162,7 @@ def _calls(db: Database, run_id: int) -> dict[int, Call]:
     settings = RunSettings.model_validate_json(row["settings"]).model_copy(update={"max_tokens": 1})
     judge = OpenAIJudge(JudgeSpec(spec=f"openai:{MODEL}"), ("http://127.0.0.1:1/v1",))
     calls = {}
-    for key in outstanding(db, run_id, 0, 1 << 30):
+    for _, key in outstanding(db, run_id, 0, 1 << 30):
         material = load_material(db, run_id, key.case_id, settings.top_k)
         request = chosen.request(prompt, material, key.order, key.aspect, sampling_of(settings, key.sample))
         calls[key.id] = Call(key, key.case_id, json.loads(judge.batch_body(request)))

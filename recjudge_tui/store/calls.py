@@ -76,15 +76,8 @@ class CaseCall(NamedTuple):
     answers: dict[str, Answer]
 
 
-def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[CallKey]:
+def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
     """The next planned calls after `after_id`, in the order of the plan."""
-    sql = """SELECT id, case_id, list_order, aspect, sample FROM calls
-             WHERE run_id = ? AND state = 'planned' AND id > ? ORDER BY id LIMIT ?"""
-    return db.records(CallKey, sql, (run_id, after_id, limit))
-
-
-def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
-    """`outstanding`, with the user whom each call shows."""
     sql = """SELECT rc.user_snapshot, k.id, k.case_id, k.list_order, k.aspect, k.sample FROM calls k
              JOIN run_cases rc ON rc.run_id = k.run_id AND rc.case_id = k.case_id
              WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? ORDER BY k.id LIMIT ?"""
