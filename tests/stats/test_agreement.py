@@ -48,7 +48,6 @@ Metric = Literal["nominal", "ordinal", "interval"]
 METRICS: tuple[Metric, ...] = ("nominal", "ordinal", "interval")
 ALPHAS = tuple(f"alpha_{metric}" for metric in METRICS)
 LABELLED = ("kappa", "kappa_linear", "qwk", "ac1", "ac2")
-rating_pairs = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=40)
 light = settings(deadline=None, max_examples=60)
 
 
@@ -57,11 +56,6 @@ def abstractors() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     counts = {(0, 0): 13, (1, 1): 20, (1, 2): 7, (2, 1): 4, (2, 2): 56}
     rows = np.array([cell for cell, count in counts.items() for _ in range(count)])
     return rows[:, 0], rows[:, 1]
-
-
-def sides(pairs: list[tuple[int, int]]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    table = np.array(pairs, dtype=float)
-    return table[:, 0], table[:, 1]
 
 
 def test_published_values_of_the_abstractors() -> None:
@@ -165,7 +159,6 @@ SCIPY: dict[str, Callable[[FloatArray, FloatArray], float]] = {
 }
 METHODS = sorted(SCIPY)
 SINGLE = {"pearson": ag.pearson, "spearman": ag.spearman, "kendall": ag.kendall}
-value_rows = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30)
 
 
 def by_scipy(method: str, a: FloatArray, b: FloatArray, codes: IntArray, groups: int) -> FloatArray:
