@@ -41,7 +41,7 @@ from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.prices import Price, cost_at, price_of
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
-from recjudge_tui.store import batches as batch_store
+from recjudge_tui.store import calls as batch_store
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database, StoredRow, now

@@ -43,7 +43,6 @@ from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import (
     CallKey,
     outstanding,
-    outstanding_by_user,
     profiles_outstanding,
 )
 from recjudge_tui.store.database import Database, now
@@ -150,7 +149,7 @@ class CallQueue:
             fresh = [user for user in self._waiting if user not in self._begun]
             if len(fresh) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
-            calls = outstanding_by_user(self._db, self._run_id, self._last, WINDOW)
+            calls = outstanding(self._db, self._run_id, self._last, WINDOW)
             if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
                 self._has_profiles, calls = True, profiles
             elif calls and self._has_profiles:

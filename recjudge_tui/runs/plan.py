@@ -41,7 +41,7 @@ from recjudge_tui.runs.settings import (
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases
-from recjudge_tui.store.data import event_counts, slate_digests
+from recjudge_tui.store.data import event_counts, of_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
@@ -226,7 +226,7 @@ def store_draft(db: Database, draft: Draft) -> Plan:
                     (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
                 )
             orders = draft.cases.orders or case_orders(
-                protocol, settings, keys, lambda: slate_digests(db, project_id)
+                protocol, settings, keys, lambda: of_slates(db, project_id, "digest")
             )
             planned = list(map(CaseCalls, ids, views, orders))
             shared = guidelines_are_shared(prompt, settings.top_k, aspects)
@@ -261,7 +261,7 @@ def _first_messages(
         return profile_messages(prompt, material)
     key = cases.cases[0][0]
     ((order, *_),) = cases.orders[:1] or case_orders(
-        protocol, settings, [key], lambda: slate_digests(db, project_id)
+        protocol, settings, [key], lambda: of_slates(db, project_id, "digest")
     )
     aspect = call_aspects(settings, prompt)[0]
     return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages

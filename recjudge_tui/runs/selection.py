@@ -96,7 +96,7 @@ class Chooser:
         db, project_id, settings = self.db, self.project_id, self.settings
         what = "explanations" if kind == "explanation" else "lists"
         known = (
-            data_store.explanation_systems(db, project_id)
+            data_store.systems(db, project_id, data_store.TEXTS)
             if kind == "explanation"
             else data_store.systems(db, project_id)
         )

@@ -34,7 +34,7 @@ from recjudge_tui.runs.launch import (
 )
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store.cases import known_occasions
-from recjudge_tui.store.data import any_images, explanation_systems, systems
+from recjudge_tui.store.data import TEXTS, any_images, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import domain_names, list_prompts, load_shipped
 from recjudge_tui.store.runs import has_runs, judge_capabilities, save_capabilities
@@ -205,7 +205,7 @@ def known(db: Database, project_id: int) -> Known:
     }
     return Known(
         tuple(systems(db, project_id)),
-        tuple(explanation_systems(db, project_id)),
+        tuple(systems(db, project_id, TEXTS)),
         tuple((row["protocol"], f"{row['name']}@{row['version']}") for row in prompts),
         domain_names(),
         tuple(name for name in _BY_DATA if has[name]),

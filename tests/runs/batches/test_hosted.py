@@ -27,7 +27,7 @@ from recjudge_tui.runs.batch import (
     update_progress,
 )
 from recjudge_tui.runs.engine import work
-from recjudge_tui.store.batches import batches_of
+from recjudge_tui.store.calls import batches_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
