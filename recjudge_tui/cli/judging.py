@@ -113,7 +113,7 @@ def prompt_tune(
     from recjudge_tui.cli.running import tell_plans, work_through
     from recjudge_tui.prompting.tuning import candidates, compared, experiment_of, keep_best, lesson
     from recjudge_tui.reports.experiment import tuned
-    from recjudge_tui.runs.experiment import plan_experiment
+    from recjudge_tui.runs.groups import plan_experiment
 
     judge = chosen_judge(spec, address)
     prompts.load_shipped(project.db)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, ClassVar
 
 from recjudge_tui.domain.calls import PlacedImage, Request, whole
-from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
     CallTarget,
@@ -21,6 +20,7 @@ from recjudge_tui.judges.replies import (
 )
 from recjudge_tui.judges.servers import (
     BatchJudge,
+    Served,
     as_base64,
     checked_url,
     content_of,
@@ -28,25 +28,14 @@ from recjudge_tui.judges.servers import (
     without_bounds,
 )
 
-DEFAULT_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 
 
-def make(spec: JudgeSpec) -> AnthropicJudge:
-    """The judge for `anthropic:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    urls = spec.base_urls or tuple(filter(None, [os.environ.get("ANTHROPIC_BASE_URL")])) or (DEFAULT_URL,)
-    return AnthropicJudge(spec, tuple(map(api_root, urls)))
-
-
-def api_root(url: str) -> str:
-    """The URL without the version and anything after it."""
-    return checked_url(url).removesuffix("/messages").removesuffix("/v1")
-
-
-class AnthropicJudge(BatchJudge[int | None]):
+class AnthropicJudge(BatchJudge):
     """One model. The instructions shared by all calls are marked for the server's prefix cache. This API has no seed, so
     none is sent. Its input tokens are those that the cache neither served nor stored."""
 
+    url_variable, default_url = "ANTHROPIC_BASE_URL", "https://api.anthropic.com"
     chat_path = batch_path = "/v1/messages"
     default_key = "ANTHROPIC_API_KEY"
     keyed_host = "api.anthropic.com"
@@ -60,29 +49,25 @@ class AnthropicJudge(BatchJudge[int | None]):
         "cache_written": "usage.cache_creation_input_tokens",
     }
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec, urls)
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
         self._headers["anthropic-version"] = VERSION
 
-    async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for the model's context length. Raises JudgeError when the key is missing or refused, when no
-        server answers, or when one says that it has no such model. A server without information on models is accepted."""
-        contexts = await self._inspect_servers(workload)
-        self._apply(workload.known)
-        return Identity(
-            name=self._model, endpoints=self.urls, context_length=min(filter(None, contexts), default=None)
-        )
+    @staticmethod
+    def api_root(url: str) -> str:
+        """The URL without the version and anything after it."""
+        return checked_url(url).removesuffix("/messages").removesuffix("/v1")
 
-    async def _inspect(self, url: str) -> int | None:
-        """The model's context length, if the server reports it."""
+    async def _inspect(self, url: str) -> Served:
+        """A server without information on models is accepted."""
         response = await self._fetch(f"{url}/v1/models/{self._model}")
         if response.status_code == 200:
-            return whole(object_in(response).get("max_input_tokens"))
+            return Served(context=whole(object_in(response).get("max_input_tokens")))
         status, error = response.status_code, error_of(response)
         no_model = status == 404 and error.kind == "not_found_error" and "model" in error.message.lower()
         if no_model or ends_a_run(status, error):
             raise self._unusable(url, response)
-        return None
+        return Served()
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.header("x-api-key")
@@ -160,3 +145,6 @@ def _text(text: str) -> dict[str, Any]:
 def _image(placed: PlacedImage) -> dict[str, Any]:
     source = {"type": "base64", "media_type": "image/jpeg", "data": as_base64(placed)}
     return {"type": "image", "source": source}
+
+
+make = AnthropicJudge

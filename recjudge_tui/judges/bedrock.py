@@ -33,7 +33,6 @@ from recjudge_tui.judges.servers import (
     Endpoints,
     HttpJudge,
     as_base64,
-    checked_url,
     content_of,
     split_system,
     without_bounds,
@@ -47,14 +46,9 @@ _NEXT = "Check the AWS credentials (aws sts get-caller-identity, AWS_PROFILE) an
 _CACHING = ("anthropic.", "amazon.nova")
 
 
-def make(spec: JudgeSpec) -> BedrockJudge:
-    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another endpoint
-    than the region's. Raises UsageError for a bad base URL."""
-    return BedrockJudge(spec, tuple(map(checked_url, spec.base_urls)))
-
-
-class BedrockJudge(HttpJudge[None]):
-    """One model. Each request is signed with the AWS credential chain, or has the bearer token of the environment."""
+class BedrockJudge(HttpJudge):
+    """One model (id or inference profile) at the region's endpoint, unless another one is named. Each request is signed
+    with the AWS credential chain, or has the bearer token of the environment."""
 
     default_key = ""
     signs = True
@@ -68,10 +62,10 @@ class BedrockJudge(HttpJudge[None]):
         "cache_written": "usage.cacheWriteInputTokens",
     }
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec, urls)
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
         self.chat_path = f"/model/{quote(self._model, safe='')}/converse"
-        self._given, self._key_variable = urls, ""
+        self._given, self._key_variable = self.urls, ""
         self._region = ""
         # botocore's, which renews them when they expire; None: the bearer token is sent
         self._credentials: Any = None
@@ -90,9 +84,7 @@ class BedrockJudge(HttpJudge[None]):
         botocore is not installed, or there are no credentials or no region."""
         self.check_trust()
         await asyncio.to_thread(self._find_credentials)
-        await self._inspect_servers(workload)
-        self._apply(workload.known)
-        return Identity(name=self._model, endpoints=self.urls)
+        return await super().prepare(workload)
 
     def _find_credentials(self) -> None:
         try:
@@ -126,9 +118,6 @@ class BedrockJudge(HttpJudge[None]):
             self._credentials = found
         own = f"https://bedrock-runtime.{self._region}.amazonaws.com"
         self._endpoints = Endpoints(self._given or (own,))
-
-    async def _inspect(self, url: str) -> None:
-        return None
 
     def _secrets(self) -> list[Key]:
         return [*self._aws_secrets, *super()._secrets()]
@@ -222,3 +211,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _image(placed: PlacedImage) -> dict[str, Any]:
     return {"image": {"format": "jpeg", "source": {"bytes": as_base64(placed)}}}
+
+
+make = BedrockJudge

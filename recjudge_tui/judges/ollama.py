@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message, Reply, Request, estimate_prompt_tokens, whole
@@ -31,10 +31,9 @@ from recjudge_tui.judges.replies import (
     list_of,
     overflow,
     part_of,
-    sees_no_images,
     sound_text,
 )
-from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
+from recjudge_tui.judges.servers import HttpJudge, RequestBody, Served, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_KEY = "OLLAMA_API_KEY"
@@ -51,27 +50,13 @@ _HINT = "Is this an Ollama server? "
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
 
 
-def make(spec: JudgeSpec) -> OllamaJudge:
-    """The judge for `ollama:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    return OllamaJudge(spec, server_urls(spec.base_urls))
-
-
-class ServedModel(NamedTuple):
-    """The model at one server. `version` is the server's, `context` the longest context that the model can have."""
-
-    url: str
-    version: str
-    installed: InstalledModel
-    context: int | None
-    capabilities: list[str]
-
-
-class OllamaJudge(HttpJudge[ServedModel]):
+class OllamaJudge(HttpJudge):
     """One model at one or more Ollama servers, with one context length for the whole run. Replies are not streamed: the
     deadline applies to the whole reply anyway, a cancelled call closes its connection and thereby stops the generation,
     and errors keep their status."""
 
     concurrency = 1
+    sight = "Ollama says so: it does not list “vision” among its capabilities."
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
     expected = "Ollama's"
@@ -84,45 +69,31 @@ class OllamaJudge(HttpJudge[ServedModel]):
     }
     repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec, urls)
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
         self._num_ctx = MIN_CONTEXT
 
+    @classmethod
+    def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
+        return server_urls(base_urls)
+
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its version and the model, and choose the context length of the run. Raises JudgeError when
-        no server answers, the model is not installed, or the servers have different models under its name."""
-        models = await self._inspect_servers(workload)
-        first = models[0]
-        if len({model.installed.digest for model in models}) > 1:
+        """As every judge, and choose the context length of the run. Raises JudgeError also when the servers have different
+        models under this name."""
+        identity = await super().prepare(workload)
+        thinks = "thinking" in identity.details["capabilities"]
+        self._num_ctx = context_for(workload, identity.context_length, thinks=thinks)
+        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self._num_ctx}})
+
+    def _check_served(self, served: Mapping[str, Served]) -> None:
+        if len({each.digest for each in served.values()}) > 1:
             raise JudgeError(
                 f"The servers have different models named “{self._model}”",
-                ", ".join(f"{model.url}: {model.installed.digest[:12]}" for model in models),
+                ", ".join(f"{url}: {each.digest[:12]}" for url, each in served.items()),
                 f"Pull it again on each: ollama pull {self._model}",
             )
-        if workload.images and any(m.capabilities and "vision" not in m.capabilities for m in models):
-            raise sees_no_images(
-                self._model, "Ollama says so: it does not list “vision” among its capabilities."
-            )
-        self._apply(workload.known, first.installed.digest)
-        context = min((model.context for model in models if model.context), default=None)
-        thinks = any("thinking" in model.capabilities for model in models)
-        self._num_ctx = context_for(workload, context, thinks=thinks)
-        details = {
-            "server": sorted({f"ollama {model.version}" for model in models}),
-            "capabilities": first.capabilities,
-            "num_ctx": self._num_ctx,
-            "parameter_size": first.installed.parameters,
-            "quantization_level": first.installed.quantization,
-        }
-        return Identity(
-            name=self._model,
-            digest=first.installed.digest,
-            endpoints=self.urls,
-            context_length=context,
-            details={k: v for k, v in details.items() if v or k == "capabilities"},
-        )
 
-    async def _inspect(self, url: str) -> ServedModel:
+    async def _inspect(self, url: str) -> Served:
         version = await self._asked(url, "/api/version")
         models = listed_models(await self._asked(url, MODELS_PATH), url)
         names = (self._model, f"{self._model}:latest")
@@ -132,8 +103,15 @@ class OllamaJudge(HttpJudge[ServedModel]):
         shown = await self._asked(url, "/api/show", {"model": self._model})
         lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
         context = next(filter(None, map(whole, lengths)), None)
-        served_by, can = _line(version.get("version"))[:40], list(map(_line, list_of(shown, "capabilities")))
-        return ServedModel(url, served_by, installed, context, can)
+        can = list(map(_line, list_of(shown, "capabilities")))
+        sizes = {"parameter_size": installed.parameters, "quantization_level": installed.quantization}
+        return Served(
+            f"ollama {_line(version.get('version'))[:40]}",
+            installed.digest,
+            context,
+            "vision" in can if can else None,
+            details={"capabilities": can, **{name: size for name, size in sizes.items() if size}},
+        )
 
     async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object in a server's answer to one of the questions asked before the first call."""
@@ -285,7 +263,6 @@ class InstalledModel(Model):
     size_bytes: int | None = None
     parameters: str = ""
     quantization: str = ""
-    family: str = ""
 
 
 def server_urls(base_urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -335,7 +312,6 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
             size_bytes=whole(model.get("size")),
             parameters=_line(part_of(model, "details").get("parameter_size")),
             quantization=_line(part_of(model, "details").get("quantization_level")),
-            family=_line(part_of(model, "details").get("family")),
         )
         for model in models
     ]
@@ -376,3 +352,6 @@ def _with_scheme(host: str) -> str:
         name = f"127.0.0.1{name}"
     port = "" if re.search(r":\d+$", name) else ":11434"
     return f"http://{name}{port}/{path}".rstrip("/")
+
+
+make = OllamaJudge

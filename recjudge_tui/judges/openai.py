@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from recjudge_tui.domain.calls import Message, PlacedImage, Request, whole
-from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.keys import Key
@@ -24,13 +24,13 @@ from recjudge_tui.judges.replies import (
     list_of,
     object_in,
     part_of,
-    sees_no_images,
     sound_text,
 )
 from recjudge_tui.judges.servers import (
     BatchJudge,
     RejectedPartError,
     RequestBody,
+    Served,
     as_base64,
     checked_url,
     content_of,
@@ -40,7 +40,6 @@ from recjudge_tui.judges.servers import (
 )
 from recjudge_tui.judges.trust import literal_address
 
-DEFAULT_URL = "https://api.openai.com/v1"
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP = "system", "/v1", "max_completion_tokens"
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
@@ -50,12 +49,6 @@ _AZURE_FORM = (
     "Azure's are https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION and "
     "https://RESOURCE.openai.azure.com/openai/v1."
 )
-
-
-def make(spec: JudgeSpec) -> OpenAIJudge:
-    """The judge for `openai:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    urls = spec.base_urls or tuple(filter(None, [os.environ.get("OPENAI_BASE_URL")])) or (DEFAULT_URL,)
-    return OpenAIJudge(spec, tuple(map(api_root, urls)), tuple(filter(_lacks_version, urls)))
 
 
 def api_root(url: str) -> str:
@@ -81,19 +74,10 @@ def _lacks_version(url: str) -> bool:
     return "?" not in url and not path.endswith("/chat/completions") and not re.search(r"/v\d", path)
 
 
-class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it sees
-    images, and how many slots the server has, if the server says so."""
+class OpenAIJudge(BatchJudge):
+    """One model at one or more servers."""
 
-    owner: str
-    context: int | None
-    sees: bool | None
-    slots: int | None = None
-
-
-class OpenAIJudge(BatchJudge[ModelEntry]):
-    """One model at one or more servers. `unversioned` are addresses to which `/v1` was added, which may be wrong."""
-
+    url_variable, default_url = "OPENAI_BASE_URL", "https://api.openai.com/v1"
     chat_path = "/chat/completions"
     batch_path = "/v1/chat/completions"
     default_key = "OPENAI_API_KEY"
@@ -113,30 +97,19 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     }
     repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...], unversioned: tuple[str, ...] = ()) -> None:
-        super().__init__(spec, urls)
-        self._added_version = set(map(api_root, unversioned))
-        self._is_here = all(map(_is_local, urls))
-        self.slots: int | None = None
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
+        named = spec.base_urls or (os.environ.get(self.url_variable, ""),)
+        # `/v1` was added, which may be wrong
+        self._added_version = set(map(api_root, filter(_lacks_version, filter(None, named))))
+        self._is_here = all(map(_is_local, self.urls))
 
-    async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models; one without a list is accepted. Raises JudgeError when the key is missing or
-        refused, when no server answers, when one on the local network lists its models without this one, or when it says
-        that the model does not see images that will be sent."""
-        entries = await self._inspect_servers(workload)
-        if workload.images and any(entry.sees is False for entry in entries):
-            raise sees_no_images(self._model, "Its server says so.")
-        self._apply(workload.known)
-        slots = [entry.slots for entry in entries if entry.slots]
-        self.slots = sum(slots) if len(slots) == len(entries) else None
-        return Identity(
-            name=self._model,
-            endpoints=self.urls,
-            context_length=min((entry.context for entry in entries if entry.context), default=None),
-            details={"servers": sorted({entry.owner for entry in entries if entry.owner})},
-        )
+    @staticmethod
+    def api_root(url: str) -> str:
+        return api_root(url)
 
-    async def _inspect(self, url: str) -> ModelEntry:
+    async def _inspect(self, url: str) -> Served:
+        """A server without a list of models is accepted; one on the local network that lists others is not."""
         response = await self._fetch(under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
@@ -164,7 +137,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
             slots = whole(props.get("total_slots"))
-        return ModelEntry(owner, context, sees, slots)
+        return Served(owner, "", context, sees, slots)
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.header("api-key") if all(map(_is_azure, self.urls)) else key.bearer()
@@ -322,3 +295,6 @@ def _is_local(url: str) -> bool:
     if address := literal_address(host):
         return address.is_private
     return "." not in host or host.endswith((".local", ".lan", ".internal"))
+
+
+make = OpenAIJudge

@@ -25,11 +25,6 @@ from recjudge_tui.settings import user_path
 LONGEST_LINE = 16 * 1024 * 1024
 
 
-def make(spec: JudgeSpec) -> ReplayJudge:
-    """The judge for `replay:FILE`; the file is not opened yet."""
-    return ReplayJudge(user_path(spec.target))
-
-
 class ReplayJudge:
     """Looks each request up by its content hash in a JSONL file. A line is `{"content_hash": str, "reply": {fields of
     Reply}}`; further keys are ignored. A line with `"state": "failed"` holds an `"error"` instead (a text, or `kind`,
@@ -41,9 +36,9 @@ class ReplayJudge:
     concurrency = 1
     takes_images = True
 
-    def __init__(self, path: Path) -> None:
-        self.name = f"replay:{path.stem}"
-        self._path = path
+    def __init__(self, spec: JudgeSpec) -> None:
+        self._path = user_path(spec.target)
+        self.name = f"replay:{self._path.stem}"
         # content hash -> what is recorded for it
         self._recorded: dict[str, Reply | CallError] | None = None
         self._digest = ""
@@ -73,6 +68,9 @@ class ReplayJudge:
         recorded, self._digest = await asyncio.to_thread(_read, self._path)
         self._recorded = recorded
         return recorded
+
+
+make = ReplayJudge
 
 
 @contextmanager

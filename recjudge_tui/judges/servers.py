@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import time
@@ -12,7 +13,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
@@ -58,7 +59,6 @@ LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
 
-Facts = TypeVar("Facts")
 T = TypeVar("T")
 
 # ---- several servers ---------------------------------------------------------------------------------------------
@@ -259,19 +259,33 @@ class QuietHeaders(httpx.Headers):
         return f"QuietHeaders({', '.join(self)})"
 
 
-class HttpJudge(ABC, Generic[Facts]):
-    """One model at one or more servers. `Facts` is what one server says of the model before the first call. `urls` are
-    where the judge of `spec` answers; `chat_path` follows a server's URL. A part of the request that a server refuses is
-    left out, or exchanged, for the rest of the run (`replies.REPAIRS`). What a vendor takes and says is declared:
-    `droppable` are the parts that a server may refuse, `schema_part` the one that holds the reply's schema, `counts` where
-    an answer has its token counts (`replies.usage_of`), `expected` what an answer should be, in words. `default_key` names
-    the variable of the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires
-    a key. `fold` folds the events of a stream into one body. With `signs` a request cannot be repeated as it is."""
+class Served(NamedTuple):
+    """What a server says of its model before the first call: the program that serves it, the model's digest, the context
+    length in tokens, whether it sees images, and how many slots the server has, if it says so."""
+
+    program: str = ""
+    digest: str = ""
+    context: int | None = None
+    sees: bool | None = None
+    slots: int | None = None
+    details: Mapping[str, Any] = {}
+
+
+class HttpJudge(ABC):
+    """One model at one or more servers: those of `spec`, of the environment (`url_variable`) or the vendor's own
+    (`default_url`). `chat_path` follows a server's URL. A part of the request that a server refuses is left out, or
+    exchanged, for the rest of the run (`replies.REPAIRS`). What a vendor takes and says is declared: `droppable` are the
+    parts that a server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its
+    token counts (`replies.usage_of`), `expected` what an answer should be, in words. `default_key` names the variable of
+    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `fold`
+    folds the events of a stream into one body. With `signs` a request cannot be repeated as it is."""
 
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
     takes_images = True
+    url_variable = default_url = ""
+    sight = "Its server says so."
     chat_path: str
     default_key: str
     keyed_host = ""
@@ -282,10 +296,12 @@ class HttpJudge(ABC, Generic[Facts]):
     fold: Fold | None = None
     signs = False
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+    def __init__(self, spec: JudgeSpec) -> None:
+        """Raises UsageError for a bad base URL."""
         self.name = spec.spec
         self._model = spec.target
-        self._endpoints = Endpoints(urls)
+        self._endpoints = Endpoints(self.addresses(spec.base_urls))
+        self.slots: int | None = None
         self._dropped: dict[str, None] = {}
         self._logprobs = False
         self._timeout_s = TIMEOUT_S
@@ -297,13 +313,56 @@ class HttpJudge(ABC, Generic[Facts]):
         self._headers = QuietHeaders({"Content-Type": "application/json"})
         self._client = Client()
 
+    @classmethod
+    def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
+        """The addresses in front of `chat_path`. Raises UsageError for a bad base URL."""
+        usual = (os.environ.get(cls.url_variable) or cls.default_url,)
+        return tuple(map(cls.api_root, filter(None, base_urls or usual)))
+
+    @staticmethod
+    def api_root(url: str) -> str:
+        return checked_url(url)
+
     @property
     def urls(self) -> tuple[str, ...]:
         """The servers that are asked."""
         return self._endpoints.urls
 
-    @abstractmethod
-    async def prepare(self, workload: Workload) -> Identity: ...
+    async def prepare(self, workload: Workload) -> Identity:
+        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
+        no server answers, when one does not have the model, and when one says that it does not see images that will be
+        sent. A server that cannot be reached is set aside as long as another one answers."""
+        self._timeout_s = workload.timeout_s
+        self._look_up_key()
+        served: dict[str, Served] = {}
+        faults: list[UnreachableError] = []
+        for url in self.urls:
+            try:
+                served[url] = await self._inspect(url)
+            except UnreachableError as error:
+                self._endpoints.set_aside(url)
+                faults.append(error)
+        if not served:
+            if advised := next((f for f in faults if f.next_step), None):
+                raise JudgeError(advised.title, advised.cause, advised.next_step)
+            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
+        if workload.images and any(each.sees is False for each in served.values()):
+            raise sees_no_images(self._model, self.sight)
+        self._check_served(served)
+        first, slots = next(iter(served.values())), [each.slots for each in served.values() if each.slots]
+        self.slots = sum(slots) if len(slots) == len(served) else None
+        self._apply(workload.known, first.digest)
+        programs = sorted({each.program for each in served.values() if each.program})
+        return Identity(
+            name=self._model,
+            digest=first.digest,
+            endpoints=self.urls,
+            context_length=min(filter(None, (each.context for each in served.values())), default=None),
+            details={**({"servers": programs} if programs else {}), **first.details},
+        )
+
+    def _check_served(self, served: Mapping[str, Served]) -> None:  # noqa: B027 - most need no check
+        """Raises JudgeError where the servers, by their addresses, cannot work together."""
 
     def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
         """Also send these headers, each with the value of its variable."""
@@ -335,29 +394,9 @@ class HttpJudge(ABC, Generic[Facts]):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         """The body with these parameters."""
 
-    async def _inspect_servers(self, workload: Workload) -> list[Facts]:
-        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
-        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
-        as another one answers."""
-        self._timeout_s = workload.timeout_s
-        self._look_up_key()
-        facts: list[Facts] = []
-        faults: list[UnreachableError] = []
-        for url in self.urls:
-            try:
-                facts.append(await self._inspect(url))
-            except UnreachableError as error:
-                self._endpoints.set_aside(url)
-                faults.append(error)
-        if facts:
-            return facts
-        if advised := next((f for f in faults if f.next_step), None):
-            raise JudgeError(advised.title, advised.cause, advised.next_step)
-        raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
-
-    @abstractmethod
-    async def _inspect(self, url: str) -> Facts:
+    async def _inspect(self, url: str) -> Served:
         """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
+        return Served()
 
     def _no_server(self, cause: str) -> JudgeError:
         """The error if no server can be reached, with this cause."""
@@ -462,7 +501,7 @@ class HttpJudge(ABC, Generic[Facts]):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
 
-    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
+    def _check_said(self, said: VendorReply, body: RequestBody) -> None:  # noqa: B027 - most ignore nothing
         """Raises RejectedPartError for a part of the request that the server has ignored."""
 
     def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:
@@ -597,7 +636,7 @@ class BatchAccess(NamedTuple):
     target: CallTarget
 
 
-class BatchJudge(HttpJudge[Facts]):
+class BatchJudge(HttpJudge):
     """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
     the provider would send a single call of a batch."""
 

@@ -22,7 +22,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.prompting.drafts import case_example, with_examples
 from recjudge_tui.reports.common.scales import statistic_of
 from recjudge_tui.reports.experiment import PromptTrial
-from recjudge_tui.runs.experiment import Experiment
+from recjudge_tui.runs.groups import Experiment
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.shapes import base

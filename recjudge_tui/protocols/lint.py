@@ -17,8 +17,7 @@ from recjudge_tui.domain.material import (
 )
 from recjudge_tui.domain.prompt import Example, Prompt
 from recjudge_tui.errors import PromptError, ReplyFault, UsageError
-from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.registry import analysis_field, profile_request, protocol
+from recjudge_tui.protocols.registry import Protocol, analysis_field, profile_request, protocol
 from recjudge_tui.protocols.replies import name_key
 
 SAMPLE_K = 10

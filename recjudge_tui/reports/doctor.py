@@ -261,7 +261,7 @@ _OLLAMA = "OLLAMA_HOST"
 _ADDRESSES: dict[str, Callable[[str], str]] = {
     _OLLAMA: lambda _: f"{server_urls(())[0]}/api/tags",
     "OPENAI_BASE_URL": lambda url: f"{openai.api_root(url)}/models",
-    "ANTHROPIC_BASE_URL": lambda url: f"{anthropic.api_root(url)}/v1/models",
+    "ANTHROPIC_BASE_URL": lambda url: f"{anthropic.AnthropicJudge.api_root(url)}/v1/models",
 }
 
 

@@ -25,7 +25,7 @@ from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_un
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
+from recjudge_tui.judges.rules.issues import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recjudge_tui.domain.calls import CallResult, Reply, Request
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
@@ -50,7 +50,7 @@ WINDOW = 256
 
 Tell = Callable[[str], None]
 Advance = Callable[[int], None]
-BatchRun = HeldRun[BatchJudge[Any]]
+BatchRun = HeldRun[BatchJudge]
 
 
 # ---- one way -----------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
         run_store.release_lease(db, run_id, owner, state, 0.0, error)
 
 
-def batch_judge(spec: JudgeSpec) -> BatchJudge[Any]:
+def batch_judge(spec: JudgeSpec) -> BatchJudge:
     """The judge named by `spec`; no call is made. Raises UsageError for a judge that does not support batches."""
     judge = make_judge(spec)
     if not isinstance(judge, BatchJudge):
@@ -115,7 +115,7 @@ def batch_price(spec: JudgeSpec) -> Price | None:
 class _Arrived:
     """A judge whose one answer has arrived: the body of a batch's result."""
 
-    judge: BatchJudge[Any]
+    judge: BatchJudge
     body: bytes
 
     @property

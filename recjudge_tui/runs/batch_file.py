@@ -25,7 +25,7 @@ from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, Usa
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
 from recjudge_tui.judges.http import Answer
-from recjudge_tui.judges.openai import OpenAIJudge, api_root
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.replies import error_of
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import CallLimits, Failures, note_attempt
@@ -80,8 +80,8 @@ class _LineAsker(OpenAIJudge):
     default_key = keyed_host = ""
 
     def __init__(self, servers: Servers) -> None:
-        spec = JudgeSpec(spec="openai:the model of the file", api_key_env=servers.key_variable)
-        super().__init__(spec, tuple(map(api_root, servers.urls)))
+        name, key = "openai:the model of the file", servers.key_variable
+        super().__init__(JudgeSpec(spec=name, base_urls=servers.urls, api_key_env=key))
         self.send_headers(servers.header_env)
         self._look_up_key(typed=True)
         self._timeout_s = servers.timeout_s

@@ -15,8 +15,8 @@ from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.lint import ambiguous
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts

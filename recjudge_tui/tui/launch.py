@@ -27,8 +27,8 @@ from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.reports.runs import cost_range, estimate_lines, short_cost, span
 from recjudge_tui.runs import start
+from recjudge_tui.runs.groups import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
 from recjudge_tui.runs.plan import Plan, RunRequest
-from recjudge_tui.runs.saer import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
 from recjudge_tui.runs.settings import AlreadyJudgedError, project_domain, settings_for
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.data import any_images, explanation_systems, systems
@@ -568,7 +568,7 @@ class LaunchScreen(ExportScreen):
 
     def action_save(self) -> None:
         """Save the run as a file that “recjudge run” takes."""
-        from recjudge_tui.runs.experiment import saved_experiment
+        from recjudge_tui.runs.groups import saved_experiment
 
         if (request := self.request()) is not None:
             text = saved_experiment(request.run(self.project_id))

@@ -78,7 +78,7 @@ async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_trunca
     assert replies[0].sent["format"] == "json_schema"
     assert (identity.name, identity.context_length, len(identity.digest)) == ("hash-judge", 32768, 64)
     assert identity.details["num_ctx"] == 7168
-    assert identity.details["server"] == ["ollama 0.13.5"]
+    assert identity.details["servers"] == ["ollama 0.13.5"]
 
 
 async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server: ServerProcess) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.calls import Answer, Order, Sampling, VerdictDraft
 from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.base import adjudicate
-from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.registry import adjudicate, protocol
 from tests.support.cases import paired, reply, shipped
 
 PROTOCOL = protocol("pairwise")

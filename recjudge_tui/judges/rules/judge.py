@@ -300,6 +300,11 @@ class RulesJudge:
     cacheable: bool = False
     concurrency: int = 8
 
+    def __init__(self, spec: JudgeSpec) -> None:
+        if spec.target:
+            why = "The built-in judge is called “rules”, without a colon."
+            raise UsageError(f"judge “{spec.spec}” does not exist", why)
+
     async def prepare(self, workload: Workload) -> Identity:
         """Change the version with any change that could alter an answer."""
         return Identity(name=VERSION, structured=True, details={"language_model": False})
@@ -316,12 +321,7 @@ class RulesJudge:
         """Nothing to close."""
 
 
-def make(spec: JudgeSpec) -> RulesJudge:
-    """The rules judge. Raises UsageError when the spec has a target after a colon."""
-    if spec.target:
-        why = "The built-in judge is called “rules”, without a colon."
-        raise UsageError(f"judge “{spec.spec}” does not exist", why)
-    return RulesJudge()
+make = RulesJudge
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------

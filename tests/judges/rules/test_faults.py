@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.made_lists import FaultKind
 from recjudge_tui.domain.material import ItemView, UserView
-from recjudge_tui.judges.rules.faults import Fault, catalogue_of, fault, free_places, shopper_of
+from recjudge_tui.judges.rules.issues import Fault, catalogue_of, fault, free_places, shopper_of
 from tests.support.rules_material import bought, clicked, item, rated, user
 
 KETTLE = item("Electric Kettle Steel", "Kitchen")

@@ -16,7 +16,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
-from recjudge_tui.runs.saer import (
+from recjudge_tui.runs.groups import (
     SaerRequest,
     exclusion,
     is_finished,
