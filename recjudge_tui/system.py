@@ -1,4 +1,4 @@
-"""What the operating system sets: open files, core dumps, the standard streams, file systems."""
+"""What the operating system sets: open files, core dumps, the standard streams, file systems; and a limit of time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import io
 import os
 import re
 import sys
+from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from recjudge_tui.errors import RecjudgeError
 
+T = TypeVar("T")
 MORE_HANDLES = "Raise the limit with “ulimit -n 1024”, or use fewer calls at once (--concurrency)."
 
 
@@ -152,3 +155,17 @@ def is_shared(kind: str) -> bool:
     a local disk.
     """
     return kind in _SHARED or kind.startswith("fuse.")
+
+
+async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
+    """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised; None is no limit. A
+    cancellation from outside is never swallowed."""
+    import asyncio  # loaded with the first call
+
+    import anyio
+
+    try:
+        with anyio.fail_after(seconds):
+            return await awaitable
+    except TimeoutError as error:
+        raise asyncio.TimeoutError from error  # another class before Python 3.11

@@ -16,7 +16,7 @@ from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.prompting.drafts import examples_from_outcomes, located_findings
 from recjudge_tui.prompting.trial import probe, request_now, try_prompt
 from recjudge_tui.reports import changes, judges, listings
-from recjudge_tui.runs.prices import price_of
+from recjudge_tui.runs.estimate import price_of
 from recjudge_tui.store import prompts
 from recjudge_tui.store.runs import save_capabilities
 

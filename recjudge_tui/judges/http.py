@@ -20,8 +20,7 @@ import httpx2 as httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.base import within
-from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
+from recjudge_tui.system import MORE_HANDLES, is_out_of_handles, within
 from recjudge_tui.version import USER_AGENT
 
 CONNECT_S = 10.0

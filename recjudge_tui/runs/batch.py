@@ -38,8 +38,8 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import BatchJudge
 from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of, most_tokens
 from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.estimate import Price, cost_at, price_of
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.prices import Price, cost_at, price_of
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
 from recjudge_tui.store import batches as batch_store
 from recjudge_tui.store import runs as run_store

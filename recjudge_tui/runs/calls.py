@@ -33,11 +33,11 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import Progress, RunSettings
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault, RunError
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.replies import added
 from recjudge_tui.protocols.registry import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
-from recjudge_tui.runs.prices import Price, unknown_price
+from recjudge_tui.runs.estimate import Price, unknown_price
+from recjudge_tui.system import within
 
 # ---- limits ------------------------------------------------------------------------------------------------------
 

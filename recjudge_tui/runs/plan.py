@@ -18,15 +18,13 @@ from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
-from recjudge_tui.judges.base import takes_images
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import make_judge, takes_images
 from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
 from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, collect_cases, positions
-from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long
+from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.prices import require_price
 from recjudge_tui.runs.settings import (
     AlreadyJudgedError,
     check_series,

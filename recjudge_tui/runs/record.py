@@ -17,7 +17,7 @@ from recjudge_tui.domain.calls import Answer, CallResult, Order, VerdictDraft
 from recjudge_tui.domain.judge import Identity
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.registry import Judge
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store

@@ -14,7 +14,7 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.errors import PromptError, RunError, UsageError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.registry import Judge
 from recjudge_tui.protocols.lint import ambiguous
 from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named

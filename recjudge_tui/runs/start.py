@@ -14,17 +14,17 @@ from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.domain.text import money
 from recjudge_tui.errors import JudgeError, RunError, UsageError
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.engine import OnProgress, workload_of
 from recjudge_tui.runs.engine import work as judge_outstanding
+from recjudge_tui.runs.estimate import require_price
 from recjudge_tui.runs.lease import refuse_when_active
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
-from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.system import within
 
 # ---- detach ------------------------------------------------------------------------------------------------------
 

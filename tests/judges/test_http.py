@@ -20,7 +20,6 @@ import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.http import (
     CERTIFICATE_VARIABLES,
     Answer,
@@ -28,6 +27,7 @@ from recjudge_tui.judges.http import (
     UnreachableError,
     broken,
 )
+from recjudge_tui.system import within
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until

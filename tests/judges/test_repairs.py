@@ -12,8 +12,7 @@ from recjudge_tui.domain.calls import Reply, Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges import servers
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import Judge, make_judge
 from tests.support.judge_calls import asking, judge_error, workload
 from tests.support.stub_server import Stub, answer, completion, serving
 

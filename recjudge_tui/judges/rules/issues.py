@@ -16,17 +16,22 @@ from recjudge_tui.domain.event_types import action_of, owned, past
 from recjudge_tui.domain.made_lists import FaultKind, variant_title
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.judges.rules.profile import Profile, is_media, latest, moment, strength, traits
-from recjudge_tui.judges.rules.text import (
+from recjudge_tui.judges.rules.profile import (
     FOR_OTHERS,
     Consumable,
     Durable,
+    Profile,
     categories,
     consumable_kind,
     days_of_supply,
     durable_kind,
     durables_named,
+    is_media,
+    latest,
+    moment,
     same_title,
+    strength,
+    traits,
     variant_key,
     words,
 )

@@ -28,8 +28,7 @@ from recjudge_tui.judges.rules.issues import (
     findings,
     quoted,
 )
-from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits
-from recjudge_tui.judges.rules.text import words
+from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits, words
 
 # ---- evidence ----------------------------------------------------------------------------------------------------
 
