@@ -70,9 +70,8 @@ class Client:
     """Connections to servers: as many as there are calls in flight. Through a proxy each serves one request."""
 
     def __init__(self) -> None:
-        # proxy ("": none) -> its connections; server -> those it is asked through
-        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
-        self._pool_of: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
+        # server -> its connections
+        self._pools: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
 
     async def send(
         self,
@@ -120,15 +119,12 @@ class Client:
 
     def _pool(self, url: httpx.URL) -> httpcore2.AsyncConnectionPool:
         server = url.raw_scheme, url.netloc
-        if server not in self._pool_of:
-            proxy = _proxy_for(url)
-            if proxy not in self._pools:
-                self._pools[proxy] = _made_pool(proxy, secure=url.scheme == "https")
-            self._pool_of[server] = self._pools[proxy]
-        return self._pool_of[server]
+        if server not in self._pools:
+            self._pools[server] = _made_pool(_proxy_for(url), secure=url.scheme == "https")
+        return self._pools[server]
 
     async def aclose(self) -> None:
-        pools, self._pools, self._pool_of = self._pools, {}, {}
+        pools, self._pools = self._pools, {}
         for pool in pools.values():
             await pool.aclose()
         await asyncio.sleep(0)  # gives the event loop time to close the sockets

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -23,14 +23,8 @@ MOST_MODELS = 200
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class UsualServer(NamedTuple):
-    """A server with an OpenAI-compatible API and its default port."""
-
-    name: str
-    port: int
-
-
-USUAL = (UsualServer("llama.cpp", 8080), UsualServer("vLLM", 8000), UsualServer("LM Studio", 1234))
+# servers with an OpenAI-compatible API and their default ports
+USUAL = {"llama.cpp": 8080, "vLLM": 8000, "LM Studio": 1234}
 # the name by which servers identify the owner of their models
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
 
@@ -59,7 +53,7 @@ def place_of(url: str) -> str:
 
 
 def local_servers(
-    usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
+    usual: Mapping[str, int] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
     address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
@@ -72,8 +66,8 @@ def local_files(servers: Sequence[LocalServer]) -> list[FoundFile]:
     return found_files(ollama=all(server.name != "Ollama" for server in servers))
 
 
-async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:
-    asked = {f"http://127.0.0.1:{server.port}/v1": server.name for server in usual}
+async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
+    asked = {f"http://127.0.0.1:{port}/v1": name for name, port in usual.items()}
     named = os.environ.get("OPENAI_BASE_URL", "")
     with suppress(UsageError):
         if named and urlsplit(named).hostname in LOOPBACK:

@@ -18,21 +18,10 @@ from recjudge_tui.domain.calls import Message, Reply, Request, estimate_prompt_t
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges import replies
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
-from recjudge_tui.judges.replies import (
-    CallTarget,
-    ServerError,
-    VendorReply,
-    bad_body,
-    failure,
-    json_object,
-    list_of,
-    overflow,
-    part_of,
-    sound_text,
-)
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, Served, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
@@ -101,9 +90,11 @@ class OllamaJudge(HttpJudge):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
+        lengths = [
+            v for k, v in replies.part_of(shown, "model_info").items() if k.endswith(".context_length")
+        ]
         context = next(filter(None, map(whole, lengths)), None)
-        can = list(map(_line, list_of(shown, "capabilities")))
+        can = list(map(_line, replies.list_of(shown, "capabilities")))
         sizes = {"parameter_size": installed.parameters, "quantization_level": installed.quantization}
         return Served(
             f"ollama {_line(version.get('version'))[:40]}",
@@ -120,7 +111,7 @@ class OllamaJudge(HttpJudge):
         if response.status_code != 200:
             raise self._unusable(url, response)
         try:
-            return json_object(response, self._target(url), self.expected)
+            return replies.json_object(response, self._target(url), self.expected)
         except CallError as error:
             raise JudgeError(error.title, error.cause, f"{_HINT}{error.next_step}") from None
 
@@ -150,21 +141,23 @@ class OllamaJudge(HttpJudge):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         return {"model": self._model, "messages": list(map(_message, request.messages)), **sent}
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(
+        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
+    ) -> replies.VendorReply:
         message = answer.get("message")
         if not isinstance(message, dict):
-            raise bad_body(target.server, self.expected, "It has no message.")
-        return VendorReply(
-            text=sound_text(message.get("content")),
-            thinking=sound_text(message.get("thinking")),
-            model=sound_text(answer.get("model")),
-            stop=sound_text(answer.get("done_reason")),
+            raise replies.bad_body(target.server, self.expected, "It has no message.")
+        return replies.VendorReply(
+            text=replies.sound_text(message.get("content")),
+            thinking=replies.sound_text(message.get("thinking")),
+            model=replies.sound_text(answer.get("model")),
+            stop=replies.sound_text(answer.get("done_reason")),
             tokens=answer.get("logprobs"),
             noted=check_prompt_count(request, answer, self._num_ctx),
         )
 
     def _reply(
-        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
         try:
             return super()._reply(said, request, body, latency_s)
@@ -173,12 +166,12 @@ class OllamaJudge(HttpJudge):
             if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
                 raise
             filled = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of"
-            full = overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
+            full = replies.overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
             full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
             raise full from None
 
     def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         target = self._target(url)
         message = target.scrub(error.message)
@@ -188,7 +181,7 @@ class OllamaJudge(HttpJudge):
             title = f"The model “{self._model}” does not fit into memory"
             return JudgeError(title, message, "Choose a smaller model or context.")
         sized = replace(error, context=error.context or self._num_ctx)
-        meaning = failure(response.status_code, response.headers, sized, target)
+        meaning = replies.failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
             low, high = estimate_prompt_tokens(request.messages)
             room = f"its reply may take {request.sampling.max_tokens}"
@@ -201,7 +194,7 @@ class OllamaJudge(HttpJudge):
         texts = {"content": "", "thinking": ""}
         for event in events:
             for name in texts:
-                texts[name] += sound_text(part_of(event, "message").get(name))
+                texts[name] += replies.sound_text(replies.part_of(event, "message").get(name))
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
@@ -246,7 +239,7 @@ def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -
     includes_cache = whole(answer.get("prompt_eval_cached_count")) is not None
     too_low = counted < least
     if counted >= num_ctx or (too_low and includes_cache) or (_WHOLE_PROMPT_CACHED <= counted < least_last):
-        raise overflow(
+        raise replies.overflow(
             f"Ollama read {counted} tokens of a prompt that has at least {least}. Its context is {num_ctx} tokens."
         )
     return {"prompt_count_suspicious": {"counted": counted, "at_least": least}} if too_low else {}
@@ -288,7 +281,7 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
         response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
         if response.status_code != 200:
             raise not_ollama(url)
-        listing = json_object(response, CallTarget(url, "", ""), "Ollama's")
+        listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
     except CallError as error:
         if not isinstance(error, UnreachableError):
             raise not_ollama(url) from None
@@ -310,15 +303,15 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
             name=_line(model.get("model") or model.get("name")),
             digest=_line(model.get("digest")),
             size_bytes=whole(model.get("size")),
-            parameters=_line(part_of(model, "details").get("parameter_size")),
-            quantization=_line(part_of(model, "details").get("quantization_level")),
+            parameters=_line(replies.part_of(model, "details").get("parameter_size")),
+            quantization=_line(replies.part_of(model, "details").get("quantization_level")),
         )
         for model in models
     ]
 
 
 def _line(value: object) -> str:
-    return one_line(sound_text(value), 200)
+    return one_line(replies.sound_text(value), 200)
 
 
 def no_server(urls: tuple[str, ...]) -> JudgeError:

@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from recjudge_tui.domain.calls import Message, PlacedImage, Request, whole
+from recjudge_tui.domain.calls import Message, Request, whole
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges import servers
 from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
@@ -25,18 +26,6 @@ from recjudge_tui.judges.replies import (
     object_in,
     part_of,
     sound_text,
-)
-from recjudge_tui.judges.servers import (
-    BatchJudge,
-    RejectedPartError,
-    RequestBody,
-    Served,
-    as_base64,
-    checked_url,
-    content_of,
-    split_system,
-    under,
-    without_bounds,
 )
 from recjudge_tui.judges.trust import literal_address
 
@@ -57,7 +46,7 @@ def api_root(url: str) -> str:
     address, _, query = url.strip().partition("?")
     name, _, version = query.partition("=")
     if name == "api-version":
-        root = checked_url(address).removesuffix("/chat/completions")
+        root = servers.checked_url(address).removesuffix("/chat/completions")
         if not _API_VERSION.fullmatch(version):
             raise UsageError(
                 "The query of a base URL may hold one api-version and nothing else",
@@ -65,7 +54,7 @@ def api_root(url: str) -> str:
                 f"Write it as {root}?api-version=VERSION.",
             )
         return f"{root}?api-version={version}"
-    bare = checked_url(url)
+    bare = servers.checked_url(url)
     return f"{bare}{VERSION}" if _lacks_version(bare) else bare.removesuffix("/chat/completions")
 
 
@@ -74,7 +63,7 @@ def _lacks_version(url: str) -> bool:
     return "?" not in url and not path.endswith("/chat/completions") and not re.search(r"/v\d", path)
 
 
-class OpenAIJudge(BatchJudge):
+class OpenAIJudge(servers.BatchJudge):
     """One model at one or more servers."""
 
     url_variable, default_url = "OPENAI_BASE_URL", "https://api.openai.com/v1"
@@ -108,9 +97,9 @@ class OpenAIJudge(BatchJudge):
     def api_root(url: str) -> str:
         return api_root(url)
 
-    async def _inspect(self, url: str) -> Served:
+    async def _inspect(self, url: str) -> servers.Served:
         """A server without a list of models is accepted; one on the local network that lists others is not."""
-        response = await self._fetch(under(url, "/models"))
+        response = await self._fetch(servers.under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
         told = object_in(response) if response.status_code == 200 else {}
@@ -137,7 +126,7 @@ class OpenAIJudge(BatchJudge):
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
             slots = whole(props.get("total_slots"))
-        return Served(owner, "", context, sees, slots)
+        return servers.Served(owner, "", context, sees, slots)
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.header("api-key") if all(map(_is_azure, self.urls)) else key.bearer()
@@ -147,7 +136,7 @@ class OpenAIJudge(BatchJudge):
 
     def _chat_url(self, url: str) -> str:
         without = VERSION in self._dropped and url in self._added_version
-        return under(url.removesuffix(VERSION) if without else url, self.chat_path)
+        return servers.under(url.removesuffix(VERSION) if without else url, self.chat_path)
 
     def _no_server(self, cause: str) -> JudgeError:
         fault = super()._no_server(cause)
@@ -159,7 +148,7 @@ class OpenAIJudge(BatchJudge):
     def _wanted(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
         # llama.cpp and vLLM end a text or a list there, so that a model that loops comes to its answer
-        form = request.reply_schema if self._is_here else without_bounds(request.reply_schema)
+        form = request.reply_schema if self._is_here else servers.without_bounds(request.reply_schema)
         schema = {"name": request.schema_name, "schema": form, "strict": True}
         wanted: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},
@@ -175,7 +164,11 @@ class OpenAIJudge(BatchJudge):
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         messages = _without_system(request.messages) if SYSTEM in self._dropped else request.messages
-        body = {"model": self._model, "messages": list(map(_message, messages)), **sent}
+        body = {
+            "model": self._model,
+            "messages": [{"role": m.role, "content": servers.content_of(m, _image)} for m in messages],
+            **sent,
+        }
         # the slot of llama.cpp's server that remembers the last prompt of this seat
         seat = request.seat
         if seat is not None and self.slots is not None and seat < self.slots and len(self.urls) == 1:
@@ -228,12 +221,12 @@ class OpenAIJudge(BatchJudge):
             refusal=str(message.get("refusal") or ""),
         )
 
-    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
+    def _check_said(self, said: VendorReply, body: servers.RequestBody) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
         full context, which comes near the cap or after many tokens."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output
         if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
-            raise RejectedPartError(CAP, said.usage)
+            raise servers.RejectedPartError(CAP, said.usage)
 
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -263,7 +256,7 @@ class OpenAIJudge(BatchJudge):
 
 def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The system texts in front of the user's first message."""
-    texts, others = split_system(messages)
+    texts, others = servers.split_system(messages)
     head = "".join(f"{text}\n\n" for text in texts)
     if not others or others[0].role != "user":
         return (Message(role="user", content=head.strip()), *others)
@@ -272,17 +265,8 @@ def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return (first.model_copy(update={"content": head + first.content, "images": images}), *others[1:])
 
 
-def _message(message: Message) -> dict[str, Any]:
-    content = content_of(message, _text, _image) if message.images else message.content
-    return {"role": message.role, "content": content}
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _image(placed: PlacedImage) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{as_base64(placed)}"}}
+def _image(base64: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64}"}}
 
 
 def _is_azure(url: str) -> bool:

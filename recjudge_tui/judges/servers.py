@@ -25,32 +25,10 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
+from recjudge_tui.judges import replies
 from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
-from recjudge_tui.judges.replies import (
-    LOADING_S,
-    CallTarget,
-    Fold,
-    ServerError,
-    VendorReply,
-    added,
-    error_in_body,
-    error_of,
-    failure,
-    finished,
-    has_images,
-    is_blind,
-    is_loading,
-    json_object,
-    object_in,
-    refused_part,
-    sees_no_images,
-    sound_text,
-    split_thinking,
-    status_in,
-    usage_of,
-)
 from recjudge_tui.judges.trust import Sent, pairs_of
 
 PREPARE_S = 15.0
@@ -187,15 +165,19 @@ def written(body: Mapping[str, Any]) -> bytes:
     return _as_json(body).encode("utf-8", "replace")
 
 
-def content_of(
-    message: Message, text: Callable[[str], dict[str, Any]], image: Callable[[PlacedImage], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Texts and images in the order in which they are read, each in the vendor's form. Blank texts are refused by some."""
-    parts = message.parts() if message.images else (message.content,)
+def typed_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def content_of(message: Message, image: Callable[[str], dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """The text; or texts and images in the order in which they are read, the latter, from base64, in the vendor's form.
+    Blank texts are refused by some."""
+    if not message.images:
+        return message.content
     return [
-        text(sound_text(part)) if isinstance(part, str) else image(part)
-        for part in parts
-        if not isinstance(part, str) or part.strip() or not message.images
+        typed_text(replies.sound_text(part)) if isinstance(part, str) else image(as_base64(part))
+        for part in message.parts()
+        if not isinstance(part, str) or part.strip()
     ]
 
 
@@ -293,7 +275,7 @@ class HttpJudge(ABC):
     droppable: tuple[str, ...]
     schema_part: str
     counts: ClassVar[Mapping[str, str]]
-    fold: Fold | None = None
+    fold: replies.Fold | None = None
     signs = False
 
     def __init__(self, spec: JudgeSpec) -> None:
@@ -347,7 +329,7 @@ class HttpJudge(ABC):
                 raise JudgeError(advised.title, advised.cause, advised.next_step)
             raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         if workload.images and any(each.sees is False for each in served.values()):
-            raise sees_no_images(self._model, self.sight)
+            raise replies.sees_no_images(self._model, self.sight)
         self._check_served(served)
         first, slots = next(iter(served.values())), [each.slots for each in served.values() if each.slots]
         self.slots = sum(slots) if len(slots) == len(served) else None
@@ -378,13 +360,15 @@ class HttpJudge(ABC):
                 reply = await self._attempt(request, deadline)
             except RejectedPartError as refusal:
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
-                paid = added(paid, refusal.usage)
+                paid = replies.added(paid, refusal.usage)
             except CallError as error:
                 if paid != Usage():
-                    error.usage = added(paid, error.usage if isinstance(error.usage, Usage) else Usage())
+                    error.usage = replies.added(
+                        paid, error.usage if isinstance(error.usage, Usage) else Usage()
+                    )
                 raise
             else:
-                return reply.model_copy(update={"usage": added(paid, reply.usage)})
+                return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
 
     @abstractmethod
     def _wanted(self, request: Request) -> dict[str, Any]:
@@ -404,23 +388,25 @@ class HttpJudge(ABC):
         return JudgeError(f"No server at {', '.join(self.urls)}", cause, step)
 
     @abstractmethod
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(
+        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
+    ) -> replies.VendorReply:
         """What an answer with status 200 says. Raises like `ask`."""
 
     def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+        self, status: int, error: replies.ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
         """The part of the request that the server refuses; None when the error is another one."""
-        return refused_part(status, error, sent, self.droppable)
+        return replies.refused_part(status, error, sent, self.droppable)
 
     def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         """The error for an answer with a status other than 200."""
-        return failure(response.status_code, response.headers, error, self._target(url))
+        return replies.failure(response.status_code, response.headers, error, self._target(url))
 
-    def _error_in(self, response: Answer) -> ServerError:
-        return error_of(response)
+    def _error_in(self, response: Answer) -> replies.ServerError:
+        return replies.error_of(response)
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
         body = self._body(request)
@@ -429,14 +415,14 @@ class HttpJudge(ABC):
         if response.status_code == 200:
             return self._read(response, url, request, body, latency_s)
         error = self._error_in(response)
-        if has_images(request) and is_blind(response.status_code, error):
-            raise sees_no_images(self._model, self._scrub(error.message))
+        if replies.has_images(request) and replies.is_blind(response.status_code, error):
+            raise replies.sees_no_images(self._model, self._scrub(error.message))
         if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
         if (
             isinstance(fault, CallError)
-            and (counted := usage_of(object_in(response), self.counts)) != Usage()
+            and (counted := replies.usage_of(replies.object_in(response), self.counts)) != Usage()
         ):
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
@@ -448,8 +434,8 @@ class HttpJudge(ABC):
         token counts."""
         target, usage = self._target(url), Usage()
         try:
-            answer = json_object(response, target, self.expected, type(self).fold)
-            usage = usage_of(answer, self.counts)
+            answer = replies.json_object(response, target, self.expected, type(self).fold)
+            usage = replies.usage_of(answer, self.counts)
             if answer.get("error"):
                 raise self._error_inside(answer, target)
             said = self._said(answer, request, target)._replace(usage=usage)
@@ -473,11 +459,11 @@ class HttpJudge(ABC):
         return RequestBody(self._content(request, sent), sent, recorded)
 
     def _reply(
-        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
         """The reply in what an answer says. Raises CallError as `finished`."""
         scrub = self._scrub
-        text, thinking = split_thinking(said.text, said.thinking)
+        text, thinking = replies.split_thinking(said.text, said.thinking)
         bare = text.strip()
         reply = Reply(
             text=scrub(text),
@@ -493,7 +479,7 @@ class HttpJudge(ABC):
             dropped=tuple(self._dropped),
         )
         places = {name: scrub(part) for name, part in said.places.items()}
-        return finished(reply, request, scrub(one_line(said.refusal, 400)), places)
+        return replies.finished(reply, request, scrub(one_line(said.refusal, 400)), places)
 
     def _apply(self, known: Capabilities | None, digest: str = "") -> None:
         """Leave out what these servers have refused before, and ask for logprobs if they give them."""
@@ -501,12 +487,12 @@ class HttpJudge(ABC):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
 
-    def _check_said(self, said: VendorReply, body: RequestBody) -> None:  # noqa: B027 - most ignore nothing
+    def _check_said(self, said: replies.VendorReply, body: RequestBody) -> None:  # noqa: B027 - most ignore nothing
         """Raises RejectedPartError for a part of the request that the server has ignored."""
 
-    def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:
-        error = error_in_body(body)
-        return failure(status_in(error), httpx.Headers(), error, target)
+    def _error_inside(self, body: dict[str, Any], target: replies.CallTarget) -> RecjudgeError:
+        error = replies.error_in_body(body)
+        return replies.failure(replies.status_in(error), httpx.Headers(), error, target)
 
     async def _post(
         self, content: bytes, deadline: float, url: str, path: str = ""
@@ -548,15 +534,18 @@ class HttpJudge(ABC):
                 raise
             except CallError as error:
                 raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
-            if not (response.status_code >= 500 and is_loading(response.status_code, error_of(response))):
+            if not (
+                response.status_code >= 500
+                and replies.is_loading(response.status_code, replies.error_of(response))
+            ):
                 return self._scrubbed(response)
             if time.monotonic() > until:
                 raise self._unusable(url, self._scrubbed(response))
-            await asyncio.sleep(LOADING_S)
+            await asyncio.sleep(replies.LOADING_S)
 
     def _unusable(self, url: str, response: Answer) -> JudgeError:
         """The JudgeError for a failed question about the model: no call can work."""
-        fault = self._meaning(url, response, error_of(response))
+        fault = self._meaning(url, response, replies.error_of(response))
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self, *, typed: bool = False) -> None:
@@ -619,9 +608,9 @@ class HttpJudge(ABC):
         headers |= {name: f"${named}" for name, named in self._header_env}
         return WireCall(url, headers, body)
 
-    def _target(self, url: str) -> CallTarget:
+    def _target(self, url: str) -> replies.CallTarget:
         variable = self._key_variable if self._key is None else self._key.variable
-        return CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
+        return replies.CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
 
     def _address_form(self, url: str) -> str:
         """How the address of such a server is written; empty if there is nothing to say."""
@@ -633,7 +622,7 @@ class BatchAccess(NamedTuple):
 
     url: str
     headers: Mapping[str, str]
-    target: CallTarget
+    target: replies.CallTarget
 
 
 class BatchJudge(HttpJudge):

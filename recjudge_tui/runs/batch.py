@@ -31,6 +31,7 @@ from recjudge_tui.judges.batch import (
     ResultLine,
     Shape,
     batch_server,
+    lines_of,
     read_result,
     was_refused,
 )
@@ -380,20 +381,13 @@ def _store_results(
                 progress(read)
 
 
-def _lines(files: Sequence[Path], tally: ImportTally) -> Iterator[Line]:
+def _lines(files: Iterable[Path], tally: ImportTally) -> Iterator[Line]:
+    def note(place: str, fault: LineFault) -> None:
+        tally.broken += 1
+        tally.note(f"{place}: {fault}")
+
     for path in files:
-        try:
-            with path.open("rb") as file:
-                for number, raw in enumerate(file, 1):
-                    if not raw.strip():
-                        continue
-                    try:
-                        yield f"{path}:{number}", read_result(raw)
-                    except LineFault as fault:
-                        tally.broken += 1
-                        tally.note(f"{path}:{number}: {fault}")
-        except OSError as error:
-            raise InputError(f"{path} cannot be read", f"{error.strerror}.") from error
+        yield from lines_of(path, read_result, note)
 
 
 def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
@@ -651,12 +645,8 @@ class _Provider:
 
     def _is_ours(self, batch_id: int, files: list[Path]) -> bool:
         """Whether the first lines of the results contain call names of this batch."""
-        names: list[str] = []
-        for path in files:
-            with path.open("rb") as file:
-                for raw in islice(file, LINES_LOOKED_AT):
-                    with contextlib.suppress(LineFault):
-                        names.append(read_result(raw).custom_id)
+        read = (islice(_lines([path], ImportTally()), LINES_LOOKED_AT) for path in files)
+        names = [result.custom_id for lines in read for _, result in lines]
         return batch_store.calls_in_batch(self.run.db, batch_id, names) > 0
 
     def store(self, batch_id: int, remote: RemoteBatch, tally: ImportTally) -> bool:

@@ -51,10 +51,10 @@ from recjudge_tui.domain.selection import Level, activity_levels
 from recjudge_tui.errors import NoProfileError, ReplyFault, RunError, UsageError
 from recjudge_tui.judges.rules.issues import (
     ISSUE_OF,
+    Catalogue,
     Fault,
-    catalogue_of,
+    Shopper,
     fault,
-    shopper_of,
 )
 from recjudge_tui.protocols.registry import Protocol, profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
@@ -358,7 +358,7 @@ class Chooser:
         views, known = data_store.ItemViews(db, project_id), known_ids(db, project_id, "items")
         ids = sorted(known)
         of_item = views.of(ids)
-        catalogue = catalogue_of(of_item[item] for item in ids)
+        catalogue = Catalogue(tuple(of_item[item] for item in ids))
         domain = settings.domain or project_domain(db, project_id)
 
         def faults_of(user_id: str, source: data_store.CurrentSlate) -> list[CaseKey] | str:
@@ -367,7 +367,7 @@ class Chooser:
             if is_empty(user):
                 return no_history(source.occasion.served_at)
             items = data_store.slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
-            shopper = shopper_of(user, case_store.held_out_items(db, project_id, user_id), domain)
+            shopper = Shopper(user, case_store.held_out_items(db, project_id, user_id), domain)
             found: dict[FaultKind, Fault] = {}
             for kind in kinds:
                 rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")

@@ -60,24 +60,6 @@ def test_both_orders_share_the_prefix_and_exchange_the_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "order", "label", "value"),
-    [
-        ("Set 1", "ab", "A", 1),
-        ("Set 2", "ab", "B", -1),
-        ("Tie", "ab", "Tie", 0),
-        ("Set 1", "ba", "B", -1),
-        ("Set 2", "ba", "A", 1),
-        ("Tie", "ba", "Tie", 0),
-    ],
-)
-def test_what_is_said_of_the_sets_is_turned_back_to_the_systems(
-    said: str, order: Order, label: str, value: float
-) -> None:
-    given = answer(said, order)
-    assert (given.label, given.value, given.reasoning) == (label, value, "r")
-
-
-@pytest.mark.parametrize(
     ("first", "second", "label", "value", "consistent"),
     [
         ("Set 1", "Set 2", "A", 1, True),

@@ -5,9 +5,10 @@ reading of the guidelines, and an item counts as faultless only if nothing hints
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -324,19 +325,19 @@ _KNOWN_TASTE = 5
 _LOOKED_AT = 2000
 
 
-class Catalogue(NamedTuple):
+@dataclass(frozen=True)
+class Catalogue:
     """The items that can be planted, and the durables among them by their kind."""
 
     items: tuple[ItemView, ...]
-    durables: dict[str, list[ItemView]]
 
-
-def catalogue_of(items: Iterable[ItemView]) -> Catalogue:
-    catalogue = Catalogue(tuple(items), {})
-    for item in catalogue.items:
-        if kind := durable_kind(item):
-            catalogue.durables.setdefault(kind.kind, []).append(item)
-    return catalogue
+    @cached_property
+    def durables(self) -> dict[str, list[ItemView]]:
+        found: dict[str, list[ItemView]] = {}
+        for item in self.items:
+            if kind := durable_kind(item):
+                found.setdefault(kind.kind, []).append(item)
+        return found
 
 
 class Fault(NamedTuple):
@@ -351,17 +352,16 @@ class Shopper:
     """A user and the facts derived from their events. `hidden`: items held out from judges."""
 
     user: UserView
-    holdings: Holdings
-    hidden: frozenset[str]
-    domain: str
+    hidden: Collection[str] = ()
+    domain: str = ""
+
+    @cached_property
+    def holdings(self) -> Holdings:
+        return holdings_of(self.user)
 
     @property
     def events(self) -> tuple[ShownEvent, ...]:
         return (*self.user.history, *self.user.clicks, *self.user.others, *self.user.searches)
-
-
-def shopper_of(user: UserView, hidden: Collection[str] = (), domain: str = "") -> Shopper:
-    return Shopper(user, holdings_of(user), frozenset(hidden), domain)
 
 
 def fault(

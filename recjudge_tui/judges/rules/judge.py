@@ -180,12 +180,6 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     return " ".join((_relevance(evidence, profile), _issues(evidence), _conclusion(evidence)))
 
 
-def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
-    """What was counted for one aspect of two lists, and which list is ahead."""
-    ahead = {1: f"{names[0]} is ahead", -1: f"{names[1]} is ahead", 0: "neither is clearly ahead"}[winner]
-    return f"Counted: {counts}. {names[0]} {values[0]:.2f}, {names[1]} {values[1]:.2f}; {ahead}."
-
-
 def about_pair(
     first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int
 ) -> str:
@@ -463,8 +457,10 @@ def _reasoning(subject: Subject, field: str) -> str:
     aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else OVERALL
     rule = aspect_rule(aspect)
     if rule is not None:
-        values = rule.value(first), rule.value(second)
-        return about_aspect(rule.counts, values, subject.names, winner(aspect, subject))
+        one, other = subject.names
+        lead = {1: f"{one} is ahead", -1: f"{other} is ahead", 0: "neither is clearly ahead"}
+        values = f"{one} {rule.value(first):.2f}, {other} {rule.value(second):.2f}"
+        return f"Counted: {rule.counts}. {values}; {lead[winner(aspect, subject)]}."
     return about_pair(first, second, subject.profile, subject.names, winner(aspect, subject))
 
 

@@ -69,10 +69,7 @@ def test_json_is_found_in_text(text: str) -> None:
         ('{"reasoning": "It said {"category": "Poor Match"} before', "cut off or not valid"),
         ('{"category": "Good Match", "category": "Poor Match"}', "“category” is given twice in one"),
         ('{"category": "Good Match", "category": "Good Match"}', "“category” is given twice in one"),
-        (
-            'So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}',
-            "“item” is given twice",
-        ),
+        ('So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}', "“item” is given twice"),
         (f"{GOOD}\nWait, that is wrong. My final answer: Poor Match", "takes it back: “Wait”"),
         (f"{GOOD}\nMy final answer: **Poor Match**", "says otherwise: “answer: "),
         (f"{GOOD}\nOr rather a Poor Match.", "names another one: “Poor Match”"),
@@ -81,7 +78,7 @@ def test_json_is_found_in_text(text: str) -> None:
         ("CATEGORY: Good Match\nNo, that is wrong.", "takes it back"),
         ("The category is Poor Match.\nCATEGORY: Good Match", "says otherwise"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> None:
     with pytest.raises(ReplyFault, match=said):
         category(text)

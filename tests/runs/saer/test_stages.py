@@ -39,6 +39,7 @@ from tests.support.runs import (
     ran,
     server_judge,
     verdicts,
+    write_prices,
 )
 from tests.support.servers.counts import stats
 from tests.support.servers.gate import allow, hold
@@ -304,11 +305,7 @@ def test_in_the_background_one_process_works_on_both_stages(db: Database, drop: 
 
 
 def test_one_budget_holds_for_both_stages_and_a_larger_one_goes_on(db: Database, tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    config.mkdir()
-    prices = '["openai:hash-judge"]\ninput = 100.0\noutput = 1000.0\n'
-    (config / "prices.toml").write_text(prices, encoding="utf-8")
-    env = {"RECJUDGE_CONFIG": str(config)}
+    env = {"RECJUDGE_CONFIG": str(write_prices(tmp_path / "config", input=100.0, output=1000.0))}
     make_project(db, users=20)
     with start("openai_api") as server:
         line = words(db, server, "--budget")
