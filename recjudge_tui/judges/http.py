@@ -89,7 +89,11 @@ class Client:
         try:
             return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
         except asyncio.TimeoutError:
-            raise late(url, timeout_s) from None
+            title, step = (
+                f"No answer from {url} within {timeout_s:g} s",
+                "Raise --timeout if the model needs longer.",
+            )
+            raise CallError("timeout", title, next_step=step, retry=True) from None
         except connection_faults() as error:
             raise broken(url, error) from None
 
@@ -323,15 +327,6 @@ def broken(url: str, error: Exception) -> CallError:
         return UnreachableError(title, "Too many files are open.", MORE_HANDLES)
     return UnreachableError(
         f"{title} through the proxy {proxy}" if proxy else title, why, OTHER_PROXY if proxy else ""
-    )
-
-
-def late(url: str, timeout_s: float) -> CallError:
-    return CallError(
-        "timeout",
-        f"No answer from {url} within {timeout_s:g} s",
-        next_step="Raise --timeout if the model needs longer.",
-        retry=True,
     )
 
 

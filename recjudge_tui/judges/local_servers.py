@@ -15,7 +15,7 @@ from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
-from recjudge_tui.judges.openai import api_root
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
 
 WITHIN_S = 1.0
@@ -71,7 +71,7 @@ async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
     named = os.environ.get("OPENAI_BASE_URL", "")
     with suppress(UsageError):
         if named and urlsplit(named).hostname in LOOPBACK:
-            asked = {api_root(named): "a server"} | asked
+            asked = {OpenAIJudge.api_root(named): "a server"} | asked
     answers = await asyncio.gather(
         _ollama(timeout_s), *(_compatible(url, name, timeout_s) for url, name in asked.items())
     )

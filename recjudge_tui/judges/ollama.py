@@ -19,7 +19,6 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges import replies
-from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
 from recjudge_tui.judges.servers import HttpJudge, RequestBody, Served, as_base64, checked_url
@@ -135,7 +134,7 @@ class OllamaJudge(HttpJudge):
             "shift": False,
         }
         if self._logprobs and "logprobs" not in self._dropped:
-            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}
         return wanted
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:

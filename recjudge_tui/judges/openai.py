@@ -13,9 +13,9 @@ from recjudge_tui.domain.calls import Message, Request, whole
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges import servers
-from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
+    TOP_LOGPROBS,
     CallTarget,
     ServerError,
     VendorReply,
@@ -38,24 +38,6 @@ _AZURE_FORM = (
     "Azure's are https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION and "
     "https://RESOURCE.openai.azure.com/openai/v1."
 )
-
-
-def api_root(url: str) -> str:
-    """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
-    Azure's query names one."""
-    address, _, query = url.strip().partition("?")
-    name, _, version = query.partition("=")
-    if name == "api-version":
-        root = servers.checked_url(address).removesuffix("/chat/completions")
-        if not _API_VERSION.fullmatch(version):
-            raise UsageError(
-                "The query of a base URL may hold one api-version and nothing else",
-                "The URL is stored with every run.",
-                f"Write it as {root}?api-version=VERSION.",
-            )
-        return f"{root}?api-version={version}"
-    bare = servers.checked_url(url)
-    return f"{bare}{VERSION}" if _lacks_version(bare) else bare.removesuffix("/chat/completions")
 
 
 def _lacks_version(url: str) -> bool:
@@ -90,12 +72,26 @@ class OpenAIJudge(servers.BatchJudge):
         super().__init__(spec)
         named = spec.base_urls or (os.environ.get(self.url_variable, ""),)
         # `/v1` was added, which may be wrong
-        self._added_version = set(map(api_root, filter(_lacks_version, filter(None, named))))
+        self._added_version = set(map(self.api_root, filter(_lacks_version, filter(None, named))))
         self._is_here = all(map(_is_local, self.urls))
 
     @staticmethod
     def api_root(url: str) -> str:
-        return api_root(url)
+        """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
+        Azure's query names one."""
+        address, _, query = url.strip().partition("?")
+        name, _, version = query.partition("=")
+        if name == "api-version":
+            root = servers.checked_url(address).removesuffix("/chat/completions")
+            if not _API_VERSION.fullmatch(version):
+                raise UsageError(
+                    "The query of a base URL may hold one api-version and nothing else",
+                    "The URL is stored with every run.",
+                    f"Write it as {root}?api-version=VERSION.",
+                )
+            return f"{root}?api-version={version}"
+        bare = servers.checked_url(url)
+        return f"{bare}{VERSION}" if _lacks_version(bare) else bare.removesuffix("/chat/completions")
 
     async def _inspect(self, url: str) -> servers.Served:
         """A server without a list of models is accepted; one on the local network that lists others is not."""

@@ -26,9 +26,8 @@ from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges import replies
-from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
-from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
+from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, not_set
 from recjudge_tui.judges.trust import Sent, pairs_of
 
 PREPARE_S = 15.0
@@ -474,7 +473,7 @@ class HttpJudge(ABC):
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
-            label_confidence=label_confidence(request, text, said.tokens),
+            label_confidence=replies.label_confidence(request, text, said.tokens),
             sent={**body.recorded, **said.noted},
             dropped=tuple(self._dropped),
         )
@@ -555,14 +554,15 @@ class HttpJudge(ABC):
         self._header_values = []
         for name, variable in self._header_env:
             if variable not in found:
-                raise missing_header(name, variable)
+                raise not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
             self._header_values.append(found[variable])
             self._headers.update(found[variable].header(name))
         self._key = found.get(name := self._key_name())
         if self._key is not None:
             self._headers.update(self._key_header(self._key))
         elif self._key_variable or self._needs_key():
-            raise missing_key(name, self.keyed_host if self._needs_key() else self.urls[0])
+            server = self.keyed_host if self._needs_key() else self.urls[0]
+            raise not_set(f"No API key for {server}", name, "--api-key-env NAME")
 
     def _needs_key(self) -> bool:
         return self.keyed_host in (urlsplit(url).hostname for url in self.urls)

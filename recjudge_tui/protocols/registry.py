@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -247,11 +248,7 @@ def _pointwise_parse(
 
 
 def _pair_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
-    return Asked("pair_verdict", _fields(prompt, prompt.aspects[:1]), prompt.aspects[0].field)
-
-
-def _pair_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
-    return _parsed(prompt, reply, order, prompt.aspects[:1])[0]
+    return ratings_asked(prompt, material, aspect)._replace(name="pair_verdict")
 
 
 def _arena_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
@@ -292,7 +289,7 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
 
 
 _POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_asked, _pointwise_parse, only_answer)
-_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_asked, _pair_parse, adjudicate)
+_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_asked, parse_ratings, adjudicate)
 _RATING = Protocol(protocol_facts("absolute"), ("",), ratings_asked, parse_ratings, only_answer)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
@@ -337,7 +334,10 @@ class FlagReader:
         if isinstance(raw, str):
             if _NONE.fullmatch(" ".join(_WORD.findall(raw.casefold()))):
                 return ()
-            entries = _from_json(raw) or list(self._lines(raw))
+            entries = None
+            with suppress(ValueError, RecursionError):
+                entries = json.loads(raw, strict=False)
+            entries = entries or list(self._lines(raw))
         if (not entries and isinstance(entries, (dict, list))) or entries is None or not self._issues:
             return ()
         if not isinstance(entries, list):
@@ -393,13 +393,6 @@ class FlagReader:
 
 def _issue(key: str) -> re.Pattern[str]:
     return re.compile(rf"\b{key.replace('_', '[^a-z0-9]{1,3}')}\b")
-
-
-def _from_json(text: str) -> object:
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
 
 
 def refuted_by_data(flag: Flag, material: Material) -> str | None:

@@ -15,18 +15,9 @@ from itertools import combinations, groupby, repeat, zip_longest
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
+from recjudge_tui.domain import made_lists
 from recjudge_tui.domain.calls import PROFILE, Order, Request
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.made_lists import (
-    ADVERSARIAL,
-    FAULT_KINDS,
-    PLANTED,
-    FaultKind,
-    Variant,
-    adversarial_pair,
-    pair_names,
-    planted_name,
-)
 from recjudge_tui.domain.material import (
     CaseKind,
     CaseViews,
@@ -332,7 +323,7 @@ class Chooser:
             return []
         foreign_id, own_id = other_slate.slate_id, own_slate.slate_id
         if store:
-            a, b = pair_names("unseen", own_slate.system)
+            a, b = made_lists.pair_names("unseen", own_slate.system)
             if theirs != other_items:
                 foreign_id = case_store.generated_slate(
                     db, project_id, other, a, other_slate.occasion, theirs
@@ -348,7 +339,7 @@ class Chooser:
         when nothing can be planted."""
         db, project_id, settings = self.db, self.project_id, self.settings
         named = {" ".join(issue.name.casefold().split()) for issue in prompt.issues}
-        kinds = tuple(kind for kind in FAULT_KINDS if ISSUE_OF[kind] in named)
+        kinds = tuple(kind for kind in made_lists.FAULT_KINDS if ISSUE_OF[kind] in named)
         if not kinds:
             raise RunError(
                 f"prompt “{prompt.name}” asks for none of the issues that can be planted",
@@ -368,7 +359,7 @@ class Chooser:
                 return no_history(source.occasion.served_at)
             items = data_store.slate_tops(db, views, [source.slate_id], settings.top_k)[source.slate_id]
             shopper = Shopper(user, case_store.held_out_items(db, project_id, user_id), domain)
-            found: dict[FaultKind, Fault] = {}
+            found: dict[made_lists.FaultKind, Fault] = {}
             for kind in kinds:
                 rng = random.Random(f"{settings.seed}|{user_id}|{source.system}|{kind}")
                 if planted := fault(kind, shopper, items, catalogue, rng):
@@ -396,13 +387,13 @@ class Chooser:
         user_id: str,
         source: data_store.CurrentSlate,
         items: list[str],
-        kind: FaultKind,
+        kind: made_lists.FaultKind,
         planted: Fault,
         *,
         store: bool,
     ) -> CaseKey:
         """The case of the list with the fault."""
-        place, name, occasion = planted.place, planted_name(kind, source.system), source.occasion
+        place, name, occasion = planted.place, made_lists.planted_name(kind, source.system), source.occasion
         changed = [*items[:place], planted.item.item_id, *items[place + 1 :]]
         slate = (self.db, self.project_id, user_id, name, occasion, changed)
         if store:
@@ -583,9 +574,9 @@ UsersList = tuple[str, data_store.CurrentSlate, list[str]]
 
 
 def _pair_key(
-    variant: Variant, user: str, own: data_store.CurrentSlate, foreign_id: int, own_id: int
+    variant: made_lists.Variant, user: str, own: data_store.CurrentSlate, foreign_id: int, own_id: int
 ) -> CaseKey:
-    a, b = pair_names(variant, own.system)
+    a, b = made_lists.pair_names(variant, own.system)
     return CaseKey("pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict())
 
 
@@ -596,7 +587,7 @@ def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
     met: Counter[tuple[str, str]] = Counter()
     orders: list[Order] = []
     for key in keys:
-        pair = adversarial_pair(key.system_a, key.system_b)
+        pair = made_lists.adversarial_pair(key.system_a, key.system_b)
         assert pair is not None, f"{key.system_a} and {key.system_b} are not an adversarial pair"
         place = met[pair]
         met[pair] += 1
@@ -769,9 +760,9 @@ def collect_cases(
     nothing is. `progress` gets the number of cases read so far."""
     _, settings, protocol, prompt = setup
     choose = Chooser(db, project_id, settings)
-    if protocol.name == ADVERSARIAL:
+    if protocol.name == made_lists.ADVERSARIAL:
         by_user = choose.adversarial(store=store)
-    elif protocol.name == PLANTED:
+    elif protocol.name == made_lists.PLANTED:
         by_user = choose.planted(prompt, store=store)
     else:
         by_user = choose.cases(protocol.facts.unit)

@@ -64,10 +64,6 @@ class Price:
     batch_discount: float = BATCH_DISCOUNT
     factor: float = 1.0
 
-    @property
-    def is_free(self) -> bool:
-        return self.amounts is not None and not self.amounts["input"] and not self.amounts["output"]
-
     def cost(self, tokens_in: float, tokens_out: float, cached: float = 0, written: float = 0) -> float:
         """Dollars for one call; of the `tokens_in`, the server's cache gave `cached`, and `written` were stored in it."""
         cached = min(cached, tokens_in)
@@ -173,7 +169,7 @@ def cost_at(price: Price | None, usage: Usage) -> float | None:
     unknown."""
     if price is None:
         return usage.cost_usd
-    if price.is_free:
+    if price.amounts and not price.amounts["input"] and not price.amounts["output"]:
         return usage.cost_usd or 0.0
     # no prompt is empty: a server that reports zero tokens has not counted them
     if not usage.input or usage.output is None:

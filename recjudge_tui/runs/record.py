@@ -143,7 +143,9 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
         return Answer(aspect=aspect, value=mean, label=f"{mean:.4g}", reasoning=nearest.reasoning)
     counts = Counter(answer.value for answer in given)
     most = max(counts.values())
-    value = _chosen([v for v, n in counts.items() if n == most], prompt, aspect)
+    front, scale = [v for v, n in counts.items() if n == most], [s.value for s in prompt.labels_of(aspect)]
+    has_tie = min(scale) < 0 < max(scale) and 0 in scale
+    value = 0.0 if len(front) > 1 and has_tie else min(front)
     same = [answer for answer in given if answer.value == value]
     confidences = [answer.confidence for answer in same if answer.confidence is not None]
     label = next((spec.name for spec in prompt.labels_of(aspect) if spec.value == value), "")
@@ -155,13 +157,6 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
         reasoning=same[0].reasoning if same else "",
         confidence=weight / len(given),
     )
-
-
-def _chosen(front: list[float], prompt: Prompt, aspect: str) -> float:
-    if len(front) == 1:
-        return front[0]
-    scale = [spec.value for spec in prompt.labels_of(aspect)]
-    return 0.0 if min(scale) < 0 < max(scale) and 0 in scale else min(front)
 
 
 # ---- recorder ----------------------------------------------------------------------------------------------------

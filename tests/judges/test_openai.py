@@ -12,7 +12,7 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
-from tests.support.stub_server import Script, answer, completion, serving
+from tests.support.stub_server import Script, answer, completion, in_turn, serving
 
 PLANTED = "planted-key-0123456789"
 GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
@@ -24,13 +24,7 @@ def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OpenAIJudg
 
 
 def scripted(*responses: bytes) -> Script:
-    """No model list; the responses in turn to the chats, the last one again and again."""
-    turn = iter(range(1000))
-
-    def script(line: str, number: int) -> bytes:
-        return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
-
-    return script
+    return in_turn(*responses, to_get=NO_LIST)
 
 
 class TestRealServer:

@@ -14,7 +14,7 @@ from recjudge_tui.errors import CallError
 from recjudge_tui.judges import replies
 from recjudge_tui.judges.registry import Judge, make_judge
 from tests.support.judge_calls import asking, judge_error, workload
-from tests.support.stub_server import Stub, answer, completion, serving
+from tests.support.stub_server import Stub, answer, completion, in_turn, serving
 
 VALUE = {"reasoning": "r", "category": "Good Match"}
 GOOD = json.dumps(VALUE)
@@ -43,12 +43,7 @@ def refused(message: object, status: int = 400, **more: object) -> bytes:
 
 async def answered(*responses: bytes, calls: int = 1) -> tuple[list[Reply], Stub]:
     """The replies to calls at a server with these answers; the last one again and again."""
-    turn = iter(range(1000))
-
-    def script(line: str, number: int) -> bytes:
-        return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
-
-    with serving(script) as stub:
+    with serving(in_turn(*responses, to_get=NO_LIST)) as stub:
         judge = at(stub)
         replies = [await judge.ask(asking()) for _ in range(calls)]
         await judge.close()

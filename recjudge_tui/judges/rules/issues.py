@@ -80,6 +80,11 @@ class Holdings:
     supplies: dict[object, Supply]
     compared: frozenset[str]
 
+    def event_of(self, item: ItemView) -> ShownEvent | None:
+        """How the user got this item, or other media of the same work."""
+        same = self.ids.get(item.item_id) or self.titles.get(same_title(item))
+        return same or (self.works.get(variant_key(item, True)) if self.media else None)
+
 
 @dataclass(frozen=True)
 class Supply:
@@ -141,22 +146,18 @@ def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Findin
 
 
 def _owned_or_stocked(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
-    earlier = holdings.ids.get(item.item_id) or holdings.titles.get(same_title(item))
     durable = None if holdings.media else durable_kind(item)
     consumable = None if holdings.media or durable else consumable_kind(item)
     if consumable:
         return _early_refill(place, item, consumable, holdings)
-    if earlier:
-        then = moment(earlier.timestamp)
-        day = f" on {then.date().isoformat()}" if then else ""
-        return Finding(place, OWNED, f"The user already {past(earlier.type)} {quoted(item)}{day}.")
-    if durable:
-        return _second_durable(place, durable, holdings)
-    work = holdings.works.get(variant_key(item, True)) if holdings.media else None
-    if work is None or work.item is None:
-        return None
-    reason = f"The user already {past(work.type)} {quoted(work.item)}, another edition of {quoted(item)}."
-    return Finding(place, OWNED, reason)
+    if (had := holdings.event_of(item)) is None or had.item is None:
+        return _second_durable(place, durable, holdings) if durable else None
+    then = moment(had.timestamp)
+    detail = f" on {then.date().isoformat()}" if then else ""
+    if had.item.item_id != item.item_id and same_title(had.item) != same_title(item):
+        detail = f", another edition of {quoted(item)}"
+        item = had.item
+    return Finding(place, OWNED, f"The user already {past(had.type)} {quoted(item)}{detail}.")
 
 
 def _second_durable(place: int, kind: Durable, holdings: Holdings) -> Finding | None:
@@ -400,7 +401,7 @@ def _varied(shopper: Shopper, items: Sequence[ItemView], rng: random.Random) -> 
 def _is_had(shopper: Shopper, item: ItemView) -> bool:
     """Whether the user has the item, or has or compares something of its kind."""
     holdings = shopper.holdings
-    if _is_owned(holdings, item):
+    if holdings.event_of(item):
         return True
     durable, consumable = durable_kind(item), consumable_kind(item)
     if holdings.media:
@@ -408,14 +409,6 @@ def _is_had(shopper: Shopper, item: ItemView) -> bool:
     if durable is not None:
         return durable.kind in holdings.durables or durable.kind in holdings.compared
     return consumable is not None and consumable.kind in _bought_consumables(shopper)
-
-
-def _is_owned(holdings: Holdings, item: ItemView) -> bool:
-    return (
-        item.item_id in holdings.ids
-        or same_title(item) in holdings.titles
-        or (holdings.media and variant_key(item, True) in holdings.works)
-    )
 
 
 def _bought_consumables(shopper: Shopper) -> set[str]:
@@ -456,7 +449,7 @@ def _second_durables(shopper: Shopper, catalogue: Catalogue, _: random.Random) -
             continue
         if (now - then).days <= _LIFE_PASSED * durable.years * 365:
             alike = catalogue.durables.get(kind, ())
-            fitting += [item for item in alike if item.item_id not in seen and not _is_owned(holdings, item)]
+            fitting += [item for item in alike if item.item_id not in seen and not holdings.event_of(item)]
     return fitting
 
 

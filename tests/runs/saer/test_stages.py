@@ -28,6 +28,7 @@ from recjudge_tui.runs.start import change_concurrency, requested_concurrency
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from tests.support.kills import asked
 from tests.support.runs import (
     RULES,
     add_lists,
@@ -57,11 +58,6 @@ def request(db: Database, judge: JudgeSpec = RULES, **more: Any) -> SaerRequest:
 def stages(db: Database, asked_for: SaerRequest, **more: Any) -> tuple[int | None, int | None]:
     first, second = plan_saer(db, project_id(db, "films"), asked_for, **more).stages
     return first.run_id, second.run_id
-
-
-def asked(log: Path) -> list[str]:
-    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return [json.loads(line)["sha256"] for line in lines]
 
 
 def words(db: Database, server: ServerProcess, *more: object) -> tuple[object, ...]:
