@@ -160,7 +160,7 @@ def _calls(db: Database, run_id: int) -> dict[int, Call]:
     row = run_row(db, run_id)
     chosen, prompt = protocol(row["protocol"]), prompt_by_id(db, row["prompt_id"])
     settings = RunSettings.model_validate_json(row["settings"]).model_copy(update={"max_tokens": 1})
-    judge = OpenAIJudge(JudgeSpec(spec=f"openai:{MODEL}"), ("http://127.0.0.1:1/v1",))
+    judge = OpenAIJudge(JudgeSpec(spec=f"openai:{MODEL}", base_urls=("http://127.0.0.1:1/v1",)))
     calls = {}
     for _, key in outstanding(db, run_id, 0, 1 << 30):
         material = load_material(db, run_id, key.case_id, settings.top_k)

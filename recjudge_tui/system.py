@@ -1,4 +1,5 @@
-"""What the operating system sets: open files, core dumps, the standard streams, file systems, signals, the terminal."""
+"""What the operating system sets: open files, core dumps, the standard streams, file systems, signals, the terminal; and a
+limit of time."""
 
 from __future__ import annotations
 
@@ -13,17 +14,18 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recjudge_tui.errors import RecjudgeError
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
+T = TypeVar("T")
 MORE_HANDLES = "Raise the limit with “ulimit -n 1024”, or use fewer calls at once (--concurrency)."
 
 
@@ -164,6 +166,20 @@ def is_shared(kind: str) -> bool:
     a local disk.
     """
     return kind in _SHARED or kind.startswith("fuse.")
+
+
+async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
+    """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised; None is no limit. A
+    cancellation from outside is never swallowed."""
+    import asyncio  # loaded with the first call
+
+    import anyio
+
+    try:
+        with anyio.fail_after(seconds):
+            return await awaitable
+    except TimeoutError as error:
+        raise asyncio.TimeoutError from error  # another class before Python 3.11
 
 
 # ---- signals -----------------------------------------------------------------------------------------------------

@@ -155,5 +155,6 @@ class Material(Model):
         return tuple(item for item in items if item.image is not None)
 
     def swapped(self) -> Material:
-        """The same case with the two lists in the other order."""
-        return self.model_copy(update={"slates": self.slates[::-1]})
+        """The same case with the two lists in the other order; of two texts about it, the one given in that order."""
+        text = self.example or self.explanation
+        return self.model_copy(update={"slates": self.slates[::-1], "explanation": text})

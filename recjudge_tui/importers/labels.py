@@ -38,7 +38,7 @@ from recjudge_tui.importers.values import (
     shown,
     whole,
 )
-from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
+from recjudge_tui.protocols.registry import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 

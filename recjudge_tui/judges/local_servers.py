@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
-from recjudge_tui.judges.openai import api_root
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
 
@@ -27,14 +27,8 @@ MOST_MODELS = 200
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class UsualServer(NamedTuple):
-    """A server with an OpenAI-compatible API and its default port."""
-
-    name: str
-    port: int
-
-
-USUAL = (UsualServer("llama.cpp", 8080), UsualServer("vLLM", 8000), UsualServer("LM Studio", 1234))
+# servers with an OpenAI-compatible API and their default ports
+USUAL = {"llama.cpp": 8080, "vLLM": 8000, "LM Studio": 1234}
 # the name by which servers identify the owner of their models
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
 
@@ -63,7 +57,7 @@ def place_of(url: str) -> str:
 
 
 def local_servers(
-    usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
+    usual: Mapping[str, int] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
     address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
@@ -98,12 +92,12 @@ def local_judges() -> LocalJudges:
     return LocalJudges(tuple(judges), places)
 
 
-async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:
-    asked = {f"http://127.0.0.1:{server.port}/v1": server.name for server in usual}
+async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
+    asked = {f"http://127.0.0.1:{port}/v1": name for name, port in usual.items()}
     named = os.environ.get("OPENAI_BASE_URL", "")
     with suppress(UsageError):
         if named and urlsplit(named).hostname in LOOPBACK:
-            asked = {api_root(named): "a server"} | asked
+            asked = {OpenAIJudge.api_root(named): "a server"} | asked
     answers = await asyncio.gather(
         _ollama(timeout_s), *(_compatible(url, name, timeout_s) for url, name in asked.items())
     )

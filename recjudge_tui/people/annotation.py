@@ -28,16 +28,14 @@ from recjudge_tui.domain.run_options import SEED, Stratify
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
-from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import system_text, user_text
-from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
+from recjudge_tui.runs.cases import Chooser, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
-from recjudge_tui.runs.selection import Chooser
 from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
-from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.people import (
     Task,
@@ -347,25 +345,21 @@ def _cases(
 ) -> list[CaseKey]:
     """The cases that a run with these settings would judge; others count in `left_out`. A sample begins with what a judge
     has judged, and takes one case of each user before a second of any."""
+    choose = Chooser(db, project_id, settings, left_out)
     if chosen.name == ADVERSARIAL:
-        selection = Chooser(db, project_id, settings).adversarial(store=True)
-        left_out.update(selection.left_out)
-        return [key for _, keys in selection.by_user for key in keys]
-    selection = Chooser(db, project_id, settings).cases(chosen.facts.unit)
+        return [key for _, keys in choose.adversarial(store=True) for key in keys]
+    by_user = choose.cases(chosen.facts.unit)
     if settings.sample is not None:
         judged: set[CaseKey] = set()
         for rater in list_raters(db, project_id):
             if rater["kind"] in REVIEWED:
                 judged |= judged_cases(db, rater["id"], chosen.name)
-        selection = selection._replace(by_user=_in_turns(selection.by_user, judged, settings.seed))
+        by_user = _in_turns(by_user, judged, settings.seed)
     cases: list[CaseKey] = []
-    for _, keys in cases_of_users(
-        db, project_id, selection, settings, chosen.facts, ItemViews(db, project_id)
-    ):
+    for _, keys in choose.users(by_user, chosen.facts):
         cases += keys
         if settings.sample is not None and len(cases) >= settings.sample:
             break
-    left_out.update(selection.left_out)
     return cases[: settings.sample]
 
 

@@ -44,13 +44,12 @@ from recjudge_tui.errors import (
     UsageError,
 )
 from recjudge_tui.importers.images import prepared
-from recjudge_tui.judges.base import Judge, takes_images
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import Judge, make_judge, takes_images
 from recjudge_tui.judges.servers import HttpJudge, curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, Call, CallLimits, CostOf, Question, RunStopError
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
-from recjudge_tui.runs.prices import cost_at, price_of
+from recjudge_tui.runs.estimate import cost_at, price_of
 from recjudge_tui.runs.settings import check_form, in_words_of, settings_for
 from recjudge_tui.store.calls import CallKey, calls_of_verdict
 from recjudge_tui.store.cases import case_row, showable_case

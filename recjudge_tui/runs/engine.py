@@ -21,8 +21,7 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import JudgeError, RecjudgeError
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import Judge, make_judge
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import (
     Bill,
@@ -35,9 +34,9 @@ from recjudge_tui.runs.calls import (
     budget_of,
 )
 from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.estimate import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import (

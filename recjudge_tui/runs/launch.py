@@ -14,8 +14,8 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.runs import start
+from recjudge_tui.runs.groups import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
 from recjudge_tui.runs.plan import Plan, RunRequest
-from recjudge_tui.runs.saer import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
 from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.store.database import Database
 

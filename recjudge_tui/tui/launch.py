@@ -445,7 +445,7 @@ class LaunchScreen(ExportScreen):
 
     def action_save(self) -> None:
         """Save the run as a file that “recjudge run” takes."""
-        from recjudge_tui.runs.experiment import saved_experiment
+        from recjudge_tui.runs.groups import saved_experiment
 
         if (request := self.request()) is not None:
             text = saved_experiment(request.run(self.project_id))

@@ -16,8 +16,8 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.reports import runs as run_watch
 from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.groups import saer_request
 from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.runs.saer import saer_request
 from recjudge_tui.store import database
 from recjudge_tui.store.projects import create_project, project_id, save_filter
 from recjudge_tui.store.runs import create_group
