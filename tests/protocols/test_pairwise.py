@@ -141,3 +141,21 @@ def test_the_papers_table_2_comes_out_of_constructed_answers() -> None:
     assert raw == {"A": 228, "B": 154, "Tie": 18}
     assert Counter(verdict.order_consistent for verdict in ties) == {False: 24, True: 7}
     assert sum(verdict.order_consistent is True for verdict in verdicts) / len(verdicts) == 0.88
+
+
+@pytest.mark.parametrize(
+    ("said", "order", "label", "value"),
+    [
+        ("Set 1", "ab", "A", 1),
+        ("Set 2", "ab", "B", -1),
+        ("Tie", "ab", "Tie", 0),
+        ("Set 1", "ba", "B", -1),
+        ("Set 2", "ba", "A", 1),
+        ("Tie", "ba", "Tie", 0),
+    ],
+)
+def test_what_is_said_of_the_sets_is_turned_back_to_the_systems(
+    said: str, order: Order, label: str, value: float
+) -> None:
+    given = answer(said, order)
+    assert (given.label, given.value, given.reasoning) == (label, value, "r")

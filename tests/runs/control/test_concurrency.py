@@ -81,3 +81,19 @@ def test_concurrency_goes_up_and_down_by_the_same_steps(db: Database) -> None:
     for up_or_down, then in ((True, 10), (False, 8)):
         change_concurrency(db, run, 9)
         assert step_concurrency(db, run, up=up_or_down) == then
+
+
+def test_the_new_limit_is_kept_when_the_run_is_resumed(db: Database, openai_server: ServerProcess) -> None:
+    make_project(db, users=20)
+    run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
+    code, out, _ = ran("runs", "concurrency", run, 7, "--db", db.path)
+    assert (code, out) == (0, f"run {run}: 7 calls at once, when it is resumed\n")
+    hold(openai_server)
+    most_from_now(openai_server)
+    process = command("runs", "resume", run, "--db", db.path)
+    wait_until_held(openai_server, 7)
+    allow(openai_server)
+    process.communicate(timeout=HANG_S)
+    assert run_progress(db, run).done == 40
+    assert stats(openai_server)["max_concurrent"] == 7
+    assert run_row(db, run)["concurrency"] == 7
