@@ -87,8 +87,18 @@ def test_the_file_system_is_that_of_the_nearest_mount(path: str, kind: str, shar
     assert (found, is_shared(found)) == (kind, shared)
 
 
-def test_windows_is_refused_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(SystemExit) as ended:
-        main(["demo"])
-    assert "needs Linux, macOS or WSL" in str(ended.value.code)
+def test_windows_is_refused_in_plain_words() -> None:
+    """Before anything is imported that Windows does not have."""
+    code = """
+import sys, signal
+for name in ("termios", "fcntl", "resource", "pwd", "grp", "pty", "tty"):
+    sys.modules[name] = None
+del signal.SIGHUP, signal.SIGALRM
+sys.platform = "win32"
+from recjudge_tui.cli.app import main
+main(["demo"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("recjudge needs Linux, macOS or WSL.")
+    assert "Traceback" not in done.stderr
