@@ -94,8 +94,8 @@ import sys, signal
 for name in ("termios", "fcntl", "resource", "pwd", "grp", "pty", "tty"):
     sys.modules[name] = None
 del signal.SIGHUP, signal.SIGALRM
-sys.platform = "win32"
 from recjudge_tui.cli.app import main
+sys.platform = "win32"
 main(["demo"])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
