@@ -19,7 +19,7 @@ from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, ques
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair, PairTest
 from recjudge_tui.stats.ranking import UserCounts, pair_tests, user_counts
@@ -139,8 +139,7 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
     """The protocols whose verdicts may be used in a report about `protocol`; UsageError for an unknown one."""
     if protocol is None:
         return None
-    if protocol not in offered():
-        raise UsageError(f"no protocol “{protocol}”", f"Available: {', '.join(offered())}.")
+    check_known("protocol", [protocol], offered())
     return list(same_question(protocol))
 
 
@@ -529,6 +528,11 @@ class Meeting(NamedTuple):
     @property
     def where(self) -> str:
         return f"{self.protocol}, {self.aspect}"
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """What it is about, as cells of a table."""
+        return {"protocol": self.protocol, "aspect": self.aspect}
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,20 @@ from recjudge_tui.domain.protocols import (
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_notes, scale_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    definitions,
+    real,
+    reals,
+    whole,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import (
     ALL,
@@ -46,6 +55,8 @@ from recjudge_tui.reports.words import (
     lacking_notes,
     left_out_notes,
     orientation_notes,
+    rater_notes,
+    scale_notes,
 )
 from recjudge_tui.shapes import (
     Meeting,
@@ -118,10 +129,7 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
             raise UsageError(f"{_hyphens(chosen[0])} cannot be combined with {name.replace('_', ' ')}")
-    known = MANY_RATERS if choose.together else STATISTICS
-    for stat in choose.stat:
-        if stat not in (*known, ALL):
-            raise UsageError(f"no statistic “{stat}”", f"Available: {', '.join((*known, ALL))}.")
+    check_known("statistic", choose.stat, (*(MANY_RATERS if choose.together else STATISTICS), ALL))
     fills = (choose.missing_truth, choose.missing_judge)
     if choose.as_published and fills != (None, None):
         raise UsageError("as published sets the values for missing verdicts; leave these out")
@@ -155,22 +163,17 @@ def _met(project: Project, choose: Options) -> Met:
 
 _COLUMNS = columns(
     _WHO, "system stat", "level|Level", "value ci_low ci_high", "ceiling|(People)|float",
-    *interval_columns(of="ceiling", minor=True), "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
+    "ceiling_*|(CI)|ci", "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
     "n users?", "groups|Groups|int", "groups_undefined|Undefined|int", "note",
 )  # fmt: skip
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
-_PEOPLE = (
-    "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
-    " person) on the cases of the row, weighted by n"
-)
-_REST = (
-    "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
-)
-_OF_SYSTEMS = (
-    "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
-    " judged; n: systems, interval by Fisher's z"
-)
-_INTERVAL = "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
+_PEOPLE, _REST, _OF_SYSTEMS, _INTERVAL = definitions("""\
+People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other\
+ person) on the cases of the row, weighted by n
+One with the rest: each of them against the consensus of the others by the same rule, as the judge is
+level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both\
+ judged; n: systems, interval by Fisher's z
+interval: over users, by the jackknife; missing and failed verdicts are left out and counted""")
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -243,7 +246,7 @@ def _figures(
     skewed = _skew(both, labels)
     for stat in stats:
         figure = figures.get(stat) or undefined(reasons[stat], both.n)
-        row = {"stat": stat, **estimate_cells(figure), "users": both.users}
+        row = {"stat": stat, **figure.cells, "users": both.users}
         if figure.groups is not None:
             row |= {"groups": figure.groups, "groups_undefined": figure.groups_undefined}
         remarks = [figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
@@ -252,9 +255,7 @@ def _figures(
             cases = quantity(top.undecided, "case")
             remarks.append(f"People: its raters differ on {cases}, where {meeting.b.rater} has no verdict")
         elif (among := top.people.get(stat)) is not None:
-            row |= {
-                "ceiling": among.value, "ceiling_low": among.ci_low, "ceiling_high": among.ci_high, "ceiling_n": among.n,
-            }  # fmt: skip
+            row |= {"ceiling": among.value, **among.ends("ceiling"), "ceiling_n": among.n}
             if among.ci_low is None and among.note not in figure.note:
                 remarks.append(f"People: {among.note}")
         if (others := top.others.get(stat)) is not None:
@@ -304,13 +305,10 @@ def _about(met: Met) -> Iterator[str]:
 
 
 def _definitions(rows: Sequence[Row]) -> list[str]:
-    used = {
-        _PEOPLE: any(row["ceiling"] is not None for row in rows),
-        _REST: any(row["ceiling_rest"] is not None for row in rows),
-        _OF_SYSTEMS: any(row["level"] == SYSTEM for row in rows),
-        _INTERVAL: bool(rows),
-    }
-    return [definition(text) for text, shown in used.items() if shown]
+    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
+    used = [note for name, note in kinds if any(row[name] is not None for row in rows)]
+    used += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
+    return [*used, *([_INTERVAL] if rows else [])]
 
 
 def nothing(met: Met) -> str:
@@ -338,7 +336,7 @@ def _of_systems(both: Pairs, asked: Sequence[str]) -> Iterator[Row]:
         figure = undefined("systems are compared by correlations", x.size)
         if stat in CORRELATIONS:
             figure = _correlated(stat, x, y)
-        yield {"stat": stat, **estimate_cells(figure), "users": both.users}
+        yield {"stat": stat, **figure.cells, "users": both.users}
 
 
 def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
@@ -406,21 +404,17 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     by_raters = grouped(((row["rater_a"], row["rater_b"]), row) for row in known)
     if not by_raters:
         return f"No agreement can be computed: {told[0]['note']}."
-    ordered = sorted(by_raters.values(), key=lambda mine: -sum(_values(mine)) / len(mine))
+    ordered = sorted(by_raters.values(), key=lambda mine: -sum(reals(mine, "value")) / len(mine))
     said = [_said(mine, met) for mine in (ordered if len(ordered) < 3 else ordered[:1])]
     if len(ordered) > 2:
         last = ordered[-1][0]
-        figure = f"{_symbol(last)} {_spread(_values(ordered[-1]))}"
+        figure = f"{_symbol(last)} {_spread(reals(ordered[-1], 'value'))}"
         said.append(f"{len(ordered) - 1} more, down to {last['rater_a']} and {last['rater_b']} ({figure})")
     tops = [top for row in told if isinstance(top := row.get("ceiling"), float)]
     said += [f"people reach {_spread(tops)}"] if tops else []
     users, n = (max(whole(row, name) for row in told) for name in ("users", "n"))
     unit = SYSTEM if level == SYSTEM else _UNITS.get(protocol_facts(str(protocol)).unit, "case")
     return f"{'; '.join(said)}. {quantity(users, 'user')}, {quantity(n, unit)}."
-
-
-def _values(rows: Sequence[Row]) -> list[float]:
-    return [real(row, "value") for row in rows]
 
 
 def _symbol(row: Row) -> str:
@@ -430,7 +424,7 @@ def _symbol(row: Row) -> str:
 def _said(rows: Sequence[Row], met: Met) -> str:
     """How well two raters agree: in Landis and Koch's words if a figure's interval excludes 0, or none has one."""
     a, b, stat = (str(rows[0][name]) for name in ("rater_a", "rater_b", "stat"))
-    values, lows = _values(rows), [low for row in rows if isinstance(low := row["ci_low"], float)]
+    values, lows = reals(rows, "value"), [low for row in rows if isinstance(low := row["ci_low"], float)]
     top, mean = max(values), sum(values) / len(values)
     figure = f"{_symbol(rows[0])} {f'at most {short(top)}' if len(values) > 1 and top < _LOW_KAPPA else _spread(values)}"
     other = "the users" if met.ratings.raters[b].kind == "ground_truth" else b
@@ -609,7 +603,7 @@ def by_label_table(project: Project, choose: Options) -> Table:
         ]
         for about, by_stat in lines:
             for stat, figure in by_stat.items():
-                rows.append({**_who(meeting), **about, "stat": stat, **estimate_cells(figure)})
+                rows.append({**_who(meeting), **about, "stat": stat, **figure.cells})
     if rows:
         notes.append(
             definition(
@@ -676,7 +670,7 @@ def together_table(project: Project, choose: Options) -> Table:
             "protocol": protocol, "aspect": aspect, "raters": len(asked), "names": ", ".join(asked),
             "ratings": int((~np.isnan(judged.stored)).sum()), "users": judged.users,
         }  # fmt: skip
-        rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
+        rows += [{**who, "stat": stat, **figures[stat].cells} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
         about = "of all raters together; n: the cases that two or more of them judged; interval over users"

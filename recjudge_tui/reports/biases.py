@@ -23,11 +23,9 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, interval_text, wide
+from recjudge_tui.reports.words import about_base, categories, interval_text, wide
 from recjudge_tui.shapes import Side, base, pairs, under_protocol
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL
@@ -66,7 +64,7 @@ COVARIATE_NOTE = (
 )
 _COLUMNS = columns(
     "rater", "truth|Against", "protocol aspect?", "covariate|Covariate", "figure|Slope of", "value|Slope|float",
-    *interval_columns(), "n users?", "sd|(SD)|float", "finding|Finding", "note",
+    "ci_*", "n users?", "sd|(SD)|float", "finding|Finding", "note",
 )  # fmt: skip
 # of each case its covariate, of its second list too if it has two: (cases,), NaN where unknown
 _Covariate = tuple[FloatArray, FloatArray]
@@ -120,7 +118,7 @@ def biases(project: Project, choose: Options) -> Table:
     rows: list[Row] = [
         {
             **slope.question._asdict(), "truth": against if slope.beyond else "", "covariate": slope.covariate,
-            "figure": BEYOND if slope.beyond else RATING, **estimate_cells(estimate), "users": np.unique(slope.user).size,
+            "figure": BEYOND if slope.beyond else RATING, **estimate.cells, "users": np.unique(slope.user).size,
             "sd": none_if_nan(slope.sd), "finding": _finding(slope, estimate, against, claimed=claimed),
         }
         for slope, estimate, claimed in zip(slopes, found, holm_claims(excluded, LEVEL), strict=True)

@@ -20,8 +20,6 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells
-from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -35,7 +33,15 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
-from recjudge_tui.reports.words import adjusted, orientation_notes, p_text
+from recjudge_tui.reports.words import (
+    adjusted,
+    categories,
+    orientation_notes,
+    p_text,
+    rater_notes,
+    scale_notes,
+    value_bounds,
+)
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -358,7 +364,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     return {
         "truth": chosen.rater, "n": int(kept.sum()), "towards": int((after < before).sum()),
         "away": int((after > before).sum()), "stat": stat, "before": found.earlier, "after": found.later,
-        "change": found.change.value, **interval_cells(found.change),
+        "change": found.change.value, **found.change.ends(),
     }  # fmt: skip
 
 
@@ -449,7 +455,7 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     users = users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
     cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
-    return row | dict(zip(_DIRECTED, cells, strict=True)) | interval_cells(part.change)
+    return row | dict(zip(_DIRECTED, cells, strict=True)) | part.change.ends()
 
 
 def transitions(changes: Changes) -> Table:

@@ -13,14 +13,12 @@ import numpy as np
 
 from recjudge_tui.domain.roles import COMBINED, RUN_RATERS
 from recjudge_tui.domain.text import money, quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
-from recjudge_tui.reports.words import orientation_notes
+from recjudge_tui.reports.words import combined_notes, orientation_notes
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, grouped, meet, pairs
 from recjudge_tui.stats.arrays import BoolArray
 from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
@@ -35,12 +33,12 @@ from recjudge_tui.store.ratings import project_raters
 _CASES = columns(
     "rater", "judge|(Judge)", "protocol prompt", "aspects|Aspects", "shots|Shots", "cases|Cases|int",
     "calls|(Calls)|int", "calls_per_case|Calls a case|float|2", "tokens_per_case|(Tokens a case)|float|0",
-    "cost_per_case|Cost a case|usd", *interval_columns("usd"), "human_ratio|Vs. person|float", "cost_usd|(Total)|usd",
+    "cost_per_case|Cost a case|usd", "ci_*|CI|usd", "human_ratio|Vs. person|float", "cost_usd|(Total)|usd",
     "note",
 )  # fmt: skip
 _SETS = columns(
     "protocol aspect", "jury|Judges", "size|Size|int", "rule|(Rule)", "stat", "value|Agreement|float",
-    *interval_columns(), "n", "answered|Answered|share", "cost_per_case|Cost a case|usd", "efficient|Worth it",
+    "ci_*", "n", "answered|Answered|share", "cost_per_case|Cost a case|usd", "efficient|Worth it",
     "note",
 )  # fmt: skip
 _UNKNOWN = dict.fromkeys(("cost_usd", "cost_per_case", "ci_low", "ci_high", "human_ratio"))
@@ -148,7 +146,7 @@ def _row(costs: list[StoredRow], human_price: float | None) -> Row:
     total = sum(usd)
     ends = ratio_of_sums(usd, counted, [each.user_id for each in fresh])
     return row | {
-        "cost_usd": total, "cost_per_case": total / judged, **interval_cells(ends),
+        "cost_usd": total, "cost_per_case": total / judged, **ends.ends(),
         "human_ratio": None if human_price is None else total / judged / human_price,
         # where nothing was spent, an interval is not missed
         "note": join_notes(ends.note if total else "", *notes),
@@ -172,8 +170,7 @@ def _sets(project: Project, choose: Options) -> Table:
     rule: Rule = choose.rule or "majority"
     truth: str = choose.truth
     known = project_raters(project.db, project.id)
-    if choose.stat and choose.stat not in STATISTICS:
-        raise UsageError(f"no statistic “{choose.stat}”", f"Available: {', '.join(STATISTICS)}.")
+    check_known("statistic", [choose.stat] if choose.stat else [], STATISTICS)
     if rule == "mean" and choose.stat and choose.stat not in (*CORRELATIONS, "bias"):
         cause = f"Use {', '.join(CORRELATIONS)} or bias."
         raise UsageError(f"“{choose.stat}” compares labels, and a mean is not a label", cause)
@@ -249,7 +246,7 @@ def _measured(
             said, meant = verdicts[both] * seen.turn, truth[both] * seen.turn
             found = estimates(said, meant, whole.user[both], labels, (stat,), seen)[stat]
             answered = float(both.sum() / known.sum()) if known.any() else None
-            yield row | estimate_cells(found) | {"n": int(both.sum()), "answered": answered}, seen
+            yield row | found.cells | {"n": int(both.sum()), "answered": answered}, seen
 
 
 def _ranked(ensembles: list[Row]) -> list[Row]:

@@ -10,7 +10,6 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, seen_first
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.sanity import lines_of_run
@@ -24,7 +23,7 @@ from recjudge_tui.store.runs import run_progress, run_row
 
 _COLUMNS = columns(
     "protocol", "judge|Judge", "prompt", "rater", "run|(Run)", "state|State", "done|Judged|int", "failed", "stat",
-    "value|Agreement|float", *interval_columns(), "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
+    "value|Agreement|float", "ci_*", "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
     "seconds|Time|seconds", "note",
 )  # fmt: skip
 
@@ -94,8 +93,8 @@ def _answer(rows: Sequence[Row], spent: float) -> str:
 
 
 _TUNED = columns(
-    "prompt", "rater?", "added|Added", "stat", "value|Agreement|float", *interval_columns(), "change|Change|float",
-    "change_low|(Change low)|ci", "change_high|(Change high)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
+    "prompt", "rater?", "added|Added", "stat", "value|Agreement|float", "ci_*", "change|Change|float",
+    "change_*|(Change)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
     "note",
 )  # fmt: skip
 _ABOUT_TUNED = definitions("""\
@@ -132,9 +131,8 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
         cost = None if progress.cost_usd is None or not progress.done else progress.cost_usd / progress.done
         rows.append({
             "prompt": trial.prompt, "rater": trial.rater, "added": trial.added, "stat": trial.stat,
-            "value": trial.agreement.value, **interval_cells(trial.agreement), "change": change.value,
-            "change_low": change.ci_low, "change_high": change.ci_high, "p": trial.p, "p_holm": trial.p_holm,
-            "word": trial.word, "cost": cost,
+            "value": trial.agreement.value, **trial.agreement.ends(), "change": change.value,
+            **change.ends("change"), "p": trial.p, "p_holm": trial.p_holm, "word": trial.word, "cost": cost,
             "note": trial.agreement.note,
         })  # fmt: skip
     best = max(trials[1:], key=lambda trial: trial.rank)

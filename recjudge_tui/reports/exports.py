@@ -20,7 +20,6 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.writers.data import (
     EXPORT_FORMATS,
     PARQUET,
@@ -31,6 +30,7 @@ from recjudge_tui.reports.common.writers.data import (
     write_rows,
 )
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
+from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store import exports as stored
 from recjudge_tui.store.cases import Countable, check_contexts, untimed_count, untimed_note

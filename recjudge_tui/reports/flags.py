@@ -16,7 +16,6 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -42,10 +41,10 @@ from recjudge_tui.store.ratings import Question
 
 _SHARES = columns(
     "system rater protocol? issue", "rank|Rank|int", "count|Flagged|int", "refuted|Refuted|int", "share",
-    *interval_columns("share"), "n users?", "people|(People)|share", "people_n|(People’s n)|int", "note",
+    "ci_*|CI|share", "n users?", "people|(People)|share", "people_n|(People’s n)|int", "note",
 )  # fmt: skip
 _AGREEMENT = columns(
-    "rater_a rater_b protocol? issue", "stat|Statistic", "value", *interval_columns(), "n", "flagged_a|(Flagged)|int",
+    "rater_a rater_b protocol? issue", "stat|Statistic", "value", "ci_*", "n", "flagged_a|(Flagged)|int",
     "flagged_b|(Against flagged)|int", "both|(Both)|int", "items|(Items)|int", "users? note",
 )  # fmt: skip
 _ABOUT_SHARES = definitions("""\
@@ -188,7 +187,7 @@ def _share_rows(
         yield {
             "system": cases.systems[place // _RANKS], "rater": question.rater, "protocol": question.protocol,
             "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "rank": place % _RANKS,
-            "count": int(hits[at]), "refuted": refuted[place], "share": share.value, **interval_cells(share), "n": share.n,
+            "count": int(hits[at]), "refuted": refuted[place], "share": share.value, **share.ends(), "n": share.n,
             "users": share.groups, "people": float(beside.mean()) if beside.size else None,
             "people_n": beside.size or None, "note": "" if share.ci_low is not None else share.note,
         }  # fmt: skip
@@ -318,7 +317,7 @@ def _agreement_rows(
     for stat, estimate in estimates.items():
         yield {
             "rater_a": pair[0].rater, "rater_b": pair[1].rater, "protocol": pair[0].protocol,
-            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "stat": stat, **estimate_cells(estimate),
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "stat": stat, **estimate.cells,
             "flagged_a": int(by_a.sum()), "flagged_b": int(by_b.sum()), "both": int(both.sum()), "items": here.size,
             "users": int(np.unique(users).size),
         }  # fmt: skip

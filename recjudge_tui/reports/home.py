@@ -273,7 +273,7 @@ def _board(project: Project, home: Home) -> Board:
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
-    from recjudge_tui.reports.common.scales import combined_notes
+    from recjudge_tui.reports.words import combined_notes
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()

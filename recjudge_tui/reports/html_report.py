@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
@@ -107,14 +107,8 @@ def first_page(page: Page) -> Part:
         tables.append(_top(board, "The board", _BOARD_ROWS, keep_answer=False))
         trust = _found(page, "passport", rater=subject.rater)
         if trust is not None:
-            tables.append(
-                _top(
-                    _measured(trust, subject.topic.protocol),
-                    "How far to trust it",
-                    _CHECKS,
-                    keep_answer=False,
-                )
-            )
+            measured = _measured(trust, subject.topic.protocol)
+            tables.append(_top(measured, "How far to trust it", _CHECKS, keep_answer=False))
         leading = [str(row["system"]) for row in (home.board.lines if home.board is not None else ())[:2]]
         for name, title, most, more in (
             ("why", "Why", _THEMES, {}), ("leaderboard", "Where it differs", _SLICES, {"slices": True}),
@@ -259,9 +253,7 @@ def project_report(
     check_systems(project.db, project.id, systems)
     for name in raters:
         rater_row(project.db, project.id, name)
-    for name in sections:
-        if name not in SECTIONS:
-            raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
+    check_known("section", sections, SECTIONS)
     wanted = [name for name in SECTIONS if not sections or name in sections]
     parts: dict[str, Part] = {}
     # all sections are about the same verdicts, which are read once

@@ -15,10 +15,9 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity, short
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Note,
     Row,
@@ -80,7 +79,7 @@ _COUNTED = columns(
     "wins|Wins|int", "ties|Ties|int", "losses|Losses|int", "position_ties|Pos. ties|int", "failed? n?", "q|(Q)|float",
     "win_rate|Win rate|share", "users?",
 )  # fmt: skip
-_SCORED = columns("score|Score|float", *interval_columns())
+_SCORED = columns("score|Score|float", "ci_*")
 COLUMNS = columns(
     *_WHO, "rank|Rank|int", "rank_low|(Rank from)|int", "rank_high|(Rank to)|int", *_COUNTED, *_SCORED,
     "ndcg|(nDCG)|float", "note",
@@ -124,8 +123,7 @@ def leaderboard(project: Project, choose: Options) -> Table:
         return slices(project, choose) if choose.slices else controlled(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
-    if method not in (*METHODS, *_ALONE):
-        raise UsageError(f"no method “{method}”", f"Available: {', '.join((*METHODS, *_ALONE))}.")
+    check_known("method", [method], (*METHODS, *_ALONE))
     if method not in fitting:
         raise UsageError(
             f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
@@ -422,7 +420,7 @@ def neighbour_facts(board: Board) -> Iterator[dict[str, object]]:
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
-_MATRIX = columns(*_WHO, *_COUNTED, *interval_columns(), "lead|(Lead)|float", "p_holm p? note")
+_MATRIX = columns(*_WHO, *_COUNTED, "ci_*", "lead|(Lead)|float", "p_holm p? note")
 _ABOUT_MATRIX = definitions("""\
 Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users
 lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;\
@@ -446,11 +444,7 @@ def matrix(project: Project, choose: Options) -> Table:
         }
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
-    lines = [
-        *([] if rows else [no_pairs(chosen)]),
-        *about_base(chosen, origins=True),
-        *_ABOUT_MATRIX,
-    ]
+    lines = [*([] if rows else [no_pairs(chosen)]), *about_base(chosen, origins=True), *_ABOUT_MATRIX]
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
         answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
@@ -470,7 +464,7 @@ NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
 _Values = Mapping[str, float | None]
 
 _CORRELATIONS = columns(
-    "rater aspect metric", "k|k|int", "pearson|Pearson|float|4", *interval_columns(), "p", "p_holm|(p (Holm))|float|4",
+    "rater aspect metric", "k|k|int", "pearson|Pearson|float|4", "ci_*", "p", "p_holm|(p (Holm))|float|4",
     "n|Systems|int", "same_order|Same order", "natural|Natural", "note",
 )  # fmt: skip
 _ABOUT_CORRELATIONS = definitions("""\
@@ -531,14 +525,13 @@ def correlation_rows(
         correlation = association(figures, values)
         no_q = ", ".join(system for system in systems if q[system] is None)
         no_metric = [system for system, value in zip(systems, values, strict=True) if value is None]
-        lacks = (
-            "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
-        )
+        lacking = "" if no_metric == systems else f": {', '.join(no_metric)}"
         rows.append({
             "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
-            "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
+            **{name: getattr(correlation, name) for name in ("ci_low", "ci_high", "p", "n")}, "pearson": correlation.value,
             "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
-            "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "", lacks),
+            "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "",
+                               f"no metric{lacking}" if no_metric else ""),
         })  # fmt: skip
     return adjusted(rows, lambda p: holm(p, groups), "p_holm")
 
@@ -593,10 +586,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
         scored = absolute.get(scorer)
         if scored is not None and cases.lifetimes is not None:
             newest = newest_judged(cases.lifetimes, (in_pairs or scored).row)
-            here, later = (
-                in_generation(cases.lifetimes, scored.row, newest),
-                cases.lifetimes.since[scored.row] > newest,
-            )
+            here = in_generation(cases.lifetimes, scored.row, newest)
+            later = cases.lifetimes.since[scored.row] > newest
             left_out = generation_notes(int((~here & ~later).sum()), int(later.sum()))
             notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
             scored = scored.among(here)
@@ -638,14 +629,14 @@ def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figur
         for name, side in sides.items():
             row[name], row[f"n_{name}"] = side.get(system, nothing)
             row[f"{name}_scaled"] = scaled[name][at]
+        lacks = {
+            "absolute": "no absolute scores by this rater", "auc": "no AUC",
+            "q": "Q is not finite" if row["n_q"] else "no pairs judged by this rater",
+        }  # fmt: skip
         unscaled = any(row[name] is not None and row[f"{name}_scaled"] is None for name in _SIDES)
-        no_q = "Q is not finite" if row["n_q"] else "no pairs judged by this rater"
-        few = f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
-        yield row | {
-            "note": join_notes(
-                "no absolute scores by this rater" if row["absolute"] is None else "",
-                no_q if row["q"] is None else "",
-                "no AUC" if row["auc"] is None else "",
-                few if unscaled else "",
-            )
-        }
+        few = (
+            f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
+            if unscaled
+            else ""
+        )
+        yield row | {"note": join_notes(*(lacks[name] for name in _SIDES if row[name] is None), few)}

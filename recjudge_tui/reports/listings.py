@@ -14,11 +14,11 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import plain_value, reused_words
+from recjudge_tui.reports.words import rater_notes
 from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import case_count, list_cases
 from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems

@@ -14,8 +14,6 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -30,7 +28,17 @@ from recjudge_tui.reports.common.table import (
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, briefly, interval_text, no_verdicts, p_text, wide
+from recjudge_tui.reports.words import (
+    about_base,
+    briefly,
+    interval_text,
+    label_names,
+    no_verdicts,
+    p_text,
+    scale_notes,
+    value_bounds,
+    wide,
+)
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
@@ -40,9 +48,9 @@ from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
-_MEANS = columns(*_WHO, "rank|Rank|int", "score|Mean|float", *interval_columns(), "n users? failed note")
+_MEANS = columns(*_WHO, "rank|Rank|int", "score|Mean|float", "ci_*", "n users? failed note")
 _MEANS_BRIEF = columns("rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", "n note")
-_SHARES = columns(*_WHO, "label count share", *interval_columns("share"), "n users? failed? note")
+_SHARES = columns(*_WHO, "label count share", "ci_*|CI|share", "n users? failed? note")
 
 
 def board(project: Project, choose: Options) -> Table:
@@ -78,7 +86,7 @@ def _by_mean(chosen: Base) -> Table:
             estimate, known = mean_estimate(mine.value, mine.user, bounds), ~np.isnan(mine.value)
             own.append({
                 "system": system, "rater": question.rater, "aspect": question.aspect, "score": estimate.value,
-                **interval_cells(estimate), "n": estimate.n, "users": np.unique(mine.user[known]).size,
+                **estimate.ends(), "n": estimate.n, "users": np.unique(mine.user[known]).size,
                 "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
             })  # fmt: skip
         places = ranks([None if row["score"] is None else real(row, "score") for row in own])
@@ -118,7 +126,7 @@ def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPa
 # ---- each two systems by a mean --------------------------------------------------------------------------------------
 
 PAIR_COLUMNS = columns(
-    "users|Users|int", "users_apart|(Users apart)|int", "difference|Difference|float", *interval_columns(), "p_holm p?",
+    "users|Users|int", "users_apart|(Users apart)|int", "difference|Difference|float", "ci_*", "p_holm p?",
     "separable|Separable", "note",
 )  # fmt: skip
 _PAIRS = columns("system opponent rater aspect", *PAIR_COLUMNS)
@@ -278,7 +286,7 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
             estimate = share_estimate(np.where(kept, mine.value == value, np.nan), mine.user)
             yield {
                 "system": system, "rater": question.rater, "aspect": question.aspect, "label": name,
-                "count": int((mine.value == value).sum()), "share": estimate.value, **interval_cells(estimate),
+                "count": int((mine.value == value).sum()), "share": estimate.value, **estimate.ends(),
                 "n": estimate.n, "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
                 "note": estimate.note if estimate.value is None else "",
             }  # fmt: skip

@@ -26,7 +26,7 @@ from recjudge_tui.domain.roles import REFERENCES, RaterKind, is_language_model
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -124,9 +124,7 @@ def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[s
         "VERSION": VERSION, "LEVEL": level_text(),
     })  # fmt: skip
     known: dict[str, object] = written.STATISTICS  # type: ignore[attr-defined]
-    for name in statistics:
-        if name != ALL and name not in known:
-            raise UsageError(f"no statistic “{name}”", f"Available: {', '.join(known)}.")
+    check_known("statistic", (name for name in statistics if name != ALL), known)
     paragraphs = (" ".join(paragraph.split()) for paragraph in str(written).split("\n\n"))
     runs = table_of(project, "runs settings")
     runs = replace(

@@ -11,9 +11,8 @@ import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -71,7 +70,7 @@ METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
 # what people read first, the last ones only where there is room
 MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
 _MOST_COLUMNS = 3
-_COLUMNS = columns("system metric", "k|k|int", "value", *interval_columns(), "n|Lists|int", "users? note")
+_COLUMNS = columns("system metric", "k|k|int", "value", "ci_*", "n|Lists|int", "users? note")
 _PAIRS = columns("system opponent metric", "k|k|int", *PAIR_COLUMNS)
 _USUALLY_RELEVANT = (
     "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
@@ -153,8 +152,7 @@ def measure(
 ) -> Measured:
     """The metrics of every list against the events held out for its occasion (docs/occasions.md); `lists` None: of the
     current lists of these cases. Raises UsageError for an unknown metric and NotFoundError for an unknown system."""
-    if unknown := [name for name in metrics if name not in (*METRICS, *REDUNDANCY)]:
-        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
+    check_known("metric", metrics, (*METRICS, *REDUNDANCY))
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
     data = load_evaluation_data(db, project.id, *rule)
@@ -228,7 +226,7 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
                 found = replace(found, note=left_out) if found.n else none
             found = found if lists else undefined("no list")
             cutoff = None if name in NO_CUTOFF else k
-            row = {"system": system.system, "metric": name, "k": cutoff, **estimate_cells(found)}
+            row = {"system": system.system, "metric": name, "k": cutoff, **found.cells}
             yield row | {"users": found.groups or 0}
 
 

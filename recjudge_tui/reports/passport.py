@@ -24,15 +24,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.scales import (
-    is_judging,
-    is_people,
-    origin_notes,
-    rater_notes,
-    speaks_for_people,
-)
 from recjudge_tui.reports.common.table import (
     Column,
     Kind,
@@ -51,6 +43,13 @@ from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
 from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
+from recjudge_tui.reports.words import (
+    is_judging,
+    is_people,
+    origin_notes,
+    rater_notes,
+    speaks_for_people,
+)
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
@@ -68,7 +67,7 @@ from recjudge_tui.store.runs import served_models, stored_runs
 
 
 COLUMNS = columns(
-    "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", *interval_columns(),
+    "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", "ci_*",
     "people|People|float", "n", "text|Text", "note",
 )  # fmt: skip
 _KINDS: dict[str, Kind] = {"share": "share", "usd": "usd", "count": "int"}
@@ -84,7 +83,7 @@ def _row(name: object, unit: str = "", source: Row | Estimate | None = None, /, 
     row: Row = {"figure": name, "value": None, "unit": unit, "note": ""}
     if isinstance(source, Estimate):
         note = join_notes(source.note, str(more.get("note", "")))
-        return row | more | estimate_cells(source) | {"note": note}
+        return row | more | source.cells | {"note": note}
     cells = ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")
     return row | {key: source[key] for key in cells if source and key in source} | more
 

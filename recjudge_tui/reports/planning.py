@@ -18,10 +18,9 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base
+from recjudge_tui.reports.words import about_base, label_names
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes

@@ -17,7 +17,7 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.words import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, grouped, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray

@@ -27,7 +27,6 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
@@ -38,8 +37,7 @@ from recjudge_tui.reports.words import (
     earlier_notes,
     first_few,
     interval_text,
-    origin_notes,
-    rater_notes,
+    made_of,
     sanity_warnings,
     share_cells,
     share_text,
@@ -101,14 +99,11 @@ def _number(cell: object) -> float | None:
 
 _WHO = columns("rater system opponent aspect")
 _POSITION = columns(
-    *_WHO, "gap|Gap|float|2", "pairs|Pairs|int", "consistency|Consistency|share", *interval_columns("share"),
+    *_WHO, "gap|Gap|float|2", "pairs|Pairs|int", "consistency|Consistency|share", "ci_*|CI|share",
     "true_ties|True ties|int", "position_ties|Position ties|int", "favoured|Favoured", "favour|Net share|share",
-    "favour_low|(Net low)|share", "favour_high|(Net high)|share", "p? p_holm?",
-    "first_share|First wins|share",
-    "first_low|(First low)|share", "first_high|(First high)|share", "decided|(Decided)|int",
-    "consistent|(Consistent)|int", "true_share|(Ties share)|share", "true_low|(Ties low)|share",
-    "true_high|(Ties high)|share", "set_1|(Set 1 chosen)|int", "set_2|(Set 2 chosen)|int",
-    "set_1_share|(Set 1 share)|share", NOTE,
+    "favour_*|(Net)|share", "p? p_holm?", "first_share|First wins|share", "first_*|(First)|share", "decided|(Decided)|int",
+    "consistent|(Consistent)|int", "true_share|(Ties share)|share", "true_*|(Ties)|share", "set_1|(Set 1 chosen)|int",
+    "set_2|(Set 2 chosen)|int", "set_1_share|(Set 1 share)|share", NOTE,
 )  # fmt: skip
 _POSITION_BRIEF = columns(
     "rater|rater", "about|aspect", "systems|systems", "gap|gap|float|1", "pairs|pairs|int", "alike|alike %|share",
@@ -117,7 +112,7 @@ _POSITION_BRIEF = columns(
 )  # fmt: skip
 _COUNTS = columns(
     *_WHO, "counted|Count of", "wins|Wins|int", "losses|Losses|int", "ties|Ties|int", "true_ties|True ties|int",
-    "position_ties|Position ties|int", "failed n", "consistency|Consistency|share", *interval_columns("share"), NOTE,
+    "position_ties|Position ties|int", "failed n", "consistency|Consistency|share", "ci_*|CI|share", NOTE,
 )  # fmt: skip
 _ABOUT_POSITION = definitions("""\
 consistency (alike): share of pairs with the same answer in both orders (SAER; Liu et al., SIGIR 2026)
@@ -155,7 +150,7 @@ def position(project: Project, choose: Options) -> Table:
         for part in asked
         if part.earlier
     ]
-    return replace(table, notes=(*table.notes, *earlier, *origin_notes(chosen), *rater_notes(chosen)))
+    return replace(table, notes=(*table.notes, *earlier, *made_of(chosen)))
 
 
 def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
@@ -234,12 +229,11 @@ def _order_row(orders: BothOrders, users: IntArray) -> Row:
     net = (first - second) / 2
     favour = mean_estimate(net, user, (-1.0, 1.0))
     return {
-        "pairs": agreed.n, "consistent": int((~apart).sum()), "consistency": agreed.value, **interval_cells(agreed),
+        "pairs": agreed.n, "consistent": int((~apart).sum()), "consistency": agreed.value, **agreed.ends(),
         "true_ties": int(((first == 0) & ~apart).sum()), "position_ties": int(apart.sum()),
-        "true_share": tied.value, "true_low": tied.ci_low, "true_high": tied.ci_high,
+        "true_share": tied.value, **tied.ends("true"),
         "set_1": set_1, "set_2": set_2, "set_1_share": set_1 / (set_1 + set_2) if set_1 + set_2 else None,
-        "first_share": wins.value, "first_low": wins.ci_low, "first_high": wins.ci_high, "decided": wins.n,
-        "favour": favour.value, "favour_low": favour.ci_low, "favour_high": favour.ci_high,
+        "first_share": wins.value, **wins.ends("first"), "decided": wins.n, "favour": favour.value, **favour.ends("favour"),
         "p": sign_flip_test(user_means(net, user)), "note": agreed.note if agreed.value is None else "",
     }  # fmt: skip
 
@@ -290,7 +284,7 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
 VARIANTS: tuple[Variant, ...] = ("published", "unseen")
 _NO_PAIRS = Note("no adversarial pair has been judged yet", "data", Step("robustness"))
 _ADVERSARIAL = columns(
-    RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", *interval_columns("share"),
+    RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", "ci_*|CI|share",
     "n failed?", "own_first|(Own list first)|share", "own_second|(Second)|share", "own_first_n|(n first)|int", NOTE,
 )  # fmt: skip
 _ADVERSARIAL_BRIEF = columns(
@@ -356,7 +350,7 @@ class _Pairs:
     def notes(self) -> list[str]:
         """What is wrong with the raters' verdicts, and what the raters are."""
         wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
-        return [*wrong, *rater_notes(self.base)]
+        return [*wrong, *made_of(self.base, origins=False)]
 
 
 def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> Base:
@@ -471,7 +465,7 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[str]:
 
 _ABLATION = columns(
     RATER, "lists|Lists", "against|Against", "prompt?", "correct|(Correct)|int", "wrong|(Wrong)|int", "ties|(Ties)|int",
-    "failed? n share", *interval_columns("share"), "only_first|Only this|int", "only_second|Only the other|int", "p",
+    "failed? n share", "ci_*|CI|share", "only_first|Only this|int", "only_second|Only the other|int", "p",
     "p_holm|p (Holm)|float|4", "asked|(Calls)|int", "cached|(From cache)|int", "tokens_in|(Tokens in)|float|0",
     "tokens_out|(Tokens out)|float|0", "cost_usd|(Cost)|usd", "cost_per_1000|Cost of 1,000|usd",
     "seconds|(Seconds)|seconds", NOTE,
@@ -579,7 +573,7 @@ def _compared(met: Pairs) -> Row:
     same = "as often for every user" if only_first else "on the same pairs"
     untested = f"they are right {same}, so there is nothing to test" if p is None and both.n else ""
     return {
-        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": only_first,
+        "n": difference.n, "share": difference.value, **difference.ends(), "only_first": only_first,
         "only_second": only_second, "p": p, "note": join_notes(difference.note, untested),
     }  # fmt: skip
 
@@ -611,7 +605,7 @@ def _best_prompt(own: Sequence[Row], reasons: Mapping[str, str]) -> str:
 ALL = "all"
 DETECTED, OTHER_ISSUE, MISSED, FALSE_ALARM = OUTCOMES = ("detected", "other issue", "missed", "false alarm")
 _INJECTED = columns(
-    RATER, "fault|Fault", "system", "outcome|Outcome", "count share", *interval_columns("share"), "n users? failed?",
+    RATER, "fault|Fault", "system", "outcome|Outcome", "count share", "ci_*|CI|share", "n users? failed?",
     NOTE,
 )  # fmt: skip
 _INJECTED_BRIEF = columns(
@@ -658,7 +652,7 @@ def injected(project: Project, choose: Options) -> Table:
     notes = [*left_out]
     if len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in raters}) > 1:
         notes.append(Note("the raters judged different lists", "data", Step("choose", {"option": "rater"})))
-    notes += rater_notes(chosen)
+    notes += made_of(chosen, origins=False)
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
         notes.append(f"{same}: its figures show what these alone can detect")

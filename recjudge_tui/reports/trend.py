@@ -14,15 +14,13 @@ import numpy as np
 
 from recjudge_tui.domain.occasions import Over, period_of, period_order, period_range
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells
-from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.served import change_words
-from recjudge_tui.reports.words import about_base
+from recjudge_tui.reports.words import about_base, label_names, scale_notes, value_bounds
 from recjudge_tui.shapes import Base, base, battles, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
@@ -87,8 +85,7 @@ def trend(project: Project, choose: Options) -> Table:
     check_systems(project.db, project.id, choose.systems)
     metrics = tuple(choose.metrics) or (("ndcg",) if heldout_types(project.db, project.id) else ())
     metrics = () if metrics == ("none",) else metrics
-    if unknown := [name for name in metrics if name not in LIST_METRICS]:
-        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join(LIST_METRICS)}.")
+    check_known("metric", metrics, LIST_METRICS)
     # one system is shown against all others
     among = replace(choose.cases, systems=choose.systems if len(choose.systems) > 1 else ())
     chosen = base(project, choose.selection(cases=among), newest=over != "import")
@@ -185,7 +182,7 @@ def _row(
 ) -> Row:
     asked = dict(zip(Question._fields, question or (None,) * 3, strict=True))
     return {
-        "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate_cells(estimate),
+        "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate.cells,
         "users": estimate.groups, "failed": failed,
     }  # fmt: skip
 

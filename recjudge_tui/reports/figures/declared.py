@@ -17,14 +17,12 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import ProtocolFacts, compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import figures as of
 from recjudge_tui.reports.agreement import cell_cases
 from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table, stated_confidences
 from recjudge_tui.reports.common import segments
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.declare import REPORTS, Options, checked, on_cases, table_of
 from recjudge_tui.reports.figures.marks import (
@@ -57,6 +55,7 @@ from recjudge_tui.reports.leaderboard import methods_of
 from recjudge_tui.reports.rater_pairs import People, label_sets, pair_estimates
 from recjudge_tui.reports.topics import Topic, TopicRaters, asked, topics
 from recjudge_tui.reports.trend import FLAGS, WIN_RATE
+from recjudge_tui.reports.words import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.shapes import ANY_ISSUE, meet, protocols_meeting
 from recjudge_tui.stats.defaults import ALPHA, BINS
 from recjudge_tui.stats.estimate import join_notes, undefined
@@ -544,12 +543,12 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
             top = ceiling[stat].value if stat in ceiling else None
         rows.append({
             "run": str(run.id), "started": run.started, "rater": run.rater, "truth": truth, "protocol": protocol,
-            "aspect": aspect, "stat": stat, **estimate_cells(estimate), "ceiling": top, "verdicts": len(run.cases),
+            "aspect": aspect, "stat": stat, **estimate.cells, "ceiling": top, "verdicts": len(run.cases),
         })  # fmt: skip
     notes = rater_notes(known[name] for name in (truth, *(run.rater for run in judged)) if name in known)
     heads = columns(
         "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",
-        *interval_columns(), "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
+        "ci_*", "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
     )  # fmt: skip
     notes = notes if rows else [f"no run has judged {protocol} {aspect} yet"]
     settings = {"protocol": protocol, "truth": truth}
@@ -669,8 +668,7 @@ FIGURES: dict[str, FigureKind] = {
 
 def options_of(name: str) -> tuple[Option, ...]:
     """The options of a figure on the command line. Raises UsageError for an unknown figure."""
-    if name not in FIGURES:
-        raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
+    check_known("figure", [name], FIGURES)
     return (*of.COMMON, *(option for option in FIGURES[name].options if option.flag))
 
 

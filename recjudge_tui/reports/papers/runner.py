@@ -35,9 +35,9 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import is_judging, speaks_for_people
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, titled
 from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.words import is_judging, speaks_for_people
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
