@@ -120,7 +120,7 @@ def _worker(database: Database, budget: float | None) -> Callable[..., list[Plan
     def work(*requests: RunRequest, dry_run: bool = False) -> list[Plan]:
         experiment = Experiment(requests, budget=budget, spent_by=tuple(spent))
         plans = plan_experiment(database, experiment, dry_run=dry_run)
-        tell_plans(database, experiment, plans)
+        tell_plans(database, plans, requests)
         if not dry_run:
             runs, failed = work_through(database, experiment, plans)
             spent.extend(runs)

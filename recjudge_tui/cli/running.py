@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +42,13 @@ def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_ru
     for planned in plans:
         for line in estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt):
             narrate(line)
-    _tell_address([request.judge for request in requests])
+    _tell_address(requests)
     return plans
 
 
-def _tell_address(judges: Sequence[JudgeSpec]) -> None:
+def _tell_address(requests: Iterable[RunRequest | saer.SaerRequest]) -> None:
     """Print which servers and keys the judges have, where these are not their provider's own."""
-    for where in dict.fromkeys(judge.where for judge in judges):
+    for where in dict.fromkeys(request.judge.where for request in requests):
         if where:
             narrate(f"asks {where}")
 
@@ -197,7 +196,7 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
     experiment = experiments.read_experiment(project.db, project.id, path)
     with counting("planning", "cases") as advance:
         plans = experiments.plan_experiment(project.db, experiment, dry_run=dry_run, progress=advance)
-    tell_plans(project.db, experiment, plans)
+    tell_plans(project.db, plans, experiment.requests)
     if not dry_run:
         runs, failed = work_through(project.db, experiment, plans)
         put(table_of_runs(project, runs, experiment.truth), fmt, out)
@@ -205,19 +204,11 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
             raise click.exceptions.Exit(1)
 
 
-def tell_plans(database: Database, experiment: experiments.Experiment, plans: Sequence[Plan]) -> None:
-    """Print what each run is, and what those that are new take together."""
-    _tell_plans(database, plans, [request.judge for request in experiment.requests], most=1)
-
-
-def _tell_plans(
-    database: Database,
-    plans: Sequence[Plan],
-    judges: Sequence[JudgeSpec],
-    note: str = "",
-    most: int | None = None,
-) -> None:
-    """`most`: the lines of each estimate."""
+def tell_plans(
+    database: Database, plans: Sequence[Plan], requests: Iterable[RunRequest | saer.SaerRequest], note: str = "",
+    most: int | None = 1,
+) -> None:  # fmt: skip
+    """Print what each run is (the first `most` lines of its estimate), and what those that are new take together."""
     for planned in plans:
         if planned.existing and planned.run_id is not None:
             now = run_progress(database, planned.run_id)
@@ -229,7 +220,7 @@ def _tell_plans(
         narrate(f"{planned.protocol}: {lines[0]}")
         for line in lines[1:most]:
             narrate(f"  {line}")
-    _tell_address(judges)
+    _tell_address(requests)
     if note:
         narrate(note)
     fresh = [planned.estimate for planned in plans if not planned.existing]
@@ -278,7 +269,7 @@ def _run_saer(
         plan = saer.plan_saer(project.db, project.id, request, rater=rater, dry_run=dry_run, progress=advance)
     waits = request.drop_poor_over is not None and plan.second.run_id is None
     note = "pairwise is planned when pointwise has ended; the estimate above is its upper bound"
-    _tell_plans(project.db, plan.stages, [request.judge], note if waits else "")
+    tell_plans(project.db, plan.stages, [request], note if waits else "", most=None)
     if plan.group_id is None:
         return
     if plan_only:
@@ -310,22 +301,19 @@ def runs_work_group(
 
     while (stage := saer.next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
-        tell = partial(_narrate_of, stage.protocol)
         if not stage.existing:
-            tell(f"run {stage.run_id}, {stage.estimate.calls:,} calls")
+            narrate(f"{stage.protocol}: run {stage.run_id}, {stage.estimate.calls:,} calls")
+
+        def tell(line: str, of: str = stage.protocol) -> None:
+            narrate(f"{of}: {line}")
+
         work_on(database, stage.run_id, tell, _AGAIN)
     group, asked = group_by_id(database, group_id), saer.asked_in(database, group_id)
-    first, (left_out, _, why) = (
-        group.runs[saer.FIRST],
-        saer.exclusion(database, asked, group.runs[saer.FIRST]),
-    )
+    first = group.runs[saer.FIRST]
+    left_out, _, why = saer.exclusion(database, asked, first)
     second = None if why else group.runs[saer.SECOND]
     stages = Stages(group.rater, first, second, left_out, asked.drop_poor_over, why, human_price)
     put(saer_page(Project.numbered(database, group.project_id), stages), fmt, out)
-
-
-def _narrate_of(protocol: str, line: str) -> None:
-    narrate(f"{protocol}: {line}")
 
 
 def runs_resume(database: Database, run_id: int, detach: bool, **changes: object) -> None:

@@ -216,9 +216,8 @@ def pairs_table(project: Project, choose: Options) -> Table:
     if not rows:
         return table
     known = any(row["value"] is not None for row in rows)
-    return replace(
-        table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ())
-    )
+    brief = _brief(rows, met) if known else Table("Agreement", (), ())
+    return replace(table, answer=_answer(rows, met), brief=brief)
 
 
 def _who(meeting: Meeting) -> Row:
@@ -232,13 +231,8 @@ def where_of(meeting: Meeting) -> str:
 
 
 def _figures(
-    people: People,
-    meeting: Meeting,
-    both: Pairs,
-    labels: Sequence[float] | None,
-    stats: Sequence[str],
-    level: str,
-) -> Iterator[Row]:
+    people: People, meeting: Meeting, both: Pairs, labels: Sequence[float] | None, stats: Sequence[str], level: str
+) -> Iterator[Row]:  # fmt: skip
     reasons = {stat: unfit(stat, meeting, people.met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
@@ -511,6 +505,13 @@ _BY_LABEL = columns(
 )  # fmt: skip
 
 
+_LABEL_FIGURES = definition(
+    "precision: of the cases where the rater gave the label, the share where the reference (Against) did too; recall: of the"
+    " cases where the reference gave it; f1: their harmonic mean; macro: the mean over labels; weighted: the mean weighted"
+    " by the reference's cases of each label; interval over users"
+)
+
+
 def _grids(met: Met) -> tuple[list[tuple[Meeting, Grid]], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
     out: list[tuple[Meeting, Grid]] = []
@@ -577,9 +578,8 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
     met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     a, b = real(row, "value_a"), real(row, "value_b")
-    grids = (
-        Grid(met.pairs(m).complete, (), True) for m in met.meetings if tuple(_who(m).values()) == _pair(row)
-    )
+    mine = (meeting for meeting in met.meetings if tuple(_who(meeting).values()) == _pair(row))
+    grids = (Grid(met.pairs(meeting).complete, (), True) for meeting in mine)
     return [case for grid in grids for case in grid.cases(Cell(a, a, b, b)).tolist()]
 
 
@@ -592,26 +592,14 @@ def by_label_table(project: Project, choose: Options) -> Table:
         a, b = grid.both.seen.both_sides(grid.both.matrix)
         users = np.tile(grid.both.user, a.size // grid.both.n)
         scores = label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
-        lines: list[tuple[Row, Mapping[str, Estimate]]] = [
-            ({"label": level.name, "average": None, "label_value": level.low}, scores.by_label[level.low])
-            for level in grid.levels
-            if level.low in scores.by_label
+        # label, average, value of the label
+        lines: list[tuple[tuple[object, ...], Mapping[str, Estimate]]] = [
+            ((level.name, None, level.low), scores.by_label.get(level.low, {})) for level in grid.levels
         ]
-        lines += [
-            ({"label": None, "average": name, "label_value": None}, by)
-            for name, by in scores.averages.items()
-        ]
-        for about, by_stat in lines:
-            for stat, figure in by_stat.items():
-                rows.append({**_who(meeting), **about, "stat": stat, **figure.cells})
-    if rows:
-        notes.append(
-            definition(
-                "precision: of the cases where the rater gave the label, the share where the reference (Against) did too;"
-                " recall: of the cases where the reference gave it; f1: their harmonic mean; macro: the mean over labels;"
-                " weighted: the mean weighted by the reference's cases of each label; interval over users"
-            )
-        )
+        for about, by_stat in [*lines, *(((None, name, None), by) for name, by in scores.averages.items())]:
+            cells = _who(meeting) | dict(zip(("label", "average", "label_value"), about, strict=True))
+            rows += [cells | {"stat": stat} | figure.cells for stat, figure in by_stat.items()]
+    notes += [_LABEL_FIGURES] if rows else []
     answer = "; ".join(
         f"{row['rater_a']} against {row['rater_b']}: macro F1 {short(row['value'])}"
         for row in [row for row in rows if (row["average"], row["stat"]) == ("macro", "f1")][:2]
@@ -650,9 +638,8 @@ def together_table(project: Project, choose: Options) -> Table:
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
-        stats = (
-            tuple(MANY_RATERS) if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
-        )
+        stats = tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
+        stats = tuple(MANY_RATERS) if ALL in choose.stat else stats
         if (protocol, aspect) in met.nominal:
             able = [stat for stat in (stats if choose.stat else MANY_RATERS) if MANY_RATERS[stat].nominal]
             if refused := [stat for stat in stats if choose.stat and stat not in able]:
@@ -679,12 +666,11 @@ def together_table(project: Project, choose: Options) -> Table:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
         notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
-    said = [
-        f"{row['raters']} raters of {row['aspect']}: {label_of(str(row['stat']))} {figure_text(row, 'value')}."
-        for row in rows
-        if isinstance(row["value"], float)
-    ]
-    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer="".join(said[:1]))
+    answer = ""
+    if (first := next((row for row in rows if row["value"] is not None), None)) is not None:
+        figure = f"{label_of(str(first['stat']))} {figure_text(first, 'value')}"
+        answer = f"{first['raters']} raters of {first['aspect']}: {figure}."
+    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
 
 
 # ---- sets of raters --------------------------------------------------------------------------------------------------
@@ -793,12 +779,10 @@ def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row
 def _best_set(rows: Sequence[Row]) -> str:
     """The best set of the first aspect beside the best single rater."""
     known = [row for row in rows if isinstance(row["max"], float)]
-    alike = grouped(
-        (tuple(row[key] for key in ("aspect", "protocol", "level", "stat")), row) for row in known
-    )
-    if not alike:
+    about = ("aspect", "protocol", "level", "stat")
+    mine = [row for row in known if all(row[key] == known[0][key] for key in about)]
+    if not mine:
         return ""
-    mine = next(iter(alike.values()))
     best = max(mine, key=lambda row: (real(row, "max"), -whole(row, "size")))
     single = min(mine, key=lambda row: whole(row, "size"))
     alone = "" if best is single else f"; alone at best {single['best']} ({short(real(single, 'max'))})"

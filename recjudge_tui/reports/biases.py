@@ -100,12 +100,9 @@ def biases(project: Project, choose: Options) -> Table:
     if choose.rater in choose.truth:
         raise UsageError(f"“{choose.rater}” cannot be compared with itself")
     chosen = base(project, choose.selection(), newest=False)
-    asked = tuple(
-        q
-        for q in chosen.questions
-        if (choose.rater or (q.rater not in choose.truth and not chosen.rater(q).of_metrics))
-        and (choose.aspect or q.aspect == OVERALL or _of_texts(q))
-    )
+    asked = tuple(q for q in chosen.questions if choose.aspect or q.aspect == OVERALL or _of_texts(q))
+    if not choose.rater:
+        asked = tuple(q for q in asked if q.rater not in choose.truth and not chosen.rater(q).of_metrics)
     slopes = _slopes(project, asked, choose)
     found = [slope.estimate() for slope in slopes]
 
@@ -128,16 +125,10 @@ def biases(project: Project, choose: Options) -> Table:
     several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
     notes += [definition(several)] if len(rows) > 1 else []
     notes += about_base(replace(chosen, questions=asked))
-    favours = [
-        f"{row['rater']} {row['finding']}" for row in rows if str(row["finding"]).startswith("favours")
-    ]
-    said = (
-        f"{'; '.join([*dict.fromkeys(favours)][:3])}."
-        if favours
-        else "No preference is shown."
-        if rows
-        else ""
+    favours = dict.fromkeys(
+        f"{r['rater']} {r['finding']}" for r in rows if str(r["finding"]).startswith("favours")
     )
+    said = f"{'; '.join([*favours][:3])}." if favours else "No preference is shown." if rows else ""
 
     def slope_text(row: Row) -> str:
         value = row["value"]

@@ -315,12 +315,10 @@ def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
     """(name to type, text shown) of every possible side: raters, judges first, then runs, newest first."""
     raters = project_raters(project.db, project.id)
     names = {question.rater for question in project_questions(project.db, project.id)}
-    runs = [
-        (f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
-        for run in list_runs(project.db, project.id)
-        if run["rater"] in names and run["protocol"] in offered()
-    ]
-    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *runs)
+    every = list_runs(project.db, project.id)
+    runs = [run for run in every if run["rater"] in names and run["protocol"] in offered()]
+    by_run = ((f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}") for run in runs)
+    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *by_run)
 
 
 # ---- towards people --------------------------------------------------------------------------------------------------
@@ -512,8 +510,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name}
-    who |= {"protocol": meeting.protocol, "aspect": meeting.aspect}
+    who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name} | meeting.cells
     return who | ({"system": system} if system else {})
 
 
@@ -521,9 +518,8 @@ def _table(
     title: str, cells: tuple[Column, ...], rows: Sequence[Row], changes: Changes, notes: Sequence[str]
 ) -> Table:
     settings = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name,
-        "prompt_a": changes.prompt.first, "prompt_b": changes.prompt.second,
-        "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
+        "rater_a": changes.first.name, "rater_b": changes.second.name, "prompt_a": changes.prompt.first,
+        "prompt_b": changes.prompt.second, "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
     }  # fmt: skip
     name = f"{title}: {changes.first.name} to {changes.second.name}"
     who = _WHO if changes.by_system else _WHO[:-1]
@@ -563,9 +559,13 @@ def _differences(first: list[StoredRow], second: list[StoredRow]) -> list[str]:
     if not first or not second:
         return []
     before, after = (
-        {"prompt": run.prompt}
-        | dict(_flat(json.loads(run.judge), "judge "))
-        | dict(_flat(json.loads(run.settings)))
+        dict(
+            [
+                ("prompt", run.prompt),
+                *_flat(json.loads(run.judge), "judge "),
+                *_flat(json.loads(run.settings)),
+            ]
+        )
         for run in (first[-1], second[-1])
     )
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]

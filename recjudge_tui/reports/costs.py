@@ -66,13 +66,11 @@ def _of_cases(project: Project, choose: Options) -> Table:
     text)."""
     for name in choose.raters:
         rater_row(project.db, project.id, name)
+    costs, users = case_costs(project.db, project.id), choose.cases.users
     costs = [
-        c
-        for c in case_costs(project.db, project.id)
-        if c.rater in (choose.raters or (c.rater,))
-        and choose.protocol in (None, c.protocol)
-        and (choose.cases.users is None or c.user_id in choose.cases.users)
+        c for c in costs if c.rater in (choose.raters or (c.rater,)) and choose.protocol in (None, c.protocol)
     ]
+    costs = [c for c in costs if users is None or c.user_id in users]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
     notes: list[str] = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
@@ -200,8 +198,10 @@ def _sets(project: Project, choose: Options) -> Table:
         if refused:
             notes.append(f"{where}: {refused}")
             continue
+        judging = (known[m.a.rater].kind in RUN_RATERS for m in alike)
         costs = [
-            prices.get(m.a[:2]) if known[m.a.rater].kind in RUN_RATERS else choose.human_price for m in alike
+            prices.get(m.a[:2]) if by_run else choose.human_price
+            for m, by_run in zip(alike, judging, strict=True)
         ]
         together = pairs(met.ratings.cases, [met.side(q) for q in (*(m.a for m in alike), alike[0].b)])
         own = labels[alike[0]]
@@ -260,10 +260,9 @@ def _ranked(ensembles: list[Row]) -> list[Row]:
         if spent is None:
             row["note"] = join_notes(str(row["note"]), "cost unknown")
     for at, mine in figures.items():
-        ensembles[at]["efficient"] = not any(
-            other != mine and all(theirs >= own for theirs, own in zip(other, mine, strict=True))
-            for other in figures.values()
-        )
+        others = (other for other in figures.values() if other != mine)
+        better = (all(theirs >= own for theirs, own in zip(other, mine, strict=True)) for other in others)
+        ensembles[at]["efficient"] = not any(better)
 
     def place(row: dict[str, Any]) -> tuple[bool, float, float]:
         spent, value = row["cost_per_case"], row.get("value")

@@ -106,14 +106,9 @@ class Options(Mapping[str, Any]):
         given = self._values.get
         rater = given("rater")
         chosen = Selection(
-            given("protocol") or None,
-            given("aspect"),
-            (*((rater,) if rater else ()), *(given("raters") or ())),
-            bool(given("readers")),
-            tuple(given("crowd") or ()),
-            self.cases,
-            bool(given("fine")),
-        )
+            given("protocol") or None, given("aspect"), (*((rater,) if rater else ()), *(given("raters") or ())),
+            bool(given("readers")), tuple(given("crowd") or ()), self.cases, bool(given("fine")),
+        )  # fmt: skip
         return replace(chosen, **changes)
 
 
@@ -188,9 +183,8 @@ def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of the report: the given ones, the others at their defaults. Raises UsageError."""
     known = {option.name: option for option in report.options}
     if unknown := [name for name in given if name not in known]:
-        raise UsageError(
-            f"{report.name} has no option “{unknown[0]}”", f"Available: {', '.join(known) or 'none'}."
-        )
+        there = f"Available: {', '.join(known) or 'none'}."
+        raise UsageError(f"{report.name} has no option “{unknown[0]}”", there)
     values = {name: option.default for name, option in known.items()} | dict(given)
     for name, option in known.items():
         value = values[name]
@@ -239,16 +233,16 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
 
     if not isinstance(made, Table):
         return made
-    grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {
+    others = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options}
+    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in others}
+    empty = {name for name, value in plain.items() if value in (None, "", [], False)} | {
         "by",
         "over",
         "where",
     }
-    plain = {
-        name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped
-    }
-    plain = {name: value for name, value in plain.items() if value not in (None, "", [], False)}
-    return replace(made, settings={**plain, **made.settings})
+    return replace(
+        made, settings={name: v for name, v in plain.items() if name not in empty} | {**made.settings}
+    )
 
 
 def own(name: str, kind: type, text: str, default: Any = None, bounds: Any = (), **more: Any) -> Option:

@@ -173,11 +173,8 @@ def _share_rows(
     rank = found.rank[given.item[wrong]] if by_rank else 0
     refuted = Counter(_places(found, given.row[wrong], rank).tolist())
     of_people = kinds[question.rater].kind in FIRST_HAND
-    parts = [
-        part
-        for q, part in units.items()
-        if not of_people and kinds[q.rater].kind in FIRST_HAND and q.protocol == question.protocol
-    ]
+    alike = [] if of_people else [q for q in units if q.protocol == question.protocol]
+    parts = [units[q] for q in alike if kinds[q.rater].kind in FIRST_HAND]
     none: IntArray = np.zeros(0, dtype=np.int64)
     where, people, marked = (np.concatenate(x) for x in zip((none, none, none > 0), *parts, strict=True))
     together = np.isin(people, judged[question])
@@ -226,13 +223,11 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
     here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
     here.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
     shown = here if len(here) <= _MOST_COLUMNS else [here[0], here[-1]]
-    parts = [
-        f"{row['count']} of {row['n']}{f' {unit}' if row is here[0] else ''} of {row['system']}"
-        for row in shown
-    ]
-    what = " at ".join(
-        [*([] if issue == ANY_ISSUE else [str(issue)]), *([] if rank is None else [f"rank {rank}"])]
-    )
+    units = [unit, *[""] * len(shown)]
+    parts = [" ".join(filter(None, (f"{row['count']} of {row['n']}", named_unit, f"of {row['system']}")))
+             for row, named_unit in zip(shown, units, strict=False)]  # fmt: skip
+    place = "" if rank is None else f"rank {rank}"
+    what = " at ".join(filter(None, ("" if issue == ANY_ISSUE else str(issue), place)))
     return f"{mine[0]['rater']} flags {f'{what} most: ' if what else ''}{', '.join(parts)}."
 
 

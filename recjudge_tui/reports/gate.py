@@ -227,12 +227,10 @@ def _corrected(
 
     why = f"its interval alone says “{claim}”, but not after correction for {quantity(len(rows), 'figure')}"
     holds = holm_claims(shown, made.choose.level)
-    return [
-        row
-        if kept or row["state"] != claim
-        else row | {"state": instead, "note": join_notes(why, str(row["note"]))}
-        for row, kept in zip(rows, holds, strict=True)
-    ]
+    for row, kept in zip(rows, holds, strict=True):
+        if row["state"] == claim and not kept:
+            row |= {"state": instead, "note": join_notes(why, str(row["note"]))}
+    return rows
 
 
 def _rows(
@@ -368,10 +366,8 @@ def ends(table: Table) -> tuple[int, str]:
 
 def _paired_notes(made: Gate) -> Iterator[Note]:
     """How the verdicts of the two sides were paired, and what was left out; questions alike share a note."""
-    alike = grouped(
-        (f"paired {match.rule_text}: {match.words()}", f"{question.protocol}, {question.aspect}")
-        for question, match in made.compared.items()
-    )
+    matches = ((f"{q.protocol}, {q.aspect}", match) for q, match in made.compared.items())
+    alike = grouped((f"paired {match.rule_text}: {match.words()}", where) for where, match in matches)
     for text, places in alike.items():
         yield Note(text if len(alike) == 1 else f"{'; '.join(places)}: {text}")
 
@@ -403,9 +399,8 @@ def written(table: Table, fmt: str, _whole: bool) -> str | None:
     suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(table.title), **counts})
     for row in table.rows:
         place = ".".join(["gate", *(str(row[key]) for key in ("protocol", "aspect") if row[key])])
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": _plain(place), "name": _plain(_name(row))}
-        )
+        named = {"classname": _plain(place), "name": _plain(_name(row))}
+        case = ElementTree.SubElement(suite, "testcase", named)
         if row["state"] != MET:
             said = _plain(_figure_text(row))
             kind = "failure" if row["state"] == NOT_MET else "error"

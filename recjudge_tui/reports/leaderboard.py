@@ -129,10 +129,8 @@ def leaderboard(project: Project, choose: Options) -> Table:
             f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
         )
     if choose.k is not None and choose.table != "metrics":
-        raise UsageError(
-            f"k is the cutoff of offline metrics, which {table} does not have",
-            "Leave k out, or choose the table “metrics”.",
-        )
+        reason = f"k is the cutoff of offline metrics, which {table} does not have"
+        raise UsageError(reason, "Leave k out, or choose the table “metrics”.")
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
         raise UsageError(f"{table} needs verdicts on two lists, which {choose.protocol} does not give")
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
@@ -264,11 +262,8 @@ def ranking(project: Project, choose: Options) -> Table:
         if choose.method != "bt" and len(contests.systems) > 2:
             rows += pair_rows(contests, choose.method, board.order, choose.count_ties)
     lines: list[str] = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
-    lines += [
-        f"{b.contests.question.rater}, {b.contests.question.aspect}: {b.scores.about}"
-        for b in ranked
-        if b.scores.about
-    ]
+    told = [(b.contests.question, b.scores.about) for b in ranked if b.scores.about]
+    lines += [f"{question.rater}, {question.aspect}: {about}" for question, about in told]
     lines += [] if rows else [no_pairs(chosen)]
     lines += [*decided_notes(chosen), *about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
@@ -317,9 +312,9 @@ def pair_rows(
             counts = contests.grid[system, other]
             value = none_if_nan(float(q_of(counts) if method == "q" else win_rate_of(counts, ties)))
             at = column.get((min(system, other), max(system, other)))
-            interval = (
-                Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
-            )
+            interval = Interval(None, None)
+            if value is not None and at is not None:
+                interval = intervals[at][int(system > other)]
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             row = _cells(contests, system, other, value, interval, reason)
             yield row | {"users": 0 if at is None else int(users[at])}
@@ -447,10 +442,9 @@ def matrix(project: Project, choose: Options) -> Table:
     lines = [*([] if rows else [no_pairs(chosen)]), *about_base(chosen, origins=True), *_ABOUT_MATRIX]
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
-        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
-        answer += (
-            f" [{interval_text(first)}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
-        )
+        counts = f"{first['wins']} won, {first['ties']} tied, {first['losses']} lost"
+        figure = f"Q {first['q']:.2f} [{interval_text(first)}]"
+        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with {figure}: {counts}."
     title = f"Q matrix: {choose.protocol}"
     table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")
@@ -569,12 +563,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
     # the scores of a rater of pairs: its own, else those of the newest rater whose runs used the same judge
     judges = newest_judges(project.db, project.id)
     by_judge = {judges[name]: name for name in judges if name in absolute}
-    scored_by = {
-        rater: rater if rater in absolute else by_judge.get(judges.get(rater, "")) for rater, _ in pairs
-    }
-    alone_too = [
-        rater for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
-    ]
+    scored_by = {r: r if r in absolute else by_judge.get(judges.get(r, "")) for r, _ in pairs}
+    alone_too = [r for r in absolute if r not in scored_by.values() and (not named or r in named)]
     judged = JudgedLists(project, cases)
     rows: list[Row] = []
     notes: dict[str, None] = {}

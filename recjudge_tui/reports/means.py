@@ -180,13 +180,10 @@ def pairs(project: Project, choose: Options) -> Table:
         for question, found in zip(ordered, tested, strict=True)
         for row in pair_rows(found)
     ]
-    notes = (
-        *(pair_notes(tested) if rows else ["no rater has judged two systems"]),
-        *others,
-        *about_base(chosen),
-    )
+    notes = pair_notes(tested) if rows else ["no rater has judged two systems"]
+    notes += [*others, *about_base(chosen)]
     title = f"Pairs of systems by mean score: {choose.protocol}"
-    return seen_first(Table(title, _PAIRS, tuple(rows), notes, answer=_said(tested)), BRIEF_PAIRS)
+    return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=_said(tested)), BRIEF_PAIRS)
 
 
 def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
@@ -214,11 +211,8 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
     """The neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = []
     for first, second in pairwise(pairs.order):
-        test, upper, lower = (
-            pairs.tests[min(first, second), max(first, second)],
-            pairs.systems[first],
-            pairs.systems[second],
-        )
+        test = pairs.tests[min(first, second), max(first, second)]
+        upper, lower = pairs.systems[first], pairs.systems[second]
         p = p_text(test.p_holm)
         if test.p_holm is None:
             words.append(f"{upper} and {lower} cannot be compared, {test.note}")
@@ -299,18 +293,12 @@ def _share_text(row: Row) -> str:
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     """Which system has the largest share of the best label, by the first rater and aspect."""
-    first = (
-        {"rater": rows[0]["rater"], "aspect": rows[0]["aspect"], "label": labels[0]}
-        if rows and labels
-        else {}
-    )
-    best = [row for row in rows if first and first.items() <= row.items() and row["share"] is not None]
+    first = rows[0] | {"label": labels[0]} if rows and labels else {}
+    alike = [row for row in rows if all(row[key] == first.get(key) for key in ("rater", "aspect", "label"))]
+    best = [row for row in alike if row["share"] is not None]
     if len(best) < 2:
         return ""
     best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
-    (most, of_top), (least, of_last) = (
-        (f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]")
-        for row in (best[0], best[-1])
-    )
-    what = f"{most} of {best[0]['system']}'s lists {first['label']} {of_top}"
-    return f"{first['rater']} calls {what}, {least} of {best[-1]['system']}'s {of_last}."
+    (top, of_top), (last, of_last) = ((f"{100 * real(row, 'share'):.0f} % of {row['system']}'s",
+                                       f"[{interval_text(row, 'share')}]") for row in (best[0], best[-1]))  # fmt: skip
+    return f"{first['rater']} calls {top} lists {first['label']} {of_top}, {last} {of_last}."

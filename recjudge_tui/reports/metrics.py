@@ -141,15 +141,9 @@ class Measured:
 
 
 def measure(
-    project: Project,
-    metrics: Sequence[str],
-    k: int = TOP_K,
-    *,
-    cases: CaseSelection = EVERY_CASE,
-    lists: ListsOfSystems | None = None,
-    relevant_from: float | None = None,
-    gain: Gain = "relevant",
-) -> Measured:
+    project: Project, metrics: Sequence[str], k: int = TOP_K, *, cases: CaseSelection = EVERY_CASE,
+    lists: ListsOfSystems | None = None, relevant_from: float | None = None, gain: Gain = "relevant",
+) -> Measured:  # fmt: skip
     """The metrics of every list against the events held out for its occasion (docs/occasions.md); `lists` None: of the
     current lists of these cases. Raises UsageError for an unknown metric and NotFoundError for an unknown system."""
     check_known("metric", metrics, (*METRICS, *REDUNDANCY))
@@ -174,10 +168,8 @@ def measure(
     chosen = [name for name in known if not cases.systems or name in cases.systems]
     found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
     if cases.segment is not None or cases.users is not None:
-        held = ([*map(cases.holds, of.users, of.contexts)] for of in found)
-        found = [
-            of.at(np.flatnonzero(here).tolist(), of.system) for of, here in zip(found, held, strict=True)
-        ]
+        held = (np.flatnonzero([*map(cases.holds, of.users, of.contexts)]).tolist() for of in found)
+        found = [of.at(here, of.system) for of, here in zip(found, held, strict=True)]
     return Measured(found, data)
 
 
@@ -193,11 +185,8 @@ def metrics(project: Project, choose: Options) -> Table:
     tested = measured.pairs(names, choose.cases.groups)
     answer = _answer(measured, tested, names, k)
     if choose.table == "pairs":
-        rows = [
-            {"metric": pairs.name, "k": None if pairs.name in NO_CUTOFF else k} | row
-            for pairs in tested
-            for row in pair_rows(pairs)
-        ]
+        cutoff = {pairs.name: None if pairs.name in NO_CUTOFF else k for pairs in tested}
+        rows = [{"metric": p.name, "k": cutoff[p.name]} | row for p in tested for row in pair_rows(p)]
         notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
         title = f"Pairs of systems by offline metrics at {k}"
         return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
@@ -245,9 +234,8 @@ def _notes(
         yield Note("no lists yet", step=Step("import lists"))
         return
     if not measured.data.truths:
-        yield Note(
-            "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
-        )
+        nothing = "nothing is held out: no event has a type that begins with heldout_"
+        yield Note(nothing, step=Step("import events"))
     yield from held_out_copies(project.db, project.id).sentences
     if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
@@ -284,10 +272,8 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     pairs = next((ranked[name] for name in first if name in ranked), None)
     if pairs is None:
         return ""
-    values = [of.mean(pairs.name) for of in measured.systems]
-    texts = {
-        at: f"{pairs.systems[at]} ({figure_text({'value': values[at]}, 'value', 3)})" for at in pairs.order
-    }
+    values = [figure_text({"value": of.mean(pairs.name)}, "value", 3) for of in measured.systems]
+    texts = {at: f"{pairs.systems[at]} ({values[at]})" for at in pairs.order}
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."

@@ -97,12 +97,9 @@ def outcomes(project: Project, choose: Options) -> Table:
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, choose.alpha) | counts)
-    everybody = (
-        []
-        if choose.cases.users is None
-        else ["the rates and the lift are those of everybody in the experiment"]
-    )
-    notes = [*everybody, *log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
+    notes = [*log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
+    if rows and choose.cases.users is not None:
+        notes.insert(0, "the rates and the lift are those of everybody in the experiment")
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note")
@@ -137,7 +134,7 @@ def prediction_log(project: Project, choose: Options) -> Table:
     # each rater's hit rate at the end of the log
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
     rates = [
-        f"{name} ({protocol}) in {row['hits']} of {row['decided']}" for (name, protocol), row in last.items()
+        f"{who} ({protocol}) in {row['hits']} of {row['decided']}" for (who, protocol), row in last.items()
     ]
     answer = f"Of the decided experiments the winner was predicted by {first_few(rates)}" if rates else ""
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=answer)
@@ -205,9 +202,8 @@ def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction
     every = scores(chosen.ratings, question)
     judged = [system for system in (outcome.system_a, outcome.system_b) if system in every.systems]
     if len(judged) < 2:
-        return (
-            _Prediction(question, False, undefined("judged only one of the two systems")) if judged else None
-        )
+        alone = undefined("judged only one of the two systems")
+        return _Prediction(question, False, alone) if judged else None
     a, b = (every.of(every.systems.index(system)) for system in judged)
     owners = np.unique(every.user)
     means = occasions([(np.searchsorted(owners, of.user), of.value) for of in (a, b)], owners)

@@ -33,6 +33,10 @@ def read_first(project: Project, home: Home) -> tuple[First, ...]:
     every = VerdictFilter((Term("queue", ":", "any"),))
     flagged = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
     leading = {str(line["system"]) for line in (home.board.lines if home.board is not None else ())[:2]}
+
+    def is_other(row: VerdictRow) -> bool:
+        return not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
+
     found: dict[int, First] = {}
     for chosen in (own, every, flagged):
         if len(found) >= MOST:
@@ -42,11 +46,7 @@ def read_first(project: Project, home: Home) -> tuple[First, ...]:
         why = {key: queued.reason(at) for at, key in enumerate(ids)}
         rows = verdict_rows(project.db, ids)
         # the order of the queue stays within both parts
-        rows.sort(
-            key=lambda row: (
-                not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
-            )
-        )
+        rows.sort(key=is_other)
         for row in rows:
             found.setdefault(row.case_id, First(row, why[row.verdict_id] or "flagged", ""))
     shown = list(found.values())[:MOST]

@@ -132,24 +132,18 @@ def position(project: Project, choose: Options) -> Table:
         raise UsageError(f"{choose.protocol} does not show two lists", f"These do: {offered}.")
     for name in filter(None, (choose.rater, choose.quality)):
         rater_row(project.db, project.id, name)
-    asked = [
-        part
-        for part in answers(project, choose.protocol, within=choose.cases)
-        if choose.rater in (None, part.question.rater) and choose.aspect in (None, part.question.aspect)
-    ]
+    every = answers(project, choose.protocol, within=choose.cases)
+    asked = [part for part in every if choose.rater in (None, part.question.rater)]
+    asked = [part for part in asked if choose.aspect in (None, part.question.aspect)]
     raters = tuple(dict.fromkeys(part.question.rater for part in asked))
     chosen = base(project, Selection(choose.protocol, choose.aspect, raters, cases=choose.cases))
     if not asked:
-        nothing = Note(
-            "no run has judged pairs, and no imported judgement tells its order", "data", Step("position")
-        )
-        return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
+        nothing = "no run has judged pairs, and no imported judgement tells its order"
+        note = Note(nothing, "data", Step("position"))
+        return Table(f"Position: {choose.protocol}", _POSITION, (), (note,))
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
-    earlier = [
-        f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out"
-        for part in asked
-        if part.earlier
-    ]
+    left_out = ((", ".join(part.question[::2]), part.earlier) for part in asked if part.earlier)
+    earlier = [f"{about}: {count:,} calls about earlier lists left out" for about, count in left_out]
     return replace(table, notes=(*table.notes, *earlier, *made_of(chosen)))
 
 
@@ -328,6 +322,10 @@ class _Pairs:
         ]
         return self.among(lambda _, own: np.array(wanted, dtype=np.bool_)[cases.system_a[own.row]])
 
+    @property
+    def by_rater(self) -> dict[str, Verdicts]:
+        return {question.rater: self.base.ratings.verdicts[question] for question in self.base.questions}
+
     def systems(self) -> list[str]:
         """The systems whose lists were judged."""
         cases = self.base.ratings.cases
@@ -403,20 +401,13 @@ def adversarial(project: Project, choose: Options) -> Table:
                 made = _outcome_rows(of_kind.of_lists(variant, system), question)
                 rows += [{"rater": question.rater, "lists": variant, "system": system} | row for row in made]
                 correct = rows[-3]
-                others = {
-                    "wrong": made[1]["share"],
-                    "tie": made[2]["share"],
-                    "failed": correct["failed"] or None,
-                }
-                brief.append(correct | others)
+                others = {"wrong": made[1]["share"], "tie": made[2]["share"]}
+                brief.append(correct | others | {"failed": correct["failed"] or None})
                 if system is None and variant == rows[0]["lists"]:
-                    told = (
-                        f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
-                    )
+                    often = f"{count_text(correct)} pairs ({share_text(correct)})"
                     reason = reasons.get(question.rater)
-                    said[question.rater] = (
-                        f"{question.rater}: {reason}" if reason else f"{question.rater} {told}"
-                    )
+                    told = f": {reason}" if reason else f" prefers the user's own list in {often}"
+                    said[question.rater] = question.rater + told
     said = {name: said[name] for name in sorted(said, key=lambda name: name != choose.rater)}
     notes = [*pairs.notes(), *_gives_itself_away(pairs)]
     published = pairs.of_lists("published").base
@@ -488,42 +479,29 @@ def ablation(project: Project, choose: Options) -> Table:
     if len(names) < 2:
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
-    every = _pairs(project, choose.cases).among(
-        lambda question, own: np.full(own.row.size, question.rater in ids)
-    )
-    newest = every.newest()
-    spent = {
-        part.question.rater: part.among(np.isin(part.row, newest.base.ratings.verdicts[part.question].row))
-        for part in answers(project, ADVERSARIAL, newest=False)
-        if part.question in newest.base.questions
-    }
+    every = _pairs(project, choose.cases).among(lambda q, own: np.full(own.row.size, q.rater in ids))
+    newest, cases = every.newest(), every.base.ratings.cases
+    judged_rows = {q: newest.base.ratings.verdicts[q].row for q in newest.base.questions}
+    asked = [part for part in answers(project, ADVERSARIAL, newest=False) if part.question in judged_rows]
+    spent = {part.question.rater: part.among(np.isin(part.row, judged_rows[part.question])) for part in asked}
     rows: list[Row] = []
     for variant in VARIANTS:
-        ratings = newest.of_lists(variant).base.ratings
-        own = {
-            question.rater: verdicts for question, verdicts in ratings.verdicts.items() if verdicts.row.size
-        }
+        own = newest.of_lists(variant).by_rater
         for name in (name for name in names if name in own):
-            value = own[name].value
-            runs = [
-                run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL
-            ]
-            counted = share_cells(
-                np.where(np.isnan(value), np.nan, value > 0), ratings.cases.user[own[name].row]
-            )
+            value, runs = own[name].value, stored_runs(project.db, rater_id=ids[name])
+            runs = [run for run in runs if run["protocol"] == ADVERSARIAL]
+            counted = share_cells(np.where(np.isnan(value), np.nan, value > 0), cases.user[own[name].row])
             row: Row = {
                 "rater": name, "lists": variant, "against": None, "prompt": runs[-1]["prompt"] if runs else None,
                 "wrong": int((value == -1).sum()), "ties": int((value == 0).sum()),
                 "failed": int(np.isnan(value).sum()), "correct": counted.pop("count"), **counted,
             }  # fmt: skip
             rows.append(row | (_spent(spent[name]) if name in spent and variant == VARIANTS[0] else {}))
-        both = every.of_lists(variant).base
-        of = {question.rater: both.ratings.verdicts[question] for question in both.questions}
-        tested = [
-            {"rater": a, "lists": variant, "against": b}
-            | _compared(pairs(ratings.cases, (Side(of[a]), Side(of[b]))))
-            for a, b in combinations([name for name in names if name in of], 2)
-        ]
+        of = every.of_lists(variant).by_rater
+        tested: list[Row] = []
+        for a, b in combinations([name for name in names if name in of], 2):
+            against = _compared(pairs(cases, (Side(of[a]), Side(of[b]))))
+            tested.append({"rater": a, "lists": variant, "against": b} | against)
         rows += adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
     if not rows:
@@ -565,9 +543,9 @@ def _compared(met: Pairs) -> Row:
     both = met.complete
     first, second = (both.stored > 0).astype(np.float64)
     apart = first - second
-    difference = (
-        mean_estimate(apart, both.user, (-1.0, 1.0)) if apart.size else undefined("no case in common")
-    )
+    difference = undefined("no case in common")
+    if apart.size:
+        difference = mean_estimate(apart, both.user, (-1.0, 1.0))
     only_first, only_second = int((first > second).sum()), int((first < second).sum())
     p = sign_flip_test(user_means(apart, both.user))
     same = "as often for every user" if only_first else "on the same pairs"
@@ -666,11 +644,9 @@ def injected(project: Project, choose: Options) -> Table:
         counts = {"found": count_text(found), "other": other["count"], "missed": missed["count"]}
         alarms = {"alarms": count_text(alarm) if alarm["n"] else "–", "failed": found["failed"] or None}
         brief.append(found | counts | alarms)
-        told = (
-            f"{found['rater']} flags {count_text(found)} planted faults for their issue ({share_text(found)})"
-        )
+        told = f"flags {count_text(found)} planted faults for their issue ({share_text(found)})"
         clean = f", {alarm['count']:,} false alarms in {alarm['n']:,} faultless items" if alarm["n"] else ""
-        said.setdefault(str(found["rater"]), f"{told}{clean}")
+        said.setdefault(str(found["rater"]), f"{found['rater']} {told}{clean}")
     about = (*_ABOUT_FAULTS, definition("; ".join(kinds)))
     answer = first_few([said[name] for name in sorted(said, key=lambda name: name != choose.rater)])
     table = Table(title, _INJECTED, tuple(rows), (*notes, *about), answer=answer)

@@ -66,15 +66,11 @@ def left_out_notes(left_out: LeftOut) -> list[str]:
 
 def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
+    same = ((p, q) for p, q in used if p != q.protocol and question_of(p) == question_of(q.protocol))
     by_protocols = grouped(
-        ((question.protocol, protocol), question.rater)
-        for protocol, question in used
-        if protocol != question.protocol and question_of(protocol) == question_of(question.protocol)
+        (f"are of {q.protocol} cases: {p} asks the same question", q.rater) for p, q in same
     )
-    return [
-        f"verdicts of {', '.join(dict.fromkeys(raters))} are of {own} cases: {protocol} asks the same question"
-        for (own, protocol), raters in by_protocols.items()
-    ]
+    return [f"verdicts of {', '.join(dict.fromkeys(raters))} {text}" for text, raters in by_protocols.items()]
 
 
 def few_cases(n: int) -> str:
@@ -94,9 +90,8 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
             who = rater if len(by_counts) == 1 else f"{rater} ({named})"
             sentences = generation_notes(earlier.left_out, 0)
             if earlier.replaced:
-                sentences.append(
-                    f"{earlier.replaced:,} of {earlier.n:,} cases are about lists that were imported again since"
-                )
+                again = "cases are about lists that were imported again since"
+                sentences.append(f"{earlier.replaced:,} of {earlier.n:,} {again}")
             notes += [f"{who}: {sentence}" for sentence in sentences]
     return notes
 
@@ -145,24 +140,17 @@ def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -
     """One line for each rater that judged pairs in one order only: how often which list came first; and for each question
     of which there are only counts."""
     wanted = {*questions}
-    by_rater = grouped(
-        ((rater, protocol), ((first, second), calls))
-        for rater, protocol, first, second, calls in one_order_counts(db, project_id)
-        if (rater, protocol) in {question[:2] for question in wanted}
-    )
+    asked, counted = {question[:2] for question in wanted}, one_order_counts(db, project_id)
     notes = []
-    for (rater, protocol), counts in by_rater.items():
-        orders = dict(counts)
-        pairs = [
-            f"{first} came first in {n:,} of {n + orders.get((second, first), 0):,} calls with {second}"
-            for (first, second), n in orders.items()
-            if (n, second) >= (orders.get((second, first), 0), first)
-        ]
+    for who, counts in grouped((row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked).items():
+        orders, pairs = {(first, second): calls for first, second, calls in counts}, []
+        for (first, second), n in orders.items():
+            other = orders.get((second, first), 0)
+            if (n, second) >= (other, first):
+                pairs.append(f"{first} came first in {n:,} of {n + other:,} calls with {second}")
         more = f"; and {len(pairs) - _MOST_PAIRS} more pairs" if len(pairs) > _MOST_PAIRS else ""
-        notes.append(
-            f"{rater} ({protocol}) saw each pair in one order, so position is not controlled for:"
-            f" {'; '.join(pairs[:_MOST_PAIRS])}{more}"
-        )
+        saw = f"{who[0]} ({who[1]}) saw each pair in one order, so position is not controlled for"
+        notes.append(f"{saw}: {'; '.join(pairs[:_MOST_PAIRS])}{more}")
     return notes + [
         f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
         " intervals are too narrow and p values too small if the same users judged several"
@@ -282,18 +270,13 @@ def orientation_notes(by_where: Mapping[str, Orientation]) -> list[str]:
 
 def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
     """What is missing from each comparison (its system, empty for all of them); the same of several aspects is one note."""
-    places = grouped(
-        (
-            (sentence, meeting.protocol, meeting.a.rater, meeting.b.rater),
-            f"{meeting.aspect}, {system}" if system else meeting.aspect,
-        )
-        for meeting, system, outer in lacks
-        for sentence in outer.lacking((meeting.a.rater, meeting.b.rater))
-    )
-    return [
-        f"{a} and {b} ({protocol}, {'; '.join(where)}): {sentence}"
-        for (sentence, protocol, a, b), where in places.items()
-    ]
+    places: dict[tuple[str, str], list[str]] = {}
+    for meeting, system, outer in lacks:
+        a, b = meeting.a.rater, meeting.b.rater
+        for sentence in outer.lacking((a, b)):
+            where = places.setdefault((f"{a} and {b} ({meeting.protocol}", sentence), [])
+            where.append(f"{meeting.aspect}, {system}" if system else meeting.aspect)
+    return [f"{who}, {'; '.join(where)}): {sentence}" for (who, sentence), where in places.items()]
 
 
 def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
@@ -344,11 +327,8 @@ def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[str]:
 
 
 def adjusted(
-    rows: Sequence[Row],
-    correct: Callable[[Sequence[float | None]], list[float | None]],
-    into: str,
-    of: str = "p",
-) -> list[Row]:
+    rows: Sequence[Row], correct: Callable[[Sequence[float | None]], list[float | None]], into: str, of: str = "p"
+) -> list[Row]:  # fmt: skip
     """The rows with their p values corrected for the number of rows; None where there is none."""
     values = correct([p if isinstance(p := row[of], float) else None for row in rows])
     return [row | {into: p} for row, p in zip(rows, values, strict=True)]

@@ -98,7 +98,7 @@ def segmented(
     if chosen.users is not None:
         users = quantity(len(chosen.users), "user")
         table = _about(table, f"only {users} where {one_line(where, 60)}", where=where)
-    return about_occasions(about_systems(table, systems), occasions)
+    return about_cases(table, chosen)
 
 
 def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) -> Table:
@@ -114,9 +114,8 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
         return Table(title, (Column("segment", heading), *(shown[name] for name in names)), rows)
 
     several = len(parts) > 1
-    notes = [
-        f"{len(parts)} groups were compared: some differ by chance" if several else "there is only one group"
-    ]
+    one = "there is only one group"
+    notes = [f"{len(parts)} groups were compared: some differ by chance" if several else one]
     notes += [*found.notes, *([definition(_CHANCE)] if several else [])]
     without = [one_line(group.name, 60) for group, table in parts if not table.rows]
     notes += [f"nothing to report for: {', '.join(without)}"] if without else []
@@ -124,12 +123,9 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     filled = [(group, table) for group, table in parts if table.rows] or parts
     counts = Counter(note for _, table in filled for note in dict.fromkeys(table.notes))
     notes += [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
-    notes += [
-        f"{one_line(group.name, 60)}: {note}"
-        for group, table in filled
-        for note in dict.fromkeys(table.notes)
-        if counts[note] < len(filled)
-    ]
+    for group, table in filled:
+        own = [note for note in dict.fromkeys(table.notes) if counts[note] < len(filled)]
+        notes += [f"{one_line(group.name, 60)}: {note}" for note in own]
     # the answers of the first groups, each behind the names of those that it holds for
     said = [*grouped((t.answer, one_line(group.name, 40)) for group, t in parts if t.answer).items()]
     texts = [f"{', '.join(names)}: {answer}" for answer, names in said[:_MOST_ANSWERS]]
@@ -142,9 +138,11 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     )  # fmt: skip
 
 
-def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
-    """The table, with the chosen systems in its notes and settings unless all are chosen."""
-    return _about(table, systems_note(systems), systems=list(systems)) if systems else table
+def about_cases(table: Table, cases: CaseSelection) -> Table:
+    """The table, with the chosen systems and occasions in its notes and settings unless all are chosen."""
+    if cases.systems:
+        table = _about(table, systems_note(cases.systems), systems=list(cases.systems))
+    return about_occasions(table, cases.occasions)
 
 
 def _about(table: Table, note: str, **settings: object) -> Table:

@@ -128,9 +128,7 @@ class About:
         """The table with only these rows and with notes in front of its own; ends the drawing if there are no rows."""
         kept = table.rows if rows is None else tuple(rows)
         table = replace(table, rows=kept, notes=(*notes, *table.notes))
-        table = segments.about_occasions(
-            segments.about_systems(table, self.cases.systems), self.cases.occasions
-        )
+        table = segments.about_cases(table, self.cases)
         # a declared report has the notes on systems and occasions already
         table = replace(table, notes=tuple(dict.fromkeys(table.notes)))
         if not table.rows:
@@ -301,10 +299,8 @@ def _q_metric(about: About) -> Figure:
     table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
     found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
     marks = Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
-    what, n = (
-        f"Q of each system by {name_text(rater)} and its {metric}",
-        n_text(rows, "pairs of lists per system"),
-    )
+    what = f"Q of each system by {name_text(rater)} and its {metric}"
+    n = n_text(rows, "pairs of lists per system")
     return about.figure(f"Q by {rater} against {metric}", what, table, marks, n, *said)
 
 
@@ -350,15 +346,12 @@ def _flags(about: About) -> Figure:
             cells[place] = GridCell(share, text, _ends(row, "{:.1%}"), row=row)
         down, across = (tuple(dict.fromkeys(names)) for names in zip(*cells, strict=True))
         marks = Grid(down, across, cells, "issue", "system", below_title=CI)
-    who = (
-        f"{{system}}, {ANY_ISSUE} issue at rank {{rank}}, flagged by {{rater}}"
-        if by_rank
-        else about.empty.who
-    )
+    at_rank = f"{{system}}, {ANY_ISSUE} issue at rank {{rank}}, flagged by {{rater}}"
     title = f"Flagged {unit} by system: {rater}, {topic.text()}"
     drawn = f"share of {unit} that {name_text(rater)} flagged, by system and {by}"
     n = n_text(rows, f"{unit} per share")
-    return about.figure(title, drawn, table, marks, n, who=who, what=f"share of {unit}")
+    return about.figure(title, drawn, table, marks, n, who=at_rank if by_rank else about.empty.who,
+                        what=f"share of {unit}")  # fmt: skip
 
 
 def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
@@ -395,10 +388,8 @@ def _trend(about: About) -> Figure:
     at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
     marks = Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
-    drawn, n = (
-        f"{figure} by {over}, judged by {name_text(rater)}",
-        n_text(table.rows, f"verdicts per system and {over}"),
-    )
+    drawn = f"{figure} by {over}, judged by {name_text(rater)}"
+    n = n_text(table.rows, f"verdicts per system and {over}")
     others = "The other categories are in the table of the trend" if len(figures) > 1 else ""
     return about.figure(title, drawn, table, marks, n, others, "; ".join(said), what=figure)
 
@@ -432,12 +423,10 @@ def _confusion(about: About) -> Figure:
         share = count / totals[a] if totals[a] else None
         cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
     marks = Grid(labels, labels, cells, rater, truth, False, across, down, "share of the row")
-    title, cells_are = (
-        f"{rater} (down) against {truth} (across), n={n:,}",
-        "each cell: the count and its share of the row",
-    )
+    title = f"{rater} (down) against {truth} (across), n={n:,}"
     what = f"labels of {name_text(rater)} by label of {name_text(truth)}"
-    return about.figure(title, what, table, marks, f"n = {n:,} cases that both judged", cells_are)
+    are = "each cell: the count and its share of the row"
+    return about.figure(title, what, table, marks, f"n = {n:,} cases that both judged", are)
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
@@ -468,12 +457,11 @@ def _ensembles(about: About) -> Figure:
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
     marks = Lines(found, "raters", y, ends, ticks, band=ends)
     what = f"{y} of the mean of 1 to {len(rows)} raters with {name_text(truth)}"
-    over = (
+    band = (
         "line: mean over all sets of that size; band: lowest to highest set, which is no confidence interval"
     )
-    return about.figure(
-        title, what, table, marks, n_text(rows), over, f"quartiles by number of raters: {quartiles}"
-    )
+    said = f"quartiles by number of raters: {quartiles}"
+    return about.figure(title, what, table, marks, n_text(rows), band, said)
 
 
 def _runs(about: About) -> Figure:
@@ -490,27 +478,20 @@ def _runs(about: About) -> Figure:
     stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
     about.need()
     table = _runs_table(about, truth, stat)
-    lacking = (
-        f"run {r['run']} ({r['rater']}) has no value: {r['note']}" for r in table.rows if r["value"] is None
-    )
-    table = about.filled(table, None, *lacking)
+    lacking = (row for row in table.rows if row["value"] is None)
+    none = (f"run {row['run']} ({row['rater']}) has no value: {row['note']}" for row in lacking)
+    table = about.filled(table, None, *none)
     top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
-    found = tuple(
-        replace(
-            about.mark(row, row["run"], row["rater"], at),
-            details=(str(row["started"])[:10], f"n={whole(row['n']):,}"),
-        )
-        for at, row in enumerate(table.rows)
-    )
+    details = [(str(row["started"])[:10], f"n={whole(row['n']):,}") for row in table.rows]
+    at_runs = (about.mark(row, row["run"], row["rater"], at) for at, row in enumerate(table.rows))
+    found = tuple(replace(mark, details=lines) for mark, lines in zip(at_runs, details, strict=True))
     level = None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}")
     ticks = tuple(mark.name for mark in found)
     marks = Lines(found, "run", label_of(stat), CI, ticks, joined=True, level=level)
     title = f"{label_of(stat)} of each run with {truth}, {CI}"
     what, people = f"{label_of(stat)} with {name_text(truth, 40)}", level.about if level else ""
-    n = n_text(table.rows, "cases per run")
-    return about.figure(
-        title, f"{what} of each run", table, marks, n, people and f"dashed line: {people}", what=what
-    )
+    n, line = n_text(table.rows, "cases per run"), people and f"dashed line: {people}"
+    return about.figure(title, f"{what} of each run", table, marks, n, line, what=what)
 
 
 def _runs_table(about: About, truth: str, stat: str) -> Table:
@@ -569,27 +550,21 @@ def _calibration(about: About) -> Figure:
     errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
-            ends = _ends(row, " [{:.3f}", ", {:.3f}]")
-            errors.append(
-                f"{row['stage']}: expected calibration error {value:.3f}{ends}, n = {whole(row['n']):,}"
-            )
+            ends = f"{_ends(row, ' [{:.3f}', ', {:.3f}]')}, n = {whole(row['n']):,}"
+            errors.append(f"{row['stage']}: expected calibration error {value:.3f}{ends}")
     table = about.filled(reliability_table(stated), None, *errors)
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
-    found = tuple(
-        replace(
-            about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0),
-            bin=(real(row["low"]) or 0.0, real(row["high"]) or 0.0),
-        )
-        for row in table.rows
-    )
+    bins = [(real(row["low"]) or 0.0, real(row["high"]) or 0.0) for row in table.rows]
+    sure = (about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0) for row in table.rows)
+    found = tuple(replace(mark, bin=ends) for mark, ends in zip(sure, bins, strict=True))
     marks = Lines(
         found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
         front=front,
     )  # fmt: skip
     what = f"how often {name_text(rater)} gives the label of {name_text(truth)} at each confidence"
-    bins = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
+    how = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
     title = f"Calibration of {rater} against {truth}, n={n}"
-    return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", bins, *errors)
+    return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", how, *errors)
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
