@@ -83,9 +83,8 @@ def default_project() -> str | None:
             f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
         )
     if not projects:
-        raise click.UsageError(
-            "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
-        )
+        none = "there is no project yet; “recjudge import FILE -p NAME --as items” creates one"
+        raise click.UsageError(none, ctx)
     click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
     return projects[0]
 
@@ -225,15 +224,11 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
     command = output_option()(command)
     for name, attributes in _READING.items():
         command = click.option(f"--{name}", expose_value=False, callback=_keep, **attributes)(command)
-    return click.option(
-        "--format",
-        "fmt",
-        type=click.Choice(formats),
-        callback=_plain_or,
-        help="Default: from the file name (.parquet too), else text.",
-    )(command)
+    about: dict[str, Any] = {"type": click.Choice(formats), "callback": _plain_or}
+    return click.option("--format", "fmt", help=_FORMAT, **about)(command)
 
 
+_FORMAT = "Default: from the file name (.parquet too), else text."
 # what of a table people read, and how; kept in click's `meta`
 _READING: dict[str, dict[str, Any]] = {
     "columns": {
@@ -314,23 +309,16 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name in rare:
             parameter.hidden = True
-    explained = "Show every option and exit."
-    command.params.append(
-        click.Option(
-            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained
-        )
-    )
+    about: dict[str, Any] = {"help": "Show every option and exit.", "callback": show, "expose_value": False}
+    command.params.append(click.Option(["--help-all"], is_flag=True, is_eager=True, **about))
     return command
 
 
 def setting_options(*wanted: str, protocols: Sequence[str] = (), **helps: str) -> Decorator:
     """These options of a run, passed on under the names of the settings. Without `wanted`, all of them. The help
     shows the defaults of `protocols` (empty: of all). `helps` replaces the help of an option by name."""
-    shown = [
-        option.but(rare=option.rare and not wanted)
-        for option in RUN_OPTIONS.values()
-        if not wanted or option.name in wanted
-    ]
+    chosen = (option for option in RUN_OPTIONS.values() if not wanted or option.name in wanted)
+    shown = [option.but(rare=option.rare and not wanted) for option in chosen]
     return with_options(shown, protocols or offered(), **helps)
 
 
@@ -347,20 +335,15 @@ def occasion_options(command: Command) -> Command:
 
 def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Decorator:
     if option.argument:
-        return click.argument(
-            option.name, metavar=option.metavar or option.name.upper(), required=option.required
-        )
+        metavar = option.metavar or option.name.upper()
+        return click.argument(option.name, metavar=metavar, required=option.required)
     text = own_help or " ".join(filter(None, (option.help, option.details)))
     by_protocol = isinstance(option, RunOption) and option.by_protocol
     if isinstance(option, RunOption) and option.by_protocol:
         text += f"  [default: {option.defaults_text(protocols)}]"
     settled = option.default not in (None, "", ()) and not by_protocol
-    attributes: dict[str, Any] = {
-        "metavar": option.metavar or None,
-        "help": text,
-        "required": option.required,
-        "hidden": option.rare,
-    }
+    attributes: dict[str, Any] = {"metavar": option.metavar or None, "required": option.required}
+    attributes |= {"help": text, "hidden": option.rare}
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True
         attributes |= {"is_flag": True, "default": False if negates else option.default}

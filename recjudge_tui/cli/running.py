@@ -87,9 +87,8 @@ def work_on(
         for line in lines_of_run(database, run_id):
             narrate(f"no conclusion: {line}")
     elif result.progress.failed:
-        narrate(
-            f"nothing was judged; when the cause is removed, ask again with: recjudge runs retry {run_id}"
-        )
+        again = f"recjudge runs retry {run_id}"
+        narrate(f"nothing was judged; when the cause is removed, ask again with: {again}")
         raise click.exceptions.Exit(1)
 
 
@@ -226,9 +225,8 @@ def tell_plans(
     fresh = [planned.estimate for planned in plans if not planned.existing]
     if len(fresh) > 1:
         whole = saer.total_of(fresh)
-        narrate(
-            f"together: {whole.calls:,} calls · cost {cost_range(whole)} · time {duration(whole.seconds)}"
-        )
+        takes = f"cost {cost_range(whole)} · time {duration(whole.seconds)}"
+        narrate(f"together: {whole.calls:,} calls · {takes}")
 
 
 def work_through(

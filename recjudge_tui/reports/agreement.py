@@ -761,10 +761,8 @@ def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row
             groups = np.concatenate([groups, groups])
         for stat in stats:
             if stat != "pearson" and (2 ** len(names) - 1) * both.n > _MOST_WORK:
-                raise UsageError(
-                    f"{stat} of {2 ** len(names) - 1:,} subsets over {both.n:,} cases would take too long",
-                    next_step="Use pearson, or name fewer raters.",
-                )
+                what = f"{stat} of {2 ** len(names) - 1:,} subsets over {both.n:,} cases"
+                raise UsageError(f"{what} would take too long", "", "Use pearson, or name fewer raters.")
             for figures in subset_figures(stat, values[:-1], values[-1], groups):
                 first, middle, third = figures.quartiles or (None, None, None)
                 lacking = f"{figures.undefined} of {figures.subsets} sets undefined"

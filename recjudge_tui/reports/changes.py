@@ -559,15 +559,9 @@ def _differences(first: list[StoredRow], second: list[StoredRow]) -> list[str]:
     if not first or not second:
         return []
     before, after = (
-        dict(
-            [
-                ("prompt", run.prompt),
-                *_flat(json.loads(run.judge), "judge "),
-                *_flat(json.loads(run.settings)),
-            ]
-        )
+        {"prompt": run.prompt, **dict(_flat(json.loads(run.judge), "judge ")), **dict(_flat(json.loads(run.settings)))}
         for run in (first[-1], second[-1])
-    )
+    )  # fmt: skip
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
     changed.sort(key=lambda name: (name != "judge spec", name != "prompt", name))
     return [f"{name}: {_shown(before.get(name))} -> {_shown(after.get(name))}" for name in changed]

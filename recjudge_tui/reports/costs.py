@@ -49,9 +49,8 @@ def cost(project: Project, choose: Options) -> Table:
     if choose.truth:
         return _sets(project, choose)
     if given := [name for name in ("rule", "aspect", "stat") if choose[name]]:
-        raise UsageError(
-            f"{given[0]} is about sets of judges, which are compared with a truth", "Name the truth."
-        )
+        reason = f"{given[0]} is about sets of judges, which are compared with a truth"
+        raise UsageError(reason, "Name the truth.")
     return _of_cases(project, choose)
 
 
@@ -187,10 +186,8 @@ def _sets(project: Project, choose: Options) -> Table:
     seen: dict[str, Orientation] = {}
     for alike in grouped(((m.protocol, m.b, m.aspect), m) for m in met.meetings).values():
         if len(alike) > MOST_JUDGES:
-            raise UsageError(
-                f"{len(alike)} judges make {2 ** len(alike) - 1:,} ensembles: too many to compare",
-                next_step=f"Name at most {MOST_JUDGES} raters.",
-            )
+            reason = f"{len(alike)} judges make {2 ** len(alike) - 1:,} ensembles: too many to compare"
+            raise UsageError(reason, next_step=f"Name at most {MOST_JUDGES} raters.")
         where, ordered = alike[0].where, alike[0][2:] not in met.nominal
         refused = "" if ordered or not choose.stat or STATISTICS[choose.stat].nominal else NO_ORDER
         if not ordered and rule == "mean":
@@ -281,7 +278,5 @@ def _best(rows: Sequence[dict[str, Any]], truth: str) -> str:
     best = max(first or measured, key=lambda row: row["value"])
     spent = best["cost_per_case"]
     price = "at an unknown cost" if spent is None else f"for {money(spent)} a case"
-    return (
-        f"{best['jury']} agrees most with {truth} on {best['protocol']}, {best['aspect']}"
-        f" ({best['stat']} {best['value']:.2f}, n {best['n']}) {price}."
-    )
+    figure = f"({best['stat']} {best['value']:.2f}, n {best['n']}) {price}"
+    return f"{best['jury']} agrees most with {truth} on {best['protocol']}, {best['aspect']} {figure}."

@@ -229,10 +229,8 @@ def _answer(rows: Sequence[dict[str, Any]], measure: str, choose: Options) -> st
     if found is None:
         return ""
     scale, unit, decimals = (1.0, "", 2) if measure == "mean" else (100.0, " %", 1)
-    value, *ends = (
-        "" if found[name] is None else f"{scale * found[name]:.{decimals}f}"
-        for name in ("value", "ci_low", "ci_high")
-    )
+    cells = (found[name] for name in ("value", "ci_low", "ci_high"))
+    value, *ends = ("" if cell is None else f"{scale * cell:.{decimals}f}" for cell in cells)
     figure = f"{value}{unit}{f' [{ends[0]}, {ends[1]}]' if all(ends) else ''}"
     what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
     against = f" against {found['opponent']}" if found["opponent"] else ""

@@ -64,10 +64,8 @@ def _agreement(project: Project, rater: str, protocol: str, truth: str) -> Row:
         return {"note": error.title}
     if not found.rows:
         return {"note": f"no case judged by {person} too"}
-    first = found.rows[0]
-    return {
-        name: first[name] for name in ("stat", "value", "ci_low", "ci_high", "n", "note") if name in first
-    }
+    cells = ("stat", "value", "ci_low", "ci_high", "n", "note")
+    return {name: cell for name, cell in found.rows[0].items() if name in cells}
 
 
 def _answer(rows: Sequence[Row], spent: float) -> str:
@@ -138,9 +136,8 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
     best = max(trials[1:], key=lambda trial: trial.rank)
     answer = f"{stored} is {best.word}: agreement with {truth} {figure_text({'value': best.agreement.value}, 'value')}"
     answer += f", {trials[0].prompt} {figure_text({'value': trials[0].agreement.value}, 'value')}."
-    table = Table(
-        "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
-    )
+    settings = {"truth": truth, "stored": stored}
+    table = Table("Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, settings, answer=answer)
     return seen_first(
         table, "prompt added value ci_low ci_high change change_low change_high p_holm word cost"
     )

@@ -225,14 +225,8 @@ def _write(
             if fmt == "trec":
                 query = _trec_id(query) if documents else ""
                 for rank, (document, value) in enumerate(documents, start=1):
-                    cells = {
-                        "query": query,
-                        "document": _trec_id(document),
-                        "rank": rank,
-                        "value": value,
-                        "name": name,
-                    }
-                    file.write(line.format_map(cells) + "\n")
+                    of_query = {"query": query, "rank": rank, "value": value, "name": name}
+                    file.write(line.format(document=_trec_id(document), **of_query) + "\n")
             elif documents:
                 entry = (json.dumps(part, ensure_ascii=False) for part in (query, dict(documents)))
                 file.write(f"{before}\n{harmless(': '.join(entry))}")

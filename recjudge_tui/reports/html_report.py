@@ -23,9 +23,8 @@ from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.files import draw_picture
-from recjudge_tui.reports.home import conclusion, whole_home
+from recjudge_tui.reports.home import conclusion, read_first, whole_home
 from recjudge_tui.reports.passport import NOT_MEASURED
-from recjudge_tui.reports.read_first import read_first
 from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.prompts import prompt_text

@@ -244,10 +244,8 @@ def ranking(project: Project, choose: Options) -> Table:
     ranked = list(boards(chosen, choose.method, ties=choose.ties, count_ties=choose.count_ties))
     # nDCG@10 of the lists that each rater judged, by system; empty where nothing is held out
     judged, verdicts = JudgedLists.where_held_out(chosen), chosen.ratings.verdicts
-    beside: list[_Values] = [
-        {} if judged is None else judged.values(verdicts[board.contests.question].row, "ndcg")
-        for board in ranked
-    ]
+    about = [verdicts[board.contests.question].row for board in ranked]
+    beside: list[_Values] = [{} if judged is None else judged.values(row, "ndcg") for row in about]
     rows: list[Row] = []
     for board, ndcg in zip(ranked, beside, strict=True):
         contests, scored = board.contests, board.scores
@@ -624,9 +622,6 @@ def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figur
             "q": "Q is not finite" if row["n_q"] else "no pairs judged by this rater",
         }  # fmt: skip
         unscaled = any(row[name] is not None and row[f"{name}_scaled"] is None for name in _SIDES)
-        few = (
-            f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
-            if unscaled
-            else ""
-        )
-        yield row | {"note": join_notes(*(lacks[name] for name in _SIDES if row[name] is None), few)}
+        few = f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
+        said = [lacks[name] for name in _SIDES if row[name] is None]
+        yield row | {"note": join_notes(*said, few if unscaled else "")}

@@ -36,6 +36,7 @@ from recjudge_tui.reports.words import (
     no_verdicts,
     p_text,
     scale_notes,
+    share_cells,
     value_bounds,
     wide,
 )
@@ -43,7 +44,7 @@ from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import Pair, PairTest, mean_tests
-from recjudge_tui.stats.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
@@ -277,12 +278,11 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
         kept = ~np.isnan(mine.value)
         beyond = {float(v): f"{v:g}" for v in np.unique(mine.value[kept]) if float(v) not in names}
         for value, name in (names | beyond).items():
-            estimate = share_estimate(np.where(kept, mine.value == value, np.nan), mine.user)
-            yield {
+            cells = share_cells(np.where(kept, mine.value == value, np.nan), mine.user)
+            yield cells | {
                 "system": system, "rater": question.rater, "aspect": question.aspect, "label": name,
-                "count": int((mine.value == value).sum()), "share": estimate.value, **estimate.ends(),
-                "n": estimate.n, "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
-                "note": estimate.note if estimate.value is None else "",
+                "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
+                "note": cells["note"] if cells["share"] is None else "",
             }  # fmt: skip
 
 

@@ -255,10 +255,9 @@ def _without_list(measured: Measured, at: int) -> str:
     users, truths, system = measured.users, measured.data.truths, measured.systems[at]
     mine, met = set(measured.user[at].tolist()), set(zip(system.users, system.contexts, strict=True))
     missing = sum(users.get(user) not in mine for user in {user for user, _, _ in truths})
-    contexts = sum(
-        bool(context) and time == "" and users.get(user) in mine and not {(user, context), (user, "")} & met
-        for user, context, time in truths
-    )
+    at_contexts = [(user, context) for user, context, time in truths if context and time == ""]
+    others = [key for key in at_contexts if users.get(key[0]) in mine]
+    contexts = sum(not {key, (key[0], "")} & met for key in others)
     counted = ((missing, "user", ""), (contexts, "context of other users", "contexts of other users"))
     lacking = " and ".join(quantity(*entry) for entry in counted if entry[0])
     verbs = "has no list and is" if missing + contexts == 1 else "have no list and are"
@@ -341,10 +340,10 @@ class JudgedLists:
         # the lists of all cases are read and measured once for the boards of a report
         key = (JudgedLists, self._project.id, tuple(metrics), k)
         places, every = self._project.db.kept(key, read)
-        return [
-            every.at([places[slate] for slate in slates if slate in places], system)
-            for system, slates in self.of_cases(rows).items()
-        ]
+        known = {
+            name: [places[at] for at in ids if at in places] for name, ids in self.of_cases(rows).items()
+        }
+        return [every.at(here, system) for system, here in known.items()]
 
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""

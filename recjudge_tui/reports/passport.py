@@ -121,10 +121,8 @@ def _amount(row: Row) -> str:
     if row.get("text"):
         return str(row["text"])
     unit = str(row.get("unit") or "")
-    value, low, high = (
-        None if row.get(name) is None else _in_unit(row[name], unit)
-        for name in ("value", "ci_low", "ci_high")
-    )
+    cells = (row.get(name) for name in ("value", "ci_low", "ci_high"))
+    value, low, high = (None if cell is None else _in_unit(cell, unit) for cell in cells)
     if value is None:
         return NOT_MEASURED if str(row["note"]).startswith(NOT_MEASURED) else UNDEFINED
     return value if low is None else f"{value} ({low.removesuffix(' %')} to {str(high).removesuffix(' %')})"
@@ -462,17 +460,17 @@ def passport(project: Project, choose: Options) -> Table:
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
     source = PassportSource(project, raters[rater], judge, runs, protocols, raters)
     found: list[Row] = [{"part": part} | row for part, rows in _PARTS.items() for row in rows(source)]
-    steps = [
-        Note(f"{row['figure']} ({row.get('protocol') or row['part']}) was not measured", "data", step)
-        for row in found
-        if isinstance(step := row.pop(_STEP, None), Step)
+    asked = [
+        (f"{row['figure']} ({row.get('protocol') or row['part']})", row.pop(_STEP, None)) for row in found
     ]
+    steps = [Note(f"{name} was not measured", "data", step) for name, step in asked if isinstance(step, Step)]
     compared = {rater, *(str(row.get("against")) for row in found)}
-    notes = [
-        *rater_notes(raters[name] for name in compared if name in raters),
+    notes = rater_notes(raters[name] for name in compared if name in raters)
+    notes += [
         *origin_notes(db, project.id, questions),
+        *steps,
+        *definitions(f"intervals are {level_text()}, over users\n{FORMULA}"),
     ]
-    notes += [*steps, *definitions(f"intervals are {level_text()}, over users\n{FORMULA}")]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
     return replace(table, answer=_answer(source, found), brief=_brief(source, found))
 

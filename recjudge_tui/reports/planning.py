@@ -145,9 +145,7 @@ def _check(choose: Options) -> tuple[float, ...]:
     protocols_meeting(choose.protocol)
     if not protocol_facts(choose.protocol).labels:
         labelled = ", ".join(name for name in offered() if protocol_facts(name).labels)
-        raise UsageError(
-            f"{choose.protocol} scores have no labels to count", next_step=f"Plan for {labelled}."
-        )
+        raise UsageError(f"{choose.protocol} scores have no labels to count", "", f"Plan for {labelled}.")
     for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
         if choose[name] is not None:
             raise UsageError(f"{name} has no meaning for {choose.protocol}")

@@ -316,11 +316,9 @@ class _Pairs:
     def of_lists(self, variant: Variant, system: str | None = None) -> _Pairs:
         """The verdicts on one kind of lists, or on those of one system."""
         cases, foreign = self.base.ratings.cases, PREFIXES[variant][0]
-        wanted = [
-            name.startswith(foreign) and system in (None, name.removeprefix(foreign))
-            for name in cases.systems
-        ]
-        return self.among(lambda _, own: np.array(wanted, dtype=np.bool_)[cases.system_a[own.row]])
+        names = ((name.startswith(foreign), name.removeprefix(foreign)) for name in cases.systems)
+        wanted = np.array([here and system in (None, name) for here, name in names], dtype=np.bool_)
+        return self.among(lambda _, own: wanted[cases.system_a[own.row]])
 
     @property
     def by_rater(self) -> dict[str, Verdicts]:
@@ -512,11 +510,8 @@ def ablation(project: Project, choose: Options) -> Table:
         notes.append("rules reads the lists, not the prompt: its answers are the same for every prompt")
     if missing := [name for name in names if name not in judged]:
         notes.append(f"nothing judged by {', '.join(missing)}")
-    own_rows = [
-        row | {"better": ", ".join(_beaten(rows, row)), "failed": row["failed"] or None}
-        for row in rows
-        if row["against"] is None
-    ]
+    alone = [row | {"failed": row["failed"] or None} for row in rows if row["against"] is None]
+    own_rows = [row | {"better": ", ".join(_beaten(rows, row))} for row in alone]
     answer = _best_prompt(own_rows, newest.reasons())
     table = Table(title, _ABLATION, tuple(rows), (*notes, *_ABOUT_ABLATION), answer=answer)
     return briefly(table, _ABLATION_BRIEF, own_rows)
@@ -525,15 +520,12 @@ def ablation(project: Project, choose: Options) -> Table:
 def _spent(part: Answers) -> Row:
     """What the calls took; calls from the cache count in means, because a cached reply does not make a prompt cheaper."""
     took, sent = part.took, ~part.took.cached
-    known = {
-        name: values[~np.isnan(values)]
-        for name, values in (("in", took.tokens_in), ("out", took.tokens_out), ("cost", took.cost_usd))
-    }
-    means = {name: float(values.mean()) if values.size else None for name, values in known.items()}
-    paid, a_call = took.cost_usd[sent & ~np.isnan(took.cost_usd)], means["cost"]
+    known = [values[~np.isnan(values)] for values in (took.tokens_in, took.tokens_out, took.cost_usd)]
+    tokens_in, tokens_out, a_call = (float(values.mean()) if values.size else None for values in known)
+    paid = took.cost_usd[sent & ~np.isnan(took.cost_usd)]
     return {
-        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": means["in"],
-        "tokens_out": means["out"], "cost_usd": float(paid.sum()) if paid.size else None,
+        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": tokens_in,
+        "tokens_out": tokens_out, "cost_usd": float(paid.sum()) if paid.size else None,
         "cost_per_1000": None if a_call is None else 1000 * a_call, "seconds": float(np.nansum(took.seconds[sent])),
     }  # fmt: skip
 
@@ -622,11 +614,9 @@ def injected(project: Project, choose: Options) -> Table:
     items = Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
     lists = _made_lists(items, faults)
     systems = sorted({*lists.system}) if choose.by_system and len({*lists.system}) > 1 else []
-    rows = [
-        {"rater": question.rater} | row
-        for question in chosen.questions
-        for row in _fault_rows(items, question, lists, (None, *systems))
-    ]
+    rows: list[Row] = []
+    for question in chosen.questions:
+        rows += _fault_rows(items, question, lists, (None, *systems))
     notes = [*left_out]
     if len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in raters}) > 1:
         notes.append(Note("the raters judged different lists", "data", Step("choose", {"option": "rater"})))
@@ -722,7 +712,8 @@ def _fault_rows(
             asked = of_system & (value != 0) & np.isin(lists.kind, kinds)
             if not asked.any():
                 continue
-            head: Row = {"fault": FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL, "system": system}
+            fault = FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL
+            head: Row = {"rater": question.rater, "fault": fault, "system": system}
             failed, users = np.isnan(value[asked]), user[lists.row[asked]]
             for name in OUTCOMES[:3]:
                 counted = share_cells(np.where(failed, np.nan, outcome[asked] == name), users)

@@ -15,7 +15,7 @@ from recjudge_tui.domain.occasions import (
     period_days,
     period_order,
 )
-from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -28,7 +28,6 @@ from recjudge_tui.store.data import (
     context_counts,
     user_attribute_names,
     user_values,
-    users_where,
     visible_event_counts,
 )
 
@@ -59,22 +58,19 @@ class Segments(NamedTuple):
 
 
 def segmented(
-    project: Project, report: Callable[[CaseSelection], Table], *, by: str | None = None, over: Over | None = None,
-    occasions: OccasionFilter = EVERY_OCCASION, systems: tuple[str, ...] = (), where: str = "", of_lists: bool = False,
+    project: Project, report: Callable[[CaseSelection], Table], chosen: CaseSelection = EVERY_CASE, *, where: str = "",
+    by: str | None = None, over: Over | None = None, of_lists: bool = False,
 ) -> Table:  # fmt: skip
-    """The report on the cases of these occasions, systems (none: all) and users (`where`: see `domain.where`). With
-    `by` (ACTIVITY, CONTEXT or an attribute of users), it is made once for each group, with the group in the first
-    column; with `over`, once for each period. `of_lists`: it is about lists, not cases. Raises NotFoundError for an
-    unknown context or system, UsageError for an unknown attribute and users that do not exist, and whatever the report
-    raises."""
+    """The report on the chosen cases (of users `where`: see `domain.where`). With `by` (ACTIVITY, CONTEXT or an attribute of
+    users), it is made once for each group, with the group in the first column; with `over`, once for each period.
+    `of_lists`: it is about lists, not cases. Raises NotFoundError for an unknown context or system, UsageError for an
+    unknown attribute and users that do not exist, and whatever the report raises."""
     if by is not None and over is not None:
         reason = "a report is made by groups or by periods, not both"
         raise UsageError(reason, next_step="Leave out one of them.")
-    chosen = CaseSelection(
-        occasions, systems=systems, users=users_where(project.db, project.id, where) if where else None
-    )
+    occasions = chosen.occasions
     check_contexts(project.db, project.id, occasions)
-    check_systems(project.db, project.id, systems)
+    check_systems(project.db, project.id, chosen.systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
     with project.one_state():
         found = Segments("", ())

@@ -92,9 +92,8 @@ class About:
         """The wanted value of an option, else the default, else the first of `values`."""
         known, wanted = tuple(values), self.given.get(name, "")
         if wanted and wanted not in known and self._strict:
-            raise UsageError(
-                f"no {name} “{wanted}” for this figure", f"Available: {', '.join(known) or 'none'}."
-            )
+            there = f"Available: {', '.join(known) or 'none'}."
+            raise UsageError(f"no {name} “{wanted}” for this figure", there)
         value = wanted if wanted in known else default if default in known else known[0] if known else ""
         self.choices[name] = Choice(value, known)
         return value
@@ -289,11 +288,9 @@ def _q_metric(about: About) -> Figure:
     natural = next((_metric_name(row) for row in related.rows if row["natural"]), "")
     metric = about.choose("metric", measured, natural)
     board, values = about.report("leaderboard", rater=rater, method="q"), measured[metric]
-    rows = tuple(
-        {**row, "metric": metric, "measured": values[str(row["system"])]}
-        for row in board.rows
-        if row["opponent"] is None and isinstance(row["q"], float) and str(row["system"]) in values
-    )
+    ranked = (row for row in board.rows if row["opponent"] is None and isinstance(row["q"], float))
+    found_in = ((row, values.get(str(row["system"]))) for row in ranked)
+    rows = tuple({**row, "metric": metric, "measured": x} for row, x in found_in if x is not None)
     said = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
     heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
     table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
@@ -468,12 +465,8 @@ def _runs(about: About) -> Figure:
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
     db, identity = about.project.db, about.project.id
     ordered = topic not in categories(db, identity)
-    fitting = (
-        name
-        for name, statistic in STATISTICS.items()
-        if (statistic.correlation or facts.labels or not ordered)
-        and (facts.of_pairs or not statistic.directed)
-    )
+    able = ((name, stat) for name, stat in STATISTICS.items() if facts.of_pairs or not stat.directed)
+    fitting = (name for name, stat in able if stat.correlation or facts.labels or not ordered)
     truth = about.choose("truth", about.people)
     stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
     about.need()
@@ -663,11 +656,9 @@ def figure(
     RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
     """
     known, given = options_of(name), given or {}
-    if strict and (
-        unknown := [option for option in given if option not in {o.name for o in (*known, of.STAGE)}]
-    ):
-        listed = ", ".join(option.name for option in known)
-        raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {listed}.")
+    listed = [option.name for option in known]
+    if strict and (unknown := [option for option in given if option not in (*listed, of.STAGE.name)]):
+        raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {', '.join(listed)}.")
     kind, every = FIGURES[name], topics(project)
     topic = Topic(given.get("protocol", ""), given.get("aspect", ""))
     if strict:
@@ -714,9 +705,8 @@ def _chosen(every: Sequence[Topic], wanted: Topic, protocols: tuple[str, ...]) -
     if not every:
         raise UsageError("there are no verdicts yet", next_step="Import labels or start a run.")
     if protocol and protocol not in protocols:
-        raise UsageError(
-            f"this figure cannot be drawn of {protocol}", f"It can be drawn of {' and '.join(protocols)}."
-        )
+        others = f"It can be drawn of {' and '.join(protocols)}."
+        raise UsageError(f"this figure cannot be drawn of {protocol}", others)
     judged = [t for t in every if t.protocol in protocols and protocol in ("", t.protocol)]
     if not judged:
         of = protocol or " or ".join(protocols)

@@ -139,9 +139,8 @@ def text_columns(table: Table) -> tuple[list[TextColumn], list[str]]:
             columns.append(TextColumn(label, cells, True, interval=True))
         else:
             cells = [shown(row.get(column.name), column) for row in table.rows]
-            columns.append(
-                TextColumn(one_line(column.label, _LONGEST_LABEL), cells, is_number(column), column.minor)
-            )
+            label = one_line(column.label, _LONGEST_LABEL)
+            columns.append(TextColumn(label, cells, is_number(column), column.minor))
     columns = [column for column in columns if any(cell not in ("", UNDEFINED) for cell in column.cells)]
     if footnotes:
         marks = [f"[{footnotes.index(one_line(r['note'])) + 1}]" if r.get("note") else "" for r in table.rows]
