@@ -40,6 +40,11 @@ def function_of(place: str) -> Callable[..., Any]:
     return found
 
 
+def later(place: str) -> Callable[..., Any]:
+    """The function at a place, which is imported when it is called."""
+    return lambda *about, **given: function_of(place)(*about, **given)
+
+
 class FiniteRange(click.FloatRange):
     """A number within bounds. NaN is refused because it passes every bound, infinity because JSON cannot store it."""
 

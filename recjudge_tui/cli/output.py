@@ -309,11 +309,8 @@ def _times(elapsed: float, share: float | None = None) -> str:
     return f", {span(elapsed)} elapsed{left}"
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Work without a count: after FIRST_S, show the elapsed time."""
-    with _Line(what):
-        yield
+# work without a count: after FIRST_S, show the elapsed time
+working = _Line
 
 
 @contextmanager

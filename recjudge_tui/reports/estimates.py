@@ -199,13 +199,14 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
     labelled = {"all labels": known.n if known else None}
     labelled |= dict.fromkeys(("people", "both"), powered.n_labelled)
     for source, found in sources.items():
-        both = source == "both"
+        worth = {
+            name: getattr(powered, name) if source == "both" else None
+            for name in ("n_effective", "saved", "power")
+        }
         yield {
-            "system": part.system, "opponent": part.opponent, "source": source, "value": found.value,
-            **found.ends(), "n_labelled": labelled.get(source),
-            "n_judged": powered.n_judged if source in ("judge", "both") else None,
-            "n_effective": powered.n_effective if both else None, "saved": powered.saved if both else None,
-            "power": powered.power if both else None, "note": found.note,
+            "system": part.system, "opponent": part.opponent, "source": source, "value": found.value, **found.ends(),
+            "n_labelled": labelled.get(source), "n_judged": powered.n_judged if source in ("judge", "both") else None,
+            **worth, "note": found.note,
         }  # fmt: skip
 
 

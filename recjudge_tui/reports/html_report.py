@@ -75,16 +75,22 @@ class Page(NamedTuple):
         return table
 
 
-# the options of a report for a protocol, None if it is not of it
-_Choose = Callable[[str], dict[str, Any] | None]
-
-
 class Section(NamedTuple):
-    """A section: declared reports by name, each with the options for a protocol (None: not of it), or a function."""
+    """A section: a declared report by name, made once or, with `choose`, for each protocol with these options (None: it is
+    not of it); or a function."""
 
     title: str
-    reports: tuple[tuple[str, _Choose | None], ...] = ()
+    report: str = ""
+    choose: Callable[[str], dict[str, Any] | None] | None = None
     make: Callable[[Page], Part] | None = None
+
+
+def _ranked(protocol: str) -> dict[str, Any]:
+    return {"protocol": protocol, "method": "" if compares_lists(protocol) else "mean"}
+
+
+def _in_orders(protocol: str) -> dict[str, Any] | None:
+    return {"protocol": protocol} if compares_lists(protocol) else None
 
 
 def _shares(protocol: str) -> dict[str, Any] | None:
@@ -184,7 +190,8 @@ def about(page: Page) -> Part:
 
 
 def runs(page: Page) -> Part:
-    return Part(tables=(listings.runs(page.project.db, page.project), *_tables(page, _OF_RUNS)))
+    reports = (table for name in ("runs settings", "rater list") for table in _tables(page, name))
+    return Part(tables=(listings.runs(page.project.db, page.project), *reports))
 
 
 def pictures(page: Page) -> Part:
@@ -213,28 +220,20 @@ def prompts(page: Page) -> Part:
     return Part(() if used else ("no run used a prompt",), texts=texts)
 
 
-_OF_RUNS = (("runs settings", None), ("rater list", None))
-
 FIRST_PAGE = "summary"
 SECTIONS: dict[str, Section] = {
     FIRST_PAGE: Section("In short", make=first_page),
     "about": Section("About", make=about),
     "runs": Section("Runs and raters", make=runs),
-    "leaderboards": Section(
-        "Leaderboards",
-        (("leaderboard", lambda p: {"protocol": p, "method": "" if compares_lists(p) else "mean"}),),
-    ),
-    "agreement": Section("Agreement with people", (("agreement", lambda p: {"protocol": p}),)),
-    "shares": Section("Rating shares", (("leaderboard", _shares),)),
-    "metrics": Section("Offline metrics", (("metrics", None),)),
-    "flags": Section("Flagged items", (("flags", None),)),
-    "position": Section(
-        "Position consistency",
-        (("robustness position", lambda p: {"protocol": p} if compares_lists(p) else None),),
-    ),
-    "biases": Section("Biases", (("biases", None),)),
-    "failures": Section("Failures", (("runs failures", None),)),
-    "cost": Section("Cost", (("cost", None),)),
+    "leaderboards": Section("Leaderboards", "leaderboard", _ranked),
+    "agreement": Section("Agreement with people", "agreement", lambda p: {"protocol": p}),
+    "shares": Section("Rating shares", "leaderboard", _shares),
+    "metrics": Section("Offline metrics", "metrics"),
+    "flags": Section("Flagged items", "flags"),
+    "position": Section("Position consistency", "robustness position", _in_orders),
+    "biases": Section("Biases", "biases"),
+    "failures": Section("Failures", "runs failures"),
+    "cost": Section("Cost", "cost"),
     "pictures": Section("Pictures", make=pictures),
     "prompts": Section("Prompts", make=prompts),
 }
@@ -273,20 +272,21 @@ def _made(page: Page, section: Section) -> Part:
     try:
         if section.make is not None:
             return section.make(page)
-        return Part(tables=[*_tables(page, section.reports)])
+        return Part(tables=[*_tables(page, section.report, section.choose)])
     except RecjudgeError as error:
         why = " ".join(part for part in (error.cause, error.next_step) if part)
         return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
 
 
-def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterator[Table]:
+def _tables(
+    page: Page, name: str, choose: Callable[[str], dict[str, Any] | None] | None = None
+) -> Iterator[Table]:
     """The tables with rows, or with a note that says why there are none."""
-    for name, choose in reports:
-        for options in [{}] if choose is None else map(choose, page.protocols):
-            if options is not None:
-                table = page.report(name, **options)
-                if table.rows or table.notes or table.answer:
-                    yield table
+    for options in [{}] if choose is None else map(choose, page.protocols):
+        if options is not None:
+            table = page.report(name, **options)
+            if table.rows or table.notes or table.answer:
+                yield table
 
 
 def _written(project: str, parts: dict[str, Part]) -> str:
