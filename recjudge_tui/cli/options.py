@@ -354,9 +354,11 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> De
         attributes |= {"is_flag": True, "default": False if negates else option.default}
         attributes |= {"show_default": "/" in option.flag}
         if negates:
-            attributes["callback"] = _opposite
+            attributes["callback"] = lambda _, __, value: not value
     elif option.type is dict:
-        attributes |= {"multiple": True, "callback": _json if option.as_json else _words}
+        attributes |= {"multiple": True, "callback": _words}
+        if option.as_json:
+            attributes["callback"] = lambda _, __, value: sending_options(value)
     elif option.repeated:
         attributes["multiple"] = True
     elif option.type is tuple:
@@ -379,15 +381,6 @@ def _click_type(option: Option) -> click.ParamType[Any] | type:
     if option.type is int:
         return click.IntRange(None if least is None else int(least), None if most is None else int(most))
     return FiniteRange(least, most, min_open="gt" in bounds, max_open="lt" in bounds)
-
-
-def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
-    return not value
-
-
-def _json(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=JSON of each, as a mapping."""
-    return sending_options(value)
 
 
 def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:

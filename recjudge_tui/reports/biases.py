@@ -162,10 +162,8 @@ def _slopes(project: Project, questions: Sequence[Question], choose: Options) ->
     raters = project_raters(project.db, project.id)
     others = [q for q in project_questions(project.db, project.id) if q.rater in choose.truth]
     ratings = load_questions(project.db, project.id, [*questions, *others], choose.cases)
-    known, unordered = (
-        covariates(project.db, project.id, ratings, choose.k),
-        categories(project.db, project.id),
-    )
+    known = covariates(project.db, project.id, ratings, choose.k)
+    unordered = categories(project.db, project.id)
     slopes: list[Slope] = []
     for question in questions:
         alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]

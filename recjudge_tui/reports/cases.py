@@ -89,13 +89,8 @@ def user_lines(user: UserView, served_at: str) -> Iterator[str]:
     yield "User" + (f": {', '.join(facts)}" if facts else "")
     if undated := undated_text(user, served_at):
         yield f"  {undated}"
-    parts = {
-        "history": user.history,
-        "searches": user.searches,
-        "clicks": user.clicks,
-        "other events": user.others,
-    }
-    for name, events in parts.items():
+    parts = {"history": user.history, "searches": user.searches, "clicks": user.clicks}
+    for name, events in (parts | {"other events": user.others}).items():
         yield from (f"  {_event(event)}" for event in events[:_EVENTS])
         if len(events) > _EVENTS:
             yield f"  and {len(events) - _EVENTS} more in {name}"

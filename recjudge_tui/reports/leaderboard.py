@@ -117,17 +117,16 @@ def methods_of(protocol: str) -> tuple[str, ...]:
 
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
+    if choose.slices and choose.control:
+        raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
     if choose.slices or choose.control:
-        if choose.slices and choose.control:
-            raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
         return slices(project, choose) if choose.slices else controlled(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
     check_known("method", [method], (*METHODS, *_ALONE))
     if method not in fitting:
-        raise UsageError(
-            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
-        )
+        there = f"Available: {', '.join(fitting)}."
+        raise UsageError(f"method “{method}” does not fit {choose.protocol}", there)
     if choose.k is not None and choose.table != "metrics":
         reason = f"k is the cutoff of offline metrics, which {table} does not have"
         raise UsageError(reason, "Leave k out, or choose the table “metrics”.")

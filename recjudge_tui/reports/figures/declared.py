@@ -274,10 +274,6 @@ def _q_matrix(about: About) -> Figure:
     return about.figure(title, drawn, table, marks, n_text(table.rows, "pairs of lists per cell"), *said)
 
 
-def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
-    return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
-
-
 def _q_metric(about: About) -> Figure:
     rater = about.choose("rater", about.raters)
     related = about.report("leaderboard", rater=rater, table="metrics")
@@ -593,7 +589,8 @@ FIGURES: dict[str, FigureKind] = {
     ),
     "q-matrix": FigureKind(
         "Q matrix", "each system against each, with intervals", (of.JUDGE, of.SYSTEM), _q_matrix, "q",
-        "{system} against {opponent}, judged by {rater}", (*_COUNTS, "p", "p_holm"), "Q", _pair_cases, **_PAIRS,
+        "{system} against {opponent}, judged by {rater}", (*_COUNTS, "p", "p_holm"), "Q",
+        lambda project, _, row: cases_between(project.db, project.id, str(row["system"]), str(row["opponent"])), **_PAIRS,
     ),
     "q-metric": FigureKind(
         "Q and metric", "Q of each system against an offline metric", (of.JUDGE, of.METRIC), _q_metric, "q", "{system}",

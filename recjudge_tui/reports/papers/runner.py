@@ -327,7 +327,10 @@ class _Run:
         place = (*map(folded, figure.where), folded(figure.name))
         about = self.about(figure)
         for rule in self._rules(figure.at):
-            where = all(about[name] in _several(value) for name, value in rule.get("where", {}).items())
+            where = all(
+                about[name] in ([value] if isinstance(value, str) else value)
+                for name, value in rule.get("where", {}).items()
+            )
             if (
                 not where
                 or rule.get("only") == "own"
@@ -469,10 +472,6 @@ class _Run:
                 value = _result(rule["compute"], _Names(self, figure, rule))
                 why = "" if value is not None else "undefined"
                 self.known[figure.key] = replace(figure, value=value, why=why)
-
-
-def _several(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
 
 
 def _may_be(template: str, name: str) -> bool:
