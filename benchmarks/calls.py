@@ -200,8 +200,8 @@ def _bodies(db: Database, run_id: int, calls: int) -> Iterator[bytes]:
     row = run_row(db, run_id)
     chosen, prompt = protocol(row["protocol"]), prompt_by_id(db, row["prompt_id"])
     settings = RunSettings.model_validate_json(row["settings"])
-    judge = OpenAIJudge(JudgeSpec(spec="openai:hash-judge"), ("http://127.0.0.1:1/v1",))
-    for key in outstanding(db, run_id, 0, calls):
+    judge = OpenAIJudge(JudgeSpec(spec="openai:hash-judge", base_urls=("http://127.0.0.1:1/v1",)))
+    for _, key in outstanding(db, run_id, 0, calls):
         material = load_material(db, run_id, key.case_id, settings.top_k)
         sampling = sampling_of(settings, key.sample)
         yield judge.batch_body(chosen.request(prompt, material, key.order, key.aspect, sampling))

@@ -19,8 +19,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, bounded_row, command_parser, print_rows
+from recjudge_tui.prompting.tuning import FEWEST_USERS as FEWEST_WHO_TEST
 from recjudge_tui.reports.common.table import real
 from recjudge_tui.reports.slices import FEWEST_USERS
+from recjudge_tui.reports.why import FEWEST_USERS as FEWEST_OF_THEME
 from recjudge_tui.reports.why import Argument, phrase_rows
 from recjudge_tui.stats.agreement import agreement_estimates, detection_estimates, label_scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
@@ -33,6 +35,7 @@ from recjudge_tui.stats.hypotheses import (
     holm,
     mean_tests,
     sign_flip_test,
+    sign_test,
     user_means,
 )
 from recjudge_tui.stats.intervals import difference_of_means, mean_estimate, share_estimate
@@ -278,6 +281,31 @@ def control_matters(rng: np.random.Generator, population: str, users: int) -> bo
     return any((p or 1.0) < ALPHA for p in holm(found.p) if p is not None)
 
 
+def themes_of_two_sides(rng: np.random.Generator, population: str, users: int) -> bool:
+    """One of 12 themes that is said to go with one system, where each reason uses it for either alike."""
+    drawn = sample(rng, population, users)
+    said = rng.choice([-1.0, 0.0, 1.0], (12, drawn.user.size), p=(0.2, 0.6, 0.2))
+    tested = []
+    for theme in said:
+        net = np.sign(np.bincount(drawn.user, weights=theme))
+        ahead, behind = int((net > 0).sum()), int((net < 0).sum())
+        if ahead + behind >= FEWEST_OF_THEME:
+            tested.append(sign_test(ahead, behind))
+    return any((p or 1.0) < ALPHA for p in benjamini_hochberg(tested))
+
+
+def tuned_prompts(rng: np.random.Generator, population: str, users: int) -> bool:
+    """One of three prompts that is said to be better or worse than the first, where all four err alike."""
+    if users < FEWEST_WHO_TEST:
+        return False
+    drawn = sample(rng, population, users)
+    wrong = rng.permuted(
+        np.stack([np.abs(drawn.a - drawn.b)] * 4) * (rng.random((4, drawn.a.size)) < 0.6), axis=0
+    )
+    tests = [sign_flip_test(user_means(wrong[0] - after, drawn.user)) for after in wrong[1:]]
+    return any((p or 1.0) < ALPHA for p in holm(tests))
+
+
 CLAIMS: dict[str, Callable[[np.random.Generator, str, int], bool]] = {
     "two systems: one is better": two_systems,
     "three systems: neighbours differ": three_systems,
@@ -286,6 +314,8 @@ CLAIMS: dict[str, Callable[[np.random.Generator, str, int], bool]] = {
     "a control matters": control_matters,
     "a slice differs from the rest": slices_of_users,
     "a phrase goes with one of two systems": words_of_two_sides,
+    "a theme goes with one of two systems": themes_of_two_sides,
+    "a tuned prompt is better or worse": tuned_prompts,
 }
 CLAIM_USERS = (2, 5, 10, 20, 50)
 

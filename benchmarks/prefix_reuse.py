@@ -24,7 +24,7 @@ import httpx2 as httpx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, command_parser, print_rows
-from recjudge_tui.domain.calls import Usage, shared_start
+from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings, sampling_of
@@ -160,13 +160,18 @@ def _calls(db: Database, run_id: int) -> dict[int, Call]:
     row = run_row(db, run_id)
     chosen, prompt = protocol(row["protocol"]), prompt_by_id(db, row["prompt_id"])
     settings = RunSettings.model_validate_json(row["settings"]).model_copy(update={"max_tokens": 1})
-    judge = OpenAIJudge(JudgeSpec(spec=f"openai:{MODEL}"), ("http://127.0.0.1:1/v1",))
+    judge = OpenAIJudge(JudgeSpec(spec=f"openai:{MODEL}", base_urls=("http://127.0.0.1:1/v1",)))
     calls = {}
-    for key in outstanding(db, run_id, 0, 1 << 30):
+    for _, key in outstanding(db, run_id, 0, 1 << 30):
         material = load_material(db, run_id, key.case_id, settings.top_k)
         request = chosen.request(prompt, material, key.order, key.aspect, sampling_of(settings, key.sample))
         calls[key.id] = Call(key, key.case_id, json.loads(judge.batch_body(request)))
     return calls
+
+
+def shared_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many elements at the beginning of both are the same."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _fewest(server: ServerProcess, calls: Iterable[Call], slots: int) -> int:

@@ -16,7 +16,7 @@ from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.prompting.drafts import examples_from_outcomes, located_findings
 from recjudge_tui.prompting.trial import probe, request_now, try_prompt
 from recjudge_tui.reports import changes, judges, listings
-from recjudge_tui.runs.prices import price_of
+from recjudge_tui.runs.estimate import price_of
 from recjudge_tui.store import prompts
 from recjudge_tui.store.runs import save_capabilities
 
@@ -113,7 +113,7 @@ def _worker(database: Database, budget: float | None) -> Callable[..., list[Plan
     """Plans requests, tells them, and works on the runs that are not finished, all within one budget. Exit 1 where a run
     could judge nothing, 130 where one was stopped."""
     from recjudge_tui.cli.running import tell_plans, work_through
-    from recjudge_tui.runs.experiment import Experiment, plan_experiment
+    from recjudge_tui.runs.groups import Experiment, plan_experiment
 
     spent: list[int] = []
 

@@ -22,8 +22,8 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports import doctor as checks
 from recjudge_tui.reports.common.table import Table, columns
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
+from recjudge_tui.runs.estimate import price_of
 from recjudge_tui.runs.lease import is_alive
-from recjudge_tui.runs.prices import price_of
 from recjudge_tui.settings import config_dir, database_path
 from recjudge_tui.store.database import backup
 from recjudge_tui.store.schema import FileReport, inspect_file

@@ -28,8 +28,7 @@ from recjudge_tui.reports.html_report import project_report
 from recjudge_tui.reports.outcomes import outcome_of
 from recjudge_tui.reports.papers import runner
 from recjudge_tui.reports.papers.text_metrics import with_text_metrics
-from recjudge_tui.runs.experiment import paper_experiment, plan_experiment
-from recjudge_tui.runs.saer import is_finished
+from recjudge_tui.runs.groups import is_finished, paper_experiment, plan_experiment
 from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.imports import imported_layouts
 from recjudge_tui.store.projects import add_outcome, project_names

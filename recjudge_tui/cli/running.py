@@ -22,8 +22,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.reports.runs import cost_range, duration, estimate_lines, outcome_line
-from recjudge_tui.runs import experiment as experiments
-from recjudge_tui.runs import saer, start
+from recjudge_tui.runs import groups, start
 from recjudge_tui.runs.plan import Plan, RunRequest, arms_of
 from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.store.runs import group_by_id, run_failures, run_progress, run_row
@@ -46,7 +45,7 @@ def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_ru
     return plans
 
 
-def _tell_address(requests: Iterable[RunRequest | saer.SaerRequest]) -> None:
+def _tell_address(requests: Iterable[RunRequest | groups.SaerRequest]) -> None:
     """Print which servers and keys the judges have, where these are not their provider's own."""
     for where in dict.fromkeys(request.judge.where for request in requests):
         if where:
@@ -134,7 +133,7 @@ def run(
     judge = chosen_judge(spec, address)
     if protocol == SAER_NAME:
         given: dict[str, Any] = {"prompts": names(prompt), "drop_poor_over": drop_poor_over, **options}
-        request = saer.saer_request(project.db, project.id, judge, **given)
+        request = groups.saer_request(project.db, project.id, judge, **given)
         page = {"fmt": fmt, "out": out, "human_price": human_price}
         _run_saer(project, request, rater, dry_run, plan_only, detach, **page)
         return
@@ -157,7 +156,7 @@ def _save(path: Path, request: RunRequest) -> None:
         raise click.UsageError(f"{path.name} must end in {EXPERIMENT}, so that “recjudge run” knows it")
     if path.exists():
         raise click.UsageError(f"{path} exists; delete it, or choose another name")
-    save_text(experiments.saved_experiment(request), path)
+    save_text(groups.saved_experiment(request), path)
     narrate(f"written to {path}; run it with: recjudge run {path}")
 
 
@@ -192,9 +191,9 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
             raise click.UsageError(
                 f"{path.name} says what to run; leave out {given.opts[0]}, or write it into the file"
             )
-    experiment = experiments.read_experiment(project.db, project.id, path)
+    experiment = groups.read_experiment(project.db, project.id, path)
     with counting("planning", "cases") as advance:
-        plans = experiments.plan_experiment(project.db, experiment, dry_run=dry_run, progress=advance)
+        plans = groups.plan_experiment(project.db, experiment, dry_run=dry_run, progress=advance)
     tell_plans(project.db, plans, experiment.requests)
     if not dry_run:
         runs, failed = work_through(project.db, experiment, plans)
@@ -204,14 +203,14 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
 
 
 def tell_plans(
-    database: Database, plans: Sequence[Plan], requests: Iterable[RunRequest | saer.SaerRequest], note: str = "",
+    database: Database, plans: Sequence[Plan], requests: Iterable[RunRequest | groups.SaerRequest], note: str = "",
     most: int | None = 1,
 ) -> None:  # fmt: skip
     """Print what each run is (the first `most` lines of its estimate), and what those that are new take together."""
     for planned in plans:
         if planned.existing and planned.run_id is not None:
             now = run_progress(database, planned.run_id)
-            state = "done" if saer.is_finished(database, planned.run_id) else "to be resumed"
+            state = "done" if groups.is_finished(database, planned.run_id) else "to be resumed"
             ended = f"{now.done + now.failed:,} of {now.calls:,} calls ended, {now.failed:,} failed"
             lines = [f"run {planned.run_id} of {planned.rater} exists ({state}), {ended}"]
         else:
@@ -224,20 +223,20 @@ def tell_plans(
         narrate(note)
     fresh = [planned.estimate for planned in plans if not planned.existing]
     if len(fresh) > 1:
-        whole = saer.total_of(fresh)
+        whole = groups.total_of(fresh)
         takes = f"cost {cost_range(whole)} · time {duration(whole.seconds)}"
         narrate(f"together: {whole.calls:,} calls · {takes}")
 
 
 def work_through(
-    database: Database, experiment: experiments.Experiment, plans: Sequence[Plan]
+    database: Database, experiment: groups.Experiment, plans: Sequence[Plan]
 ) -> tuple[list[int], bool]:
     """Work on the runs that are not finished, one after the other, within the budget for all; their ids, and whether one
     could judge nothing. Exit 130 if one was stopped."""
     runs = [planned.run_id for planned in plans if planned.run_id is not None]
     failed = False
     for run_id in runs:
-        if saer.is_finished(database, run_id):
+        if groups.is_finished(database, run_id):
             continue
         others = {*runs, *experiment.spent_by} - {run_id}
         start.leave_rest_of_budget(database, experiment.budget, others, run_id)
@@ -255,7 +254,7 @@ def work_through(
 
 def _run_saer(
     project: Project,
-    request: saer.SaerRequest,
+    request: groups.SaerRequest,
     rater: str,
     dry_run: bool,
     plan_only: bool,
@@ -264,7 +263,9 @@ def _run_saer(
 ) -> None:
     """Plan both stages, or find them, work on what is outstanding, and print the page. Exit 130 if one was stopped."""
     with counting("planning", "cases") as advance:
-        plan = saer.plan_saer(project.db, project.id, request, rater=rater, dry_run=dry_run, progress=advance)
+        plan = groups.plan_saer(
+            project.db, project.id, request, rater=rater, dry_run=dry_run, progress=advance
+        )
     waits = request.drop_poor_over is not None and plan.second.run_id is None
     note = "pairwise is planned when pointwise has ended; the estimate above is its upper bound"
     tell_plans(project.db, plan.stages, [request], note if waits else "", most=None)
@@ -274,11 +275,11 @@ def _run_saer(
         for planned in plan.stages:
             if planned.run_id is not None:
                 click.echo(f"run {planned.run_id} planned: {planned.estimate.calls} calls")
-    elif detach and (stage := saer.next_stage(project.db, plan.group_id)) is not None:
+    elif detach and (stage := groups.next_stage(project.db, plan.group_id)) is not None:
         assert stage.run_id is not None
         flags = {"fmt": "--format", "out": "-o", "human_price": "--human-price"}
         words = [word for name, value in page.items() if value for word in (flags[name], str(value))]
-        saer.detach_saer(project.db, plan.group_id, stage.run_id, words)
+        groups.detach_saer(project.db, plan.group_id, stage.run_id, words)
         first, second = plan.first.run_id, plan.second.run_id
         if stage.run_id != first:
             click.echo(f"run {stage.run_id} started in the background")
@@ -297,7 +298,7 @@ def runs_work_group(
     """Work through the outstanding stages of a SAER run and print its page. Exit 130 if one was stopped."""
     from recjudge_tui.reports.papers.saer import Stages, saer_page
 
-    while (stage := saer.next_stage(database, group_id)) is not None:
+    while (stage := groups.next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
         if not stage.existing:
             narrate(f"{stage.protocol}: run {stage.run_id}, {stage.estimate.calls:,} calls")
@@ -306,10 +307,10 @@ def runs_work_group(
             narrate(f"{of}: {line}")
 
         work_on(database, stage.run_id, tell, _AGAIN)
-    group, asked = group_by_id(database, group_id), saer.asked_in(database, group_id)
-    first = group.runs[saer.FIRST]
-    left_out, _, why = saer.exclusion(database, asked, first)
-    second = None if why else group.runs[saer.SECOND]
+    group, asked = group_by_id(database, group_id), groups.asked_in(database, group_id)
+    first = group.runs[groups.FIRST]
+    left_out, _, why = groups.exclusion(database, asked, first)
+    second = None if why else group.runs[groups.SECOND]
     stages = Stages(group.rater, first, second, left_out, asked.drop_poor_over, why, human_price)
     put(saer_page(Project.numbered(database, group.project_id), stages), fmt, out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
@@ -58,14 +58,9 @@ class Sampling(Model):
 
 
 class Request(Model):
-    """One call: messages, the JSON schema of the reply, sampling options.
-
-    `messages[0]` (system) is the shared prefix, identical in every call of a run. `material` is
-    the case, in the order shown, for judges that read data instead of text (`rules`). `schema_name`
-    is for servers that require a name. `label_field` is the property of the schema (one with an enum) whose
-    probability is wanted; empty: none. `seat` numbers the requests that follow each other, about one user at a time:
-    a server's slot, or one of several servers, remembers what it read for the one before.
-    """
+    """One call. `messages[0]` (system) is identical in every call of a run. `material` is for judges that read data
+    (`rules`). `schema_name` is for servers that require one. `label_field`: the property with an enum whose probability is
+    wanted. `seat` numbers requests that follow each other about one user: a slot or server remembers what it read."""
 
     messages: tuple[Message, ...]
     reply_schema: dict[str, Any]
@@ -126,10 +121,9 @@ class Usage(Model):
 
 
 class Reply(Model):
-    """What the judge returned. `text` is the answer without the `thinking`. `structured`: the server enforced the schema.
-    `stop` is the server's stop reason. `logprobs`: the server returned token probabilities; `label_confidence` is the
-    probability of the label, computed from them where possible. `sent` are the parameters that were sent; `dropped` those
-    that the server refused."""
+    """What the judge returned. `structured`: the server enforced the schema. `stop`: its stop reason. `logprobs`: it
+    returned token probabilities, from which `label_confidence` is. `sent`, `dropped`: the parameters that were sent, and
+    those refused."""
 
     text: str
     thinking: str = ""
@@ -170,13 +164,9 @@ class ParsedReply(Model):
 
 
 class CallResult(NamedTuple):
-    """The result of a call: its parsed reply, or an error. One of `parsed`, `error_kind` is set; neither where the call
-    is to be asked once more in another batch.
-
-    A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
-    `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
-    cost. `earlier` are the kind and text of attempts before the last one whose answer could not be used.
-    """
+    """The result of a call: `parsed`, or `error_kind`; neither where it is to be asked once more in another batch.
+    `cached_from`: the call whose stored reply was used. `cost_usd`: the known cost of all attempts, `unknown_usd` the most
+    that others may have cost. `earlier`: kind and text of answers that could not be used."""
 
     attempts: int
     reply: Reply | None = None
@@ -208,9 +198,8 @@ def digest(*parts: object) -> str:
 
 
 class Trial(NamedTuple):
-    """A call that tries out a prompt: it is not stored and makes no verdict. Its outcome is a parsed reply, or an error;
-    a reply that could not be parsed is kept. `judge` is the judge's name, `attempts` the number of requests sent;
-    `cost_usd` is None when the price is unknown or there was no reply."""
+    """A call that tries out a prompt: neither stored nor a verdict. `cost_usd` is None when the price is unknown or there
+    was no reply."""
 
     judge: str
     rater_kind: str
@@ -237,9 +226,8 @@ TOKENS_AROUND_A_MESSAGE = 16
 
 
 def estimate_tokens(text: str) -> tuple[int, int]:
-    """(low, high) for a text: 4.5 and 3 characters of Latin script a token, 1.8 and 0.8 of any other. Tokenizers of
-    current models lie between these for English prose, lists of titles, and Chinese; the high figure is meant to be safe
-    for choosing a context length."""
+    """(low, high) for a text: 4.5 and 3 characters of Latin script a token, 1.8 and 0.8 of any other; tokenizers lie
+    between these for English, titles and Chinese."""
     latin = len(text.encode("ascii", "ignore"))
     other = len(text) - latin
     return int(latin / 4.5 + other / 1.8) + 1, int(latin / 3 + other / 0.8) + 1
@@ -252,9 +240,8 @@ def least_tokens(text: str) -> int:
 
 
 def estimate_image_tokens(image: ImageView) -> tuple[int, int]:
-    """(low, high) for an image: one and four tokens for each square of 32 pixels, and never less than 85. An image of 512
-    x 512 has 256 to 1,024 tokens. Most models lie between: 255 to 350 with the large vendors, 256 to 576 with most models
-    that run locally. A few take more: the small model of an older family bills 8,500."""
+    """(low, high) for an image: one and four tokens a square of 32 pixels, at least 85. Large vendors bill 255 to 350 for
+    512 x 512, most local models 256 to 576, an older small one 8,500."""
     patches = -(-image.width // PATCH_PIXELS) * -(-image.height // PATCH_PIXELS)
     low = max(patches, LEAST_OF_AN_IMAGE)
     return low, low * PATCHES_TIMES
@@ -278,16 +265,3 @@ def most_prompt_tokens(messages: Iterable[Message]) -> int:
         + TOKENS_AROUND_A_MESSAGE
         for message in messages
     )
-
-
-def shared_start(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many elements (characters, tokens) at the beginning of both are the same."""
-    # binary search, because comparing slices of texts is fast
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

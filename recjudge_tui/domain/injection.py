@@ -168,21 +168,29 @@ class Finding(NamedTuple):
 
 
 def findings(text: str, frames: Iterable[str] = FRAMES, longest: int = LONG_LINE) -> list[Finding]:
-    """At most one finding of each kind, in the order of KINDS; [] for nearly every ordinary text. `frames` are the names
-    of the tags that close a frame, in lower case and without a number at their end. A text of more than `longest`
-    characters is very long. Full-width letters, hidden characters between letters and line breaks between words do not
-    hide an order; misspellings, paraphrases and other languages do. Takes time proportional to the length of the text."""
+    """At most one finding of each kind, in the order of KINDS. `frames`: the tags that close a frame, in lower case and
+    without a number. Above `longest` characters a text is very long. Full-width letters, hidden characters and line breaks
+    do not hide an order; misspellings and paraphrases do. Takes linear time."""
     plain = _plain(text)
     results: list[Finding] = []
     line = " ".join(plain.split()) if "  " in plain or not plain.isprintable() else plain
-    if at := _order_in(line):
+    lowered = line.lower()
+    orders = (pattern.search(line) for words, pattern in _COMPILED if any(word in lowered for word in words))
+    if at := next(filter(None, orders), None):
         results.append(Finding("order", _around(line, at)))
-    if at := _frame_in(plain, frozenset(frames)):
+    names = frozenset(frames)
+    tags = (at for at in _TAG.finditer(plain) if _bare(at.group(1)) in names) if "<" in plain else iter(())
+    if at := next(tags, None) or _TURNS.search(plain):
         results.append(Finding("frame", _around(plain, at)))
     if at := _TEMPLATE.search(plain):
         results.append(Finding("template", _around(plain, at)))
-    if not (text.isascii() and text.isprintable()) and (at := _hidden_in(text)):
-        results.append(Finding("hidden", _hidden_named(text, at)))
+    flagless = _TAG_FLAG.sub(lambda flag: "x" * len(flag.group()), text) if "\U0001f3f4" in text else text
+    if not (text.isascii() and text.isprintable()) and (at := _HIDDEN.search(flagless)):
+        # the place around the hidden characters, with these by number: `zero‹U+200B›width`
+        start = max(0, at.start() - 20)
+        piece = ("…" if start else "") + text[start : at.start() + EXCERPT]
+        named = _HIDDEN.sub(lambda hidden: "".join(f"‹U+{ord(c):04X}›" for c in hidden.group()), piece)
+        results.append(Finding("hidden", one_line(named, EXCERPT)))
     if len(text) > longest:
         results.append(Finding("long", one_line(text, EXCERPT)))
     return results
@@ -200,38 +208,8 @@ def _plain(text: str) -> str:
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", text).translate(_UNTRICKED))
 
 
-def _order_in(line: str) -> re.Match[str] | None:
-    lowered = line.lower()
-    for words, pattern in _COMPILED:
-        if any(word in lowered for word in words) and (at := pattern.search(line)):
-            return at
-    return None
-
-
-def _frame_in(plain: str, frames: frozenset[str]) -> re.Match[str] | None:
-    if "<" in plain:
-        for at in _TAG.finditer(plain):
-            if _bare(at.group(1)) in frames:
-                return at
-    return _TURNS.search(plain)
-
-
 def _bare(name: str) -> str:
     return re.sub(r"[_-]?\d+$", "", name.lower())
-
-
-def _hidden_in(text: str) -> re.Match[str] | None:
-    if "\U0001f3f4" in text:
-        text = _TAG_FLAG.sub(lambda flag: "x" * len(flag.group()), text)
-    return _HIDDEN.search(text)
-
-
-def _hidden_named(text: str, at: re.Match[str]) -> str:
-    """The place around hidden characters, with these by number: `zero‹U+200B›width`."""
-    start = max(0, at.start() - 20)
-    piece = ("…" if start else "") + text[start : at.start() + EXCERPT]
-    named = _HIDDEN.sub(lambda hidden: "".join(f"‹U+{ord(c):04X}›" for c in hidden.group()), piece)
-    return one_line(named, EXCERPT)
 
 
 def _around(text: str, at: re.Match[str]) -> str:

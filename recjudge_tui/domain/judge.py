@@ -12,9 +12,8 @@ from recjudge_tui.domain.base import Model
 
 
 class JudgeAddress(Model):
-    """Where a judge answers, as `domain.address` declares it. `api_key_env` is the NAME of an environment variable; the
-    key itself is never stored. The same holds for `header_env`: (header, variable) of each further header that is sent,
-    also accepted as a mapping."""
+    """Where a judge answers, as `domain.address` declares it. `api_key_env` is the NAME of a variable, never the key;
+    `header_env`: (header, variable) of each further header, also a mapping."""
 
     base_urls: tuple[str, ...] = ()
     api_key_env: str = ""
@@ -107,11 +106,9 @@ class Identity(Model):
 
 
 class Capabilities(Model):
-    """What a probe found out about a judge. None: unknown. `endpoints` and `digest` say which servers and which model
-    were probed; empty: any. `refused` are the parameters that the server refused, as in `Reply.dropped`. `logprobs`: the
-    server returns token probabilities. `images`: the model read a word in an image. `latency_s` is the median over the
-    probe's calls, which are small, `concurrency` the number of parallel calls that suits the judge. `problems` are errors
-    during the probe."""
+    """What a probe found out about a judge. None: unknown. `endpoints`, `digest`: which servers and model; empty: any.
+    `refused`: parameters, as in `Reply.dropped`. `images`: the model read a word in one. `latency_s`: the median of small
+    calls; `concurrency`: the parallel calls that suit. `problems`: errors during the probe."""
 
     language_model: bool = True
     reachable: bool = True
@@ -136,10 +133,9 @@ class Capabilities(Model):
 
 
 class Workload(Model):
-    """What a run is about to ask. The judge gets it before the first call. `longest_prompt_tokens` is a high estimate
-    over all prompts of the run, `max_tokens` the limit of each reply; both must fit into the context of the server.
-    `images`: prompts have images, so a judge that is known not to see raises JudgeError. `known` comes from an earlier
-    probe: parameters that were refused are not sent, and logprobs are requested only where they work."""
+    """What a run is about to ask, given to the judge before the first call. `longest_prompt_tokens` (a high estimate) and
+    `max_tokens` must fit into the server's context. `images`: a judge known not to see raises JudgeError. `known`: refused
+    parameters are not sent, logprobs requested only where they work."""
 
     calls: int
     longest_prompt_tokens: int

@@ -81,11 +81,10 @@ class ShownEvent(Model):
 
 
 class UserView(Model):
-    """A user and their events within the window, newest first. `history` has purchases, ratings and similar events;
-    `others` has all other events that are not searches, clicks or visits of categories (wishes, impressions, unknown
-    types); `browsed` the names of categories, `preferences` short statements derived from recent activity. `as_of` is the
-    end of the window (ISO 8601 UTC; empty when no event has a time). `profile` is a text about the user that a model
-    wrote; empty unless the run asked for one."""
+    """A user and their events within the window, newest first: purchases, ratings and such (`history`), `searches`,
+    `clicks`, all `others`; `browsed` names of categories, `preferences` short statements from recent activity. `as_of`: the
+    end of the window (ISO 8601 UTC; empty when no event has a time). `profile`: a text that a model wrote, if the run
+    asked."""
 
     user_id: str
     attributes: dict[str, str] = Field(default_factory=dict)
@@ -116,9 +115,8 @@ class SlateView(Model):
 
 
 class ExplanationView(Model):
-    """A text that explains why an item was recommended. Of an example: its `scores` by aspect, whether all users have the
-    same one (`one`) or each has one of their own (`personal`), and whether the scores are those of the reader whom the
-    text was written for (`own_scores`)."""
+    """A text that explains a recommendation. Of an example: its `scores` by aspect, whether all users have the same one
+    (`one`) or their own (`personal`), and whether the scores are those of its reader (`own_scores`)."""
 
     item: ItemView
     text: str
@@ -157,5 +155,6 @@ class Material(Model):
         return tuple(item for item in items if item.image is not None)
 
     def swapped(self) -> Material:
-        """The same case with the two lists in the other order."""
-        return self.model_copy(update={"slates": self.slates[::-1]})
+        """The same case with the two lists in the other order; of two texts about it, the one given in that order."""
+        text = self.example or self.explanation
+        return self.model_copy(update={"slates": self.slates[::-1], "explanation": text})

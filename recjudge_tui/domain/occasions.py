@@ -46,8 +46,7 @@ def earlier(*times: str) -> str:
 
 
 def meant_occasions(named: Occasion, known: Collection[Occasion]) -> list[Occasion]:
-    """The `known` occasions that `named` may mean: the one with the same context and time, or else all that agree with
-    everything that `named` gives."""
+    """The `known` occasions that `named` may mean: the same one, or else all that agree with everything it gives."""
     if named in known:
         return [named]
     return [

@@ -12,15 +12,11 @@ from recjudge_tui.domain.occasions import OVER as PERIODS
 
 @dataclass(frozen=True)
 class Option:
-    """One option; `name` is the setting or the argument that it sets.
-
-    type: int, float, str, bool, tuple (names) or dict (NAME=WORD). bounds: ge, gt, le and lt, as in pydantic. default:
-    None if it depends on something else. flag, metavar: on the command line; a flag that negates the setting begins with
-    --no-; no flag: not offered there; `argument`: given by its place. help: for the command line and the form; `details`
-    follow on the command line only. label: in the form. placeholder: the meaning of an empty field of the form.
-    form_choices: (value, text) to choose from in the form, the default first. repeated: on the command line each name is
-    given by an option of its own, because it may hold a comma. as_json: the values of a dict are JSON (KEY=JSON). rare:
-    only shown by --help-all."""
+    """One option; `name` is the setting or argument that it sets. type: int, float, str, bool, tuple (names) or dict
+    (NAME=WORD). bounds: ge, gt, le, lt, as in pydantic. default: None if it depends. flag, metavar: on the command line;
+    --no- negates; no flag: not offered there; `argument`: given by its place; `details` follow the help there. label,
+    placeholder (an empty field), form_choices ((value, text), the default first): in the form. repeated: each name by an
+    option of its own, because it may hold a comma. as_json: KEY=JSON. rare: only in --help-all."""
 
     name: str
     type: type

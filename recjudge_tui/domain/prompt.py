@@ -84,12 +84,10 @@ class Example(Model):
 
 
 class Prompt(Model):
-    """A prompt file. `labels` are for every aspect without labels of its own; a prompt with a `scale` has none. `system`
-    is the shared text, the same for every case of a run; `user` is the text of one case. Both are Jinja2 templates, which
-    may include the named `parts`. `domain` is the kind of data it was written for (shopping, media, any), `source` where
-    the method comes from, and `ours` are the rules in it that are not from there. `profile` is for runs in which the
-    model writes a profile first. Three variables are set by a run where the prompt has them: `domain` (what is
-    recommended), `published` (yes or no) and `reasoning` (first or none)."""
+    """A prompt file. `labels` are for every aspect without its own; a prompt with a `scale` has none. `system` is the text
+    shared by all cases of a run, `user` that of one; both Jinja2 templates, which may include the named `parts`. `domain`:
+    the kind of data (shopping, media, any), `source`: the method's, `ours`: rules that are not from there. `profile`: where
+    the model writes one first. A run sets the variables `domain`, `published` (yes, no) and `reasoning` (first, none)."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     protocol: ProtocolName

@@ -24,9 +24,8 @@ ZHANG_ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
 @dataclass(frozen=True)
 class PublishedForm:
-    """One protocol as its paper has it. settings: the settings of the preset by name; not all of them differ from our
-    own. prompt: the differences of the text from our own form, one phrase each. needs_baseline: the paper compares each
-    system with one baseline."""
+    """One protocol as its paper has it: the preset's settings, and the differences of the text from our own form, one
+    phrase each. needs_baseline: the paper compares each system with one."""
 
     paper: str
     settings: Mapping[str, Any]
@@ -105,22 +104,16 @@ OVERALL = "overall"
 
 @dataclass(frozen=True)
 class ProtocolFacts:
-    """One way of judging. `top_k`, `history` and `profile` are a run's defaults, which the user may change.
-
-    unit: what one verdict is about. summary: what is judged and how, for people. labels: value -> name, highest first.
-    With `scores` they name the whole numbers of a scale; empty: numbers only. ends: lowest and highest value where there
-    are no labels. scores: a verdict is a number, averaged over cases; else it is one of the labels. spellings: other ways
-    to write a label in a file of labels, in lower case -> value. question: the protocol that asks the same question, so
-    that their verdicts can be compared. Empty: none. disagreement: the smallest difference of two values that counts as a
-    disagreement. prompts: kind of data -> name of the default prompt. prompts_of: the protocol whose prompts it uses.
-    Empty: its own. top_k: items of each list that are shown. history: events that are shown. tokens_a_reply: a guess, for
-    estimates. needs_history: users without history are left out by default. many_aspects: the shipped prompts ask about
-    several aspects. list_names: what the prompts call the two lists of a pair, in the order shown. directions: words for
-    verdicts that moved up and down. tests_judges: its cases test the judge and say nothing about systems: it has a
-    command of its own, and reports on systems leave it out. reads: its calls read texts about cases, such as reasons, and
-    judge nothing: their answers make no verdicts. published: what --as-published sets and shows. None: the
-    paper's own form is not known. reference: the paper whose method it follows, by its key in reports/references.bib.
-    Empty: none."""
+    """One way of judging. `top_k`, `history`, `profile` are a run's defaults. unit: what a verdict is about. labels: value
+    -> name, highest first; with `scores` of the whole numbers; empty: numbers only, between `ends`. scores: a number,
+    averaged over cases; else a label. spellings: other ways to write a label, in lower case -> value. question: the
+    protocol that asks the same question, so that verdicts can be compared. disagreement: the smallest difference that
+    counts. prompts: kind of data -> default prompt. prompts_of: the protocol whose prompts it uses. tokens_a_reply: a
+    guess, for estimates. needs_history: users without one are left out by default. many_aspects: the shipped prompts ask
+    about several. list_names: what prompts call the two lists, in order. directions: words for verdicts that moved up and
+    down. tests_judges: its cases say nothing about systems, and reports on systems leave it out. reads: its calls read
+    texts about cases and judge nothing. published: what --as-published sets; None: unknown. reference: its paper's key in
+    reports/references.bib."""
 
     name: str
     unit: CaseKind

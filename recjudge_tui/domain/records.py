@@ -88,15 +88,11 @@ class Game(NamedTuple):
 
 
 class Label(NamedTuple):
-    """One rater's verdict on one case, as imported.
-
-    The columns that are filled say what was judged: `system_a` and `system_b` a pair of lists, `system` alone one list,
-    `system` and `item_id` an explanation. `value` is a number on the protocol's scale (A/Tie/B = 1/0/-1, where A is
-    `system_a`, the first of the two by name). `context` and `served_at` say on which occasion, where
-    the user has several. With a `case_id` it is that case, whatever is current. Without a `rater_kind`, the rater's name
-    decides (`roles.kind_by_name`). `value` is None if the answer failed: it was asked for and could not be read. `rule`
-    says how it became a verdict. `scale` is that of its aspect where the file gives one. `games` are the judgements of a
-    pair by order, where the file tells them; the value follows from them."""
+    """One rater's verdict on one case, as imported. `system_a` and `system_b` are filled for a pair, `system` alone for a
+    list, with `item_id` for an explanation. `value` is on the protocol's scale (A/Tie/B = 1/0/-1, A the first of the two by
+    name), None if the answer failed. `context`, `served_at`: on which occasion; a `case_id` names the case. Without a
+    `rater_kind` the name decides (`roles.kind_by_name`). `rule`: how it became a verdict. `scale`: its aspect's, where the
+    file gives one. `games`: the judgements of a pair by order, from which the value follows."""
 
     rater: str
     value: float | None

@@ -40,11 +40,10 @@ class Reading(Model):
 
 
 class RunSettings(Model):
-    """The settings of one run, stored with it; `run_options` declares what each is, its default and its bounds. `as_of`
-    is ISO 8601 UTC. `limit` and `sample` count users. The limits per minute apply to the whole run,
-    and `budget_usd` is never exceeded. `variables` override the prompt's own. The scores of an example come from the
-    rater `examples_from` (empty: the only ground truth); the cases of its pair are left out unless `keep_example_pair`
-    (Zhang et al., 2024). `reading` is set where a run reads texts."""
+    """The settings of one run; `run_options` declares what each is, its default and bounds. `limit` and `sample` count
+    users; limits per minute are the whole run's. The scores of an example come from `examples_from` (empty: the only ground
+    truth); its pair's cases are left out unless `keep_example_pair` (Zhang et al., 2024). `reading`: where a run reads
+    texts."""
 
     protocol: ProtocolName
     as_published: bool = _setting("as_published")
@@ -131,17 +130,10 @@ def sampling_of(settings: RunSettings, sample: int) -> Sampling:
 
 
 class Estimate(Model):
-    """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
-
-    `cost_usd` is None if the price is unknown, `seconds` if there is no run to measure the speed from.
-    `domain_note` says that examples of other domains are left out. `published` is the preset of a run as published, a line
-    each.
-    `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
-    counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
-    drawn from each activity level, where the run is stratified. `stored` calls have a stored reply and ask nothing; the
-    tokens are those of the others. `tokens_reused` of the low number need not be read again, as in the judge's last run;
-    None: it is not known.
-    """
+    """The estimate of a run before it starts, tokens from rendered prompts (low to high). `cost_usd` is None if the price
+    is unknown, `seconds` without a run to measure by. `published`: the preset, a line each. `copies_notes`, `undated_note`:
+    events left out as held-out copies, or shown without a time. `strata`: users drawn from each activity level. `stored`
+    calls ask nothing and have no tokens here; `tokens_reused` of the low number need not be read again (None: unknown)."""
 
     calls: int
     cases: int
@@ -166,14 +158,10 @@ class Estimate(Model):
 
 class Progress(Model):
     """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
-
-    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
-    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from
-    an older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
-    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it
-    had read them before. `in_flight` attempts wait for an answer, of `attempts` so far; `left_s` is about the rest of
-    the time (None: unknown). `unreachable`: why the server cannot be reached, and the next call tries it in `retry_s`.
-    """
+    `unknown_usd`: the most that may have been billed beside `cost_usd`; `impossible_costs` calls are left out of it.
+    `waiting_s`: the rest of a pause the server asked for. Of `tokens_counted` prompt tokens the server reused
+    `tokens_reused`. `in_flight` attempts of `attempts` wait; `left_s`: about the rest (None: unknown). `unreachable`: why,
+    and the next call tries in `retry_s`."""
 
     calls: int
     done: int

@@ -98,9 +98,8 @@ class Level(NamedTuple):
 
 
 def activity_levels(events: Mapping[str, int], levels: int = 4) -> list[Level]:
-    """At most `levels` groups of users by the number of events shown, least active first. The bounds are the quantiles
-    over the users with any event (inclusive method); users with equal numbers share a level, so there may be fewer
-    levels. Users without events are a level of their own."""
+    """At most `levels` groups of users by the number of events shown, least active first, between quantiles over those with
+    any (inclusive method); equal numbers share a level; users without events are one of their own."""
     from statistics import quantiles
 
     some = sorted(count for count in events.values() if count)

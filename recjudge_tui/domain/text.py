@@ -42,25 +42,20 @@ _UNPAINTED = re.compile(
 
 
 def safe_text(text: object) -> str:
-    """The text without anything that moves the cursor, rings, changes colours, reorders or hides: safe for any output.
-    Drops C0 controls (except newline and tab), DEL and C1. Characters that reorder text or are invisible are shown by
-    name (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts and
-    emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain content,
-    never as markup."""
+    """The text without anything that moves the cursor, rings, colours, reorders or hides: safe for any output. Drops C0
+    controls (not newline, tab), DEL and C1; shows characters that reorder or are invisible by name (`‹RLO›`, `‹U+2061›`,
+    `‹TAG words›`), but those that scripts and emoji need. Lone surrogates become U+FFFD. Markup stays: show it as plain
+    content."""
     raw = str(text)
     if raw.isascii() and raw.isprintable():
         return raw
-    return _HIDDEN.sub(_named, _REPLACED.sub(_shown_for, raw))
+    return _HIDDEN.sub(_named, _REPLACED.sub(lambda found: _SHOWN_FOR.get(found.group(), "\ufffd"), raw))
 
 
 def paintable(line: str) -> str:
     """A painted line without control and invisible characters. They are dropped and not named, so that the width stays
     the same."""
     return _UNPAINTED.sub("", line)
-
-
-def _shown_for(character: re.Match[str]) -> str:
-    return _SHOWN_FOR.get(character.group(), "\ufffd")
 
 
 def _named(run: re.Match[str]) -> str:

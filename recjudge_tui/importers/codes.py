@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import InputError
 from recjudge_tui.files import parse_toml
 
 # below both, values that do not fit are strays, which are left out
@@ -79,18 +81,14 @@ class Reading(NamedTuple):
     remarks: tuple[tuple[str, dict[str, float]], ...] = ()
 
 
-class Unclear(Exception):  # noqa: N818 - a question, which the loader asks with the file's name
+class Unclear(InputError):  # noqa: N818 - a question
     """The answers do not fit, or in more than one way. `lines`: (what settles it, what it means)."""
 
     def __init__(self, title: str, cause: str, lines: tuple[tuple[str, str], ...]) -> None:
-        super().__init__(title)
-        self.title, self.cause, self.lines = title, cause, lines
-
-    @property
-    def next_step(self) -> str:
-        width = max((len(option) for option, _ in self.lines), default=0)
-        choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in self.lines)
-        return f"Say what they mean:{choices}"
+        width = max((len(option) for option, _ in lines), default=0)
+        choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in lines)
+        super().__init__(title, cause, f"Say what they mean:{choices}")
+        self.lines = lines
 
 
 def is_few(lost: float, of: int) -> bool:
@@ -172,6 +170,12 @@ def side_of(word: str) -> Code | None:
         better = left if sign[0] in ">≫≻" else right
         return better._replace(strength="much" if len(sign) > 1 or sign in "≫≪" else "")
     return _with_noun(word) or _graded(word)
+
+
+def place_of(word: str) -> Code | None:
+    """The code of a folded word that is the number of a side: `2`, `model 2`."""
+    match = _NUMBERED.fullmatch(f"model {word}" if word.isdigit() else word)
+    return {"1": Code(1.0), "2": Code(-1.0)}.get(match[1]) if match else None
 
 
 def _with_noun(word: str) -> Code | None:
@@ -319,18 +323,28 @@ class _Column(NamedTuple):
             or (given.keep_fitting and likely & set(ours) and not likely <= set(ours))
         ):
             return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
-        graded = _whole(likely) and min(likely) < 0 < max(likely) and max(map(abs, likely)) == 3
+        graded = (
+            all(map(float.is_integer, likely))
+            and min(likely) < 0 < max(likely)
+            and max(map(abs, likely)) == 3
+        )
         if expected.form == "pair" and graded and likely == found:
             remarks.append(("strengths", {}))
-            return {text: _strong(number) for text, number in open_.items()}
+            degrees = {3.0: "much", 1.0: "slightly"}
+            return {
+                text: Code(float((number > 0) - (number < 0)), strength=degrees.get(abs(number), ""))
+                for text, number in open_.items()
+            }
         fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
         unfit = {text: counts[text] for text in open_ if text not in fitting}
         partly = bool(unfit and fitting)
+        # strays do not hide the reading of the others
+        readings = dict.fromkeys((*_readings(likely, expected), *_readings(found, expected)))
         title = f"the numbers of {expected.what} can be read in more than one way"
         raise Unclear(
             f"only some answers of {expected.what} fit" if partly else title,
             f"It has {shown_counts(counts)}. The answers are {self._answers()}.",
-            (*_readings(found, expected), *(self._keep(unfit, {**words, **fitting}) if partly else ())),
+            (*readings, *(self._keep(unfit, {**words, **fitting}) if partly else ())),
         )
 
     def _answers(self) -> str:
@@ -353,16 +367,21 @@ class _Column(NamedTuple):
         meaning = f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"
         return (("--keep-fitting", meaning),) if kept else ()
 
-    def _example(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    def _example(
+        self, texts: Collection[str], codes: Mapping[str, Code] = MappingProxyType({})
+    ) -> tuple[tuple[str, str], ...]:
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
+        taken = {names.get(code.value) for code in codes.values() if code.value is not None}
+        left = [name for name in meanings if name not in taken]
+        meanings = left if len(left) >= len(texts) else meanings
         pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
         line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
         return () if form == "scores" else (line,)
 
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
         expected, counts = self.expected, self.counts
-        lines = self._example(unfit)
+        lines = self._example(unfit, codes)
         numbers = {number for text in counts if (number := number_of(text)) is not None}
         if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
             first, last = _usual_ends(numbers)
@@ -378,24 +397,20 @@ class _Column(NamedTuple):
 
     def _either(self, either: Iterable[str]) -> Unclear:
         words = [one_line(text.removeprefix(EITHER), 40) for text in either]
+        codes = [side_of(fold(word)) or place_of(fold(word)) or Code(0.0) for word in words]
+        names = ",".join(f"{word}=name" for word in words)
+        sides = ",".join(f"{word}={'BA'[code.value == 1]}" for word, code in zip(words, codes, strict=True))
         return Unclear(
             "an answer is a side of the pair, and the name of the other system",
             f"It has {shown_counts({text: self.counts[text] for text in either})}.",
             (
-                (f"--values {','.join(f'{word}=name' for word in words)}", "it is the name of a system"),
-                (
-                    f"--values {','.join(f'{word}={word}' for word in words)}",
-                    "it is the side: A is system_a, B is system_b",
-                ),
+                (f"--values {names}", "it is the name of a system"),
+                (f"--values {sides}", "it is the side: A is system_a, B is system_b"),
             ),
         )
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
-
-
-def _whole(found: Iterable[float]) -> bool:
-    return all(number == int(number) for number in found)
 
 
 def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
@@ -406,11 +421,6 @@ def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
         return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
     values = set(expected.names)
     return found <= values and {min(values), max(values)} <= found
-
-
-def _strong(number: float) -> Code:
-    value = 0.0 if number == 0 else math.copysign(1.0, number)
-    return Code(value, strength={3.0: "much", 1.0: "slightly"}.get(abs(number), ""))
 
 
 def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:
@@ -430,7 +440,7 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Rema
 
 def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]]:
     """The ways to read all of these numbers, each with its meaning."""
-    whole, (first, last) = _whole(found), _usual_ends(found)
+    whole, (first, last) = all(map(float.is_integer, found)), _usual_ends(found)
     if expected.form == "shown":
         yield "--values 1=first,2=second", "the list shown first, the list shown second"
         yield "--values 0=first,1=second", "counted from 0"
@@ -462,7 +472,8 @@ def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]
 
 
 _USUAL = (
-    (0, 1), (1, 3), (-1, 1), (-2, 2), (1, 5), (0, 5), (-3, 3), (1, 7), (1, 10), (0, 10), (0, 100),
+    (0, 1), (1, 3), (-1, 1), (0, 2), (0, 3), (1, 4), (-2, 2), (0, 4), (1, 5), (0, 5), (1, 6), (-3, 3), (1, 7), (1, 10),
+    (0, 10), (0, 100),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 from recjudge_tui.domain.material import ImageView
 from recjudge_tui.domain.records import Item
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.importers.values import Notes, refusal
+from recjudge_tui.importers.values import Notes, RowFault, refusal, refuse
 from recjudge_tui.store.data import StoredImage, add_image
 from recjudge_tui.store.database import Database
 
@@ -26,6 +26,7 @@ MOST_PIXELS = 40_000_000
 MOST_BYTES = 20 * 1024 * 1024
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 _QUALITY = 85
+_KIND = "image"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 # what Pillow raises for damaged or malicious files
 _FAULTS = (
@@ -34,72 +35,63 @@ _FAULTS = (
 )  # fmt: skip
 
 
-class ImageFault(Exception):  # noqa: N818 - a finding about one image, which the caller names by file and line
-    """An image that cannot be used; the text says why."""
-
-
-def _refuse(wrong: object, why: str) -> None:
-    if wrong:
-        raise ImageFault(why)
-
-
 _LARGE = f"it is larger than {MOST_BYTES // 2**20} MB"
 
 
 def read_local(reference: str, folder: Path | None) -> bytes:
     """The bytes that a `data:` URI holds, or those of a file in `folder`, which links cannot leave.
 
-    Raises ImageFault.
+    Raises RowFault.
     """
     if reference.lower().startswith("data:"):
         head, comma, body = reference.partition(",")
-        _refuse(not comma, "the data: URI has no comma before its data")
-        _refuse(len(body) * 3 // 4 - 3 > MOST_BYTES, _LARGE)
+        refuse(not comma, _KIND, "the data: URI has no comma before its data")
+        refuse(len(body) * 3 // 4 - 3 > MOST_BYTES, _KIND, _LARGE)
         try:
             if not head.lower().endswith(";base64"):
                 return unquote_to_bytes(body)
             return base64.b64decode("".join(body.split()), validate=True)
         except ValueError:
-            raise ImageFault("the data: URI is not base64") from None
+            raise RowFault(_KIND, "the data: URI is not base64") from None
     if scheme := _SCHEME.match(reference):
-        raise ImageFault(f"“{scheme[0]}” addresses are not supported; give a path or a data: URI")
+        raise RowFault(_KIND, f"“{scheme[0]}” addresses are not supported; give a path or a data: URI")
     if folder is None:
-        raise ImageFault("an image cannot be found by its path when the table comes from standard input")
+        raise RowFault(_KIND, "an image cannot be found by its path when the table comes from standard input")
     try:
         inside = folder.resolve()
         path = (inside / reference).resolve()
-        _refuse(not path.is_relative_to(inside), f"it is outside the folder {folder}")
-        _refuse(not path.exists(), "there is no such file")
-        _refuse(not path.is_file(), "it is not a regular file")
+        refuse(not path.is_relative_to(inside), _KIND, f"it is outside the folder {folder}")
+        refuse(not path.exists(), _KIND, "there is no such file")
+        refuse(not path.is_file(), _KIND, "it is not a regular file")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ImageFault(f"it cannot be read: {one_line(why, 100)}") from None
-    _refuse(len(content) > MOST_BYTES, _LARGE)
+        raise RowFault(_KIND, f"it cannot be read: {one_line(why, 100)}") from None
+    refuse(len(content) > MOST_BYTES, _KIND, _LARGE)
     return content
 
 
 def prepared(content: bytes) -> StoredImage:
     """The image as it is stored and sent: upright, at most 512 pixels wide and high, without transparency, as JPEG.
-    Only the first frame of an animation. Raises ImageFault.
+    Only the first frame of an animation. Raises RowFault.
     """
-    _refuse(len(content) > MOST_BYTES, _LARGE)
-    _refuse(not content, "it is empty")
+    refuse(len(content) > MOST_BYTES, _KIND, _LARGE)
+    refuse(not content, _KIND, "it is empty")
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
         missing = "images are read by the extra “images”: pip install 'recjudge[images]'"
-        raise ImageFault(missing) from None
+        raise RowFault(_KIND, missing) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(BytesIO(content), formats=FORMATS) as picture:
                 width, height = picture.size
-                _refuse(width < 1 or height < 1, "it has no pixels")
+                refuse(width < 1 or height < 1, _KIND, "it has no pixels")
                 most = f"at most {MOST_PIXELS // 10**6} million are read"
-                _refuse(width * height > MOST_PIXELS, f"it has {width:,} x {height:,} pixels; {most}")
+                refuse(width * height > MOST_PIXELS, _KIND, f"it has {width:,} x {height:,} pixels; {most}")
                 palette = picture.mode in ("P", "PA", "1")
                 scaled: Image.Image = picture.convert("RGBA") if palette else picture
                 scaled.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -108,11 +100,11 @@ def prepared(content: bytes) -> StoredImage:
                 clean = Image.new("RGB", upright.size, "white")
                 clean.paste(upright, mask=upright.getchannel("A") if upright.mode in ("RGBA", "LA") else None)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise ImageFault("it would unpack to far too many pixels") from None
+            raise RowFault(_KIND, "it would unpack to far too many pixels") from None
         except UnidentifiedImageError:
-            raise ImageFault(f"it is not an image ({', '.join(FORMATS)})") from None
+            raise RowFault(_KIND, f"it is not an image ({', '.join(FORMATS)})") from None
         except _FAULTS as error:
-            raise ImageFault(f"it is damaged: {one_line(error, 100) or type(error).__name__}") from None
+            raise RowFault(_KIND, f"it is damaged: {one_line(error, 100) or type(error).__name__}") from None
     written = BytesIO()
     clean.save(written, "JPEG", quality=_QUALITY)
     data = written.getvalue()
@@ -151,8 +143,8 @@ class ItemImages:
         if (digest := self.stored.get(reference)) is None:
             try:
                 image = prepared(read_local(reference, self.folder))
-            except ImageFault as fault:
-                place, why = f"{self.notes.file}:{self.notes.unit}{line}", str(fault)
+            except RowFault as fault:
+                place, why = f"{self.notes.file}:{self.notes.unit}{line}", fault.text
                 raise refusal("image", place=place, name=reference, why=why[0].upper() + why[1:]) from None
             add_image(self.db, image)
             digest = image.view.digest

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN
@@ -20,27 +21,9 @@ from recjudge_tui.domain.records import Game, Label, LabelFlag
 from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
-from recjudge_tui.importers.codes import (
-    EITHER,
-    FAILED,
-    NAMED_A,
-    NAMED_B,
-    ORDERS,
-    VALID,
-    Code,
-    Codebook,
-    Expected,
-    Form,
-    Reading,
-    Side,
-    Unclear,
-    fold,
-    settle,
-    shown_counts,
-    side_of,
-)
+from recjudge_tui.importers import codes
 from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_columns
+from recjudge_tui.importers.layout import Part
 from recjudge_tui.importers.values import (
     MISSING,
     Ids,
@@ -55,11 +38,11 @@ from recjudge_tui.importers.values import (
     shown,
     whole,
 )
-from recjudge_tui.protocols.base import BOTH_ORDERS, ONE_ORDER
+from recjudge_tui.protocols.registry import BOTH_ORDERS, ONE_ORDER
 from recjudge_tui.store.people import is_task_token
 from recjudge_tui.store.verdicts import COUNTED
 
-_SIGN: Mapping[Side, float] = {"a": 1.0, "b": -1.0}
+_SIGN: Mapping[codes.Side, float] = {"a": 1.0, "b": -1.0}
 _FIRST, _1, _2 = "shown_first", "verdict_1", "verdict_2"
 # the columns that decide what a row says; of the others it matters at most whether they are filled
 _DECISIVE = (
@@ -74,31 +57,9 @@ LocatedLabel = tuple[int, Label]
 # case id -> the columns of a label that describe the case; None for no case of the project
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
-_Key = tuple[Form, str, str, Scale | None]
+_Key = tuple[codes.Form, str, str, Scale | None]
 # the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
 _Says = tuple[Any, ...]
-
-
-class Scales(NamedTuple):
-    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect` are those of the mapping,
-    `ends` those of the command, from its first end to its last.
-    """
-
-    stored: Mapping[tuple[str, str], Scale] = {}
-    every: Scale | None = None
-    by_aspect: Mapping[str, Scale] = {}
-    ends: tuple[float, float] | None = None
-
-    def of(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
-        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
-        Raises RowFault for a cell that is not a scale."""
-        try:
-            own = scale_of_text(text) if text else self.by_aspect.get(aspect)
-        except ValueError as error:
-            raise RowFault("no scale", f"{error}") from error
-        if own is None and self.ends is not None:
-            return numbered(min(self.ends), max(self.ends)), False
-        return own or self.every, own is not None
 
 
 class _Ask(NamedTuple):
@@ -124,20 +85,30 @@ class _Said(NamedTuple):
 class LabelRows(NamedTuple):
     """The rows of one file with plain column names, to be read twice, and what is needed to read them.
 
-    `sides` says what A and B mean if the file says which system was shown first: "systems" or "shown". `columns`: plain name
-    -> the name in the file.
+    `part`: the declaration that reads it, with its scales, and what A and B mean if the file says which system was shown
+    first. `stored`: (protocol, aspect) -> its scale in the project. `columns`: plain name -> the name in the file.
     """
 
     rows: Callable[[Notes], Iterator[Row]]
     ids: Callable[[Notes], Ids]
     notes: Notes
     times: Times
-    scales: Scales
-    given: Codebook
+    part: Part
+    stored: Mapping[tuple[str, str], Scale]
+    given: codes.Codebook
     case_of: CaseOf
-    name: str
-    sides: str = ""
-    columns: Mapping[str, str] = {}
+    columns: Mapping[str, str]
+
+    def _scale(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
+        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
+        Raises RowFault for a cell that is not a scale."""
+        try:
+            own = scale_of_text(text) if text else self.part.scales.get(aspect)
+        except ValueError as error:
+            raise RowFault("no scale", f"{error}") from error
+        if own is None and (ends := self.given.ends):
+            return numbered(min(ends), max(ends)), False
+        return own or self.part.scale, own is not None
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -157,22 +128,22 @@ class LabelRows(NamedTuple):
             if isinstance(ask, _Ask) and ask.key is not None:
                 for token in filter(None, ask.tokens):
                     counts[ask.key][token] += 1
-        readings: dict[_Key, Reading] = {}
+        readings: dict[_Key, codes.Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
             expected = self._expected(key)
             try:
-                readings[key] = settle(answers, expected, given)
-            except Unclear as unclear:
-                title = f"{self.notes.file}: {unclear.title}"
-                raise InputError(title, unclear.cause, unclear.next_step) from None
+                readings[key] = codes.settle(answers, expected, given)
+            except codes.Unclear as unclear:
+                unclear.title = f"{self.notes.file}: {unclear.title}"
+                raise
             self._remark(readings[key], answers, expected)
-            if key[0] == "scores" and (ends := self.scales.ends) and ends[0] > ends[1]:
+            if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
                 self.notes.remark("turned", first=ends[1], last=ends[0])
 
         return _paired(self._read(readings))
 
-    def _read(self, readings: Mapping[_Key, Reading]) -> Iterator[LocatedLabel]:
+    def _read(self, readings: Mapping[_Key, codes.Reading]) -> Iterator[LocatedLabel]:
         notes, line = self.notes, 0
 
         @lru_cache(maxsize=_MOST_KEPT)
@@ -193,31 +164,31 @@ class LabelRows(NamedTuple):
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
-    def _remark(self, reading: Reading, seen: Counter[str], expected: Expected) -> None:
+    def _remark(self, reading: codes.Reading, seen: Counter[str], expected: codes.Expected) -> None:
         for name, facts in reading.remarks:
             self.notes.remark(name, **facts)
         if reading.strays:
             left, total = sum(reading.strays.values()), quantity(sum(seen.values()), "answer")
-            strays = shown_counts(reading.strays)
+            strays = codes.shown_counts(reading.strays)
             self.notes.remark("strays", left=left, total=total, what=expected.what, strays=strays)
         names = {value: name for value, name in expected.names.items() if expected.form != "scores"}
         read = [
             f"“{one_line(text, 30)}” as {'failed' if code.value is None else names.get(code.value, '')}"
             for text, code in reading.codes.items()
-            if names and text[:1] != "\0" and fold(text) != names.get(code.value or 0.0, "").lower()
+            if names and text[:1] != "\0" and codes.fold(text) != names.get(code.value or 0.0, "").lower()
         ]
         if read:
             self.notes.remark(f"answers: {first_few(read, 8)}")
 
-    def _expected(self, key: _Key) -> Expected:
+    def _expected(self, key: _Key) -> codes.Expected:
         form, protocol, aspect, scale = key
         facts = protocol_facts(protocol)
         if form == "scores":
-            return Expected("scores", f"{aspect} ({protocol})", scale=scale)
-        names = (fold(self.columns.get("system_a", "")), fold(self.columns.get("system_b", "")))
+            return codes.Expected("scores", f"{aspect} ({protocol})", scale=scale)
+        names = (codes.fold(self.columns.get("system_a", "")), codes.fold(self.columns.get("system_b", "")))
         sides = names if form == "pair" and all(names) else ("", "")
         what = f"the tasks ({protocol})" if form == "shown" else protocol
-        return Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
+        return codes.Expected(form, what, facts.labels, facts.value_of_word, sides=sides)
 
     # ---- the rows ----
 
@@ -225,7 +196,7 @@ class LabelRows(NamedTuple):
         """The rows with stripped ids and the columns of the case that they name, and what they say; None for a row of
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
-        twins: dict[tuple[str, ...], tuple[int, tuple[str, ...]]] = {}
+        twins: dict[tuple[str, ...], tuple[int, list[str]]] = {}
         ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
         for line, row in self.rows(notes):
             get = row.get
@@ -252,14 +223,15 @@ class LabelRows(NamedTuple):
 
     def _name_battles(self, row: dict[str, str], line: int, notes: Notes) -> None:
         """Give a row of counts a rater, a name for its battles in place of the user, and the systems of a pair."""
+        name = Path(self.notes.file).name
         notes.remark("counts")
         if "ties" not in row:
             notes.remark("no-ties")
         if row.get("rater", "").strip() in MISSING:
-            row["rater"] = self.name.rpartition(".")[0] or self.name
+            row["rater"] = name.rpartition(".")[0] or name
             notes.remark("no-rater", rater=row["rater"])
         row["system_a"] = row.get("system_a", "") or row.get("system", "")
-        row["system"], row["user_id"] = "", f"{self.name}:{line}"
+        row["system"], row["user_id"] = "", f"{name}:{line}"
         row.pop("value", None)
         alone = {row["system_a"].strip(), row.get("system_b", "").strip()} & MISSING
         refuse(alone, "no pair of systems")
@@ -299,13 +271,13 @@ class LabelRows(NamedTuple):
     ) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
         """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
         aspect = _aspect(row)
-        scale, of_aspect = self.scales.of(row.get("scale", ""), aspect)
+        scale, of_aspect = self._scale(row.get("scale", ""), aspect)
         facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
         if facts.scores:
             # of scores that stand alone nothing is known
             stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
             own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
-            return facts, scale, scale or self.scales.stored.get((facts.name, aspect)) or own
+            return facts, scale, scale or self.stored.get((facts.name, aspect)) or own
         if of_aspect and scale is not None:
             labels = facts.labels.values()
             raise RowFault(
@@ -323,7 +295,7 @@ class LabelRows(NamedTuple):
             return ADVERSARIAL
         if not named:
             scored = next((name for name in fitting if PROTOCOLS[name].scores), "")
-            return scored if scored and (scale or (scored, aspect) in self.scales.stored) else fitting[0]
+            return scored if scored and (scale or (scored, aspect) in self.stored) else fitting[0]
         refuse(named not in PROTOCOLS, "unknown protocol", name=named, known=PROTOCOLS)
         refuse(named == ADVERSARIAL and not adversarial_pair(a, b), "no adversarial pair")
         refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
@@ -339,9 +311,11 @@ class LabelRows(NamedTuple):
         refuse(not any(texts) and not _states_failure(row), "no value:of games")
 
         def token(text: str) -> str:
-            letter = side_of(fold(text))
-            if text in (a, b) and (letter is None or letter.means != "letter" or self.sides == "systems"):
-                return NAMED_A if text == a else NAMED_B
+            letter = codes.side_of(codes.fold(text))
+            if text in (a, b) and (
+                letter is None or letter.means != "letter" or self.part.sides == "systems"
+            ):
+                return codes.NAMED_A if text == a else codes.NAMED_B
             return text
 
         facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
@@ -371,7 +345,7 @@ class LabelRows(NamedTuple):
             )
         )
 
-    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> _Said:
+    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
         row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
         if ask.what == "game":
@@ -380,21 +354,21 @@ class LabelRows(NamedTuple):
             row.get("system", "?") or row.get("system_a") or row.get("protocol")
         ):
             self.notes.remark("unnamed-system", protocol=facts.name)
-        code = Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
+        code = codes.Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
         value, scale, name = code.value, ask.key[3] if ask.key else None, ""
         if ask.what == "task":
             name = "" if value is None else facts.labels.get(value) or plain_number(value)
             label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
             return _Said(label)
         if value is not None and facts.scores:
-            if (ends := self.scales.ends) and ends[0] > ends[1]:
+            if (ends := self.given.ends) and ends[0] > ends[1]:
                 value = ends[0] + ends[1] - value
             name = scale.names[value] if scale is not None and scale.words else plain_number(value)
         elif value is not None:
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
             name = facts.labels[value]
         note = f"answer: {row.get('value', '')}" if code.strength else ""
-        odd = "" if state in VALID or state in FAILED else state
+        odd = "" if state in codes.VALID or state in codes.FAILED else state
         return _Said(self._start(ask)._replace(value=value, label=name), note, odd)
 
     def _start(self, ask: _Ask) -> Label:
@@ -414,36 +388,36 @@ class LabelRows(NamedTuple):
             scale=ask.scale,
         )
 
-    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, Reading]) -> Code:
+    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, codes.Reading]) -> codes.Code:
         assert ask.key is not None
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
             raise RowFault("answer that does not fit", answer=token, what=what)
         if code.value is not None and math.isnan(code.value):
-            return Code(1.0 if token.removeprefix(EITHER) == ask.row["system_a"] else -1.0)
+            return codes.Code(1.0 if token.removeprefix(codes.EITHER) == ask.row["system_a"] else -1.0)
         return code
 
-    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, Reading]) -> tuple[Game, ...]:
+    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
         text = row.get(_FIRST, "")
-        orders: Mapping[str, Side] = {**ORDERS, fold(b): "b", fold(a): "a"}
-        refuse(fold(text) not in orders, "unknown order", text=text, a=a, b=b)
-        sides: tuple[Side, ...] = ("a", "b") if orders[fold(text)] == "a" else ("b", "a")
+        orders: Mapping[str, codes.Side] = {**codes.ORDERS, codes.fold(b): "b", codes.fold(a): "a"}
+        refuse(codes.fold(text) not in orders, "unknown order", text=text, a=a, b=b)
+        sides: tuple[codes.Side, ...] = ("a", "b") if orders[codes.fold(text)] == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
         for side, token in zip(sides, tokens, strict=False):
             if token or failed:
                 value = None if failed else self._game_value(line, ask, token, side, readings)
-                turned: Side = side if a < b else "b" if side == "a" else "a"
+                turned: codes.Side = side if a < b else "b" if side == "a" else "a"
                 games.append(Game(turned, value if value is None or a < b else 0.0 - value))
         return tuple(games)
 
     def _game_value(
-        self, line: int, ask: _Ask, token: str, first: Side, readings: Mapping[_Key, Reading]
+        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: Mapping[_Key, codes.Reading]
     ) -> float | None:
         code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
         if not code.value or code.means == "side":
@@ -451,8 +425,8 @@ class LabelRows(NamedTuple):
         if code.means == "place":
             return code.value * _SIGN[first]
         named = None if token not in systems else 1.0 if token == systems[0] else -1.0
-        if self.sides or (first == "a" and named in (None, code.value)):
-            return code.value * (_SIGN[first] if self.sides == "shown" else 1.0)
+        if self.part.sides or (first == "a" and named in (None, code.value)):
+            return code.value * (_SIGN[first] if self.part.sides == "shown" else 1.0)
         said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
         raise refusal("sides", place=f"{self.notes.file}:{line}", shown=1 if code.value > 0 else 2, **said)
 
@@ -498,23 +472,24 @@ def _aspect(row: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _token(text: str, a: str, b: str) -> str:
     """The answer of a row about a pair: a mark where it names one of the systems."""
-    word = side_of(fold(text))
+    word = codes.side_of(codes.fold(text))
     if text in (a, b):
+        word = word or codes.place_of(codes.fold(text))
         value = 1.0 if text == a else -1.0
         # a rare word for a tie, such as C, is no reason to doubt a name
-        rare = word is not None and not word.value and fold(text) not in ("tie", "ties", "draw")
+        rare = word is not None and not word.value and codes.fold(text) not in ("tie", "ties", "draw")
         if word is None or word.value == value or rare:
-            return NAMED_A if value > 0 else NAMED_B
-        return EITHER + text
+            return codes.NAMED_A if value > 0 else codes.NAMED_B
+        return codes.EITHER + text
     first, second = a.lower() == text.lower(), b.lower() == text.lower()
     if first == second or word is not None:
         return text
-    return NAMED_A if first else NAMED_B
+    return codes.NAMED_A if first else codes.NAMED_B
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
-    return row.get("state", "").lower().replace("_", " ") in FAILED
+    return row.get("state", "").lower().replace("_", " ") in codes.FAILED
 
 
 def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -536,18 +511,14 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
 
 
 def _refuse_twin(
-    seen: dict[tuple[str, ...], tuple[int, tuple[str, ...]]], row: Mapping[str, str], line: int
+    seen: dict[tuple[str, ...], tuple[int, list[str]]], row: Mapping[str, str], line: int
 ) -> None:
     """Raise RowFault for a row with the systems and counts of an earlier one, both swapped."""
-
-    def cells(*names: str) -> tuple[str, ...]:
-        return tuple(row.get(name, "").strip() for name in names)
-
-    about = cells("rater", "aspect", "protocol", "context", "served_at")
-    there, counts = seen.get((*about, *cells("system_b", "system_a")), (0, ()))
-    twins = there and counts == cells("losses", "ties", "wins")
-    refuse(twins, "same battles from the other side", line=there)
-    seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells("wins", "ties", "losses")))
+    names = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
+    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in names)
+    there, counts = seen.get((*about, b, a), (0, []))
+    refuse(counts == [losses, ties, wins], "same battles from the other side", line=there)
+    seen.setdefault((*about, a, b), (line, [wins, ties, losses]))
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
@@ -592,23 +563,22 @@ def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
 
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
     """Parse a JSON array of objects, or `item:issue;item:issue`. Unreadable flags are noted; the label is kept."""
-    if text in MISSING or text == "[]":
-        return ()
+    found: list[LabelFlag] = []
+    text = "" if text in MISSING else text
     try:
         entries = json.loads(text, parse_int=str, parse_float=str) if text.startswith("[") else [text]
-        parts = chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries)
-        return tuple(_flag(part) for part in parts if not isinstance(part, str) or part.strip())
+        for entry in chain.from_iterable(e.split(";") if isinstance(e, str) else [e] for e in entries):
+            if isinstance(entry, str):
+                if not entry.strip():
+                    continue
+                item, _, issue = entry.rpartition(":")
+                entry = {"item_id": item, "issue": issue}
+            flag = LabelFlag(*(str(entry.get(name) or "").strip() for name in ("item_id", "issue", "reason")))
+            "".join(flag).encode()
+            if not flag.item_id or not flag.issue:
+                raise ValueError("a flag without item or issue")
+            found.append(flag)
     except (ValueError, AttributeError, RecursionError):
         notes.warn(line, "bad flags", text=text)
         return ()
-
-
-def _flag(entry: Any) -> LabelFlag:
-    if isinstance(entry, str):
-        item, _, issue = entry.rpartition(":")
-        entry = {"item_id": item, "issue": issue}
-    item, issue, reason = (str(entry.get(name) or "") for name in ("item_id", "issue", "reason"))
-    if not item.strip() or not issue.strip():
-        raise ValueError("a flag without item or issue")
-    (item + issue + reason).encode()
-    return LabelFlag(item.strip(), issue.strip(), reason)
+    return tuple(found)

@@ -19,12 +19,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, StrictBool, ValidationError, model_validator
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.files import parse_toml, small_file
-from recjudge_tui.importers.columns import COLUMNS, KNOWN, gap
+from recjudge_tui.importers.columns import CASE, COLUMNS, KNOWN, TASK, gap
+from recjudge_tui.importers.labelling import answer_of, by_person, choices, text_of_choice, winner
 from recjudge_tui.importers.reader import (
     Contents,
     Dialect,
@@ -43,7 +45,18 @@ from recjudge_tui.importers.reader import (
     read_table,
     stem,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, html_text, refusal, shown, storable
+from recjudge_tui.importers.values import (
+    Notes,
+    Row,
+    RowFault,
+    formatted,
+    html_text,
+    refusal,
+    refuse,
+    shown,
+    stop_if,
+    storable,
+)
 
 LAYOUTS = Path(__file__).with_name("layouts")
 
@@ -263,18 +276,15 @@ class Part(Dialect):
     def uses(self) -> str:
         """One line that says how each column is read."""
         parts = [
-            f"{name} = {field.value}"
-            if field.value
-            else name
-            if field.source == name
-            else f"{field.source} as {name}"
-            for name, field in self.fields.items()
+            f"{name} = {f.value}" if f.value else name if f.source == name else f"{f.source} as {name}"
+            for name, f in self.fields.items()
         ]
-        parts += [f"{f.source or f.value} as attribute {name}" for name, f in (self.attributes or {}).items()]
+        said = [(f"attribute {name}", f) for name, f in (self.attributes or {}).items()]
         for about, field in self.answers:
             by = f" by {about['rater']}" if "rater" in about else ""
             case = f" on case {about['case_id']}" if "case_id" in about else ""
-            parts.append(f"{field.source or field.value} as {about.get('aspect') or 'the answer'}{by}{case}")
+            said.append((f"{about.get('aspect') or 'the answer'}{by}{case}", field))
+        parts += [f"{field.source or field.value} as {what}" for what, field in said]
         return ", ".join(parts)
 
 
@@ -377,9 +387,8 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
     ):
         clash = ", ".join(sorted(said & set(fields)))
         _refuse_if(given and clash, f"has {what}, so it cannot have “{clash}” too")
-    _refuse_if(
-        bool(raters) + bool(aspects) + bool(cases) > 1, "has more than one of raters, aspects and cases"
-    )
+    several = bool(raters) + bool(aspects) + bool(cases) > 1
+    _refuse_if(several, "has more than one of raters, aspects and cases")
     answers = [
         ({"rater": rater, "aspect": aspect}, f) for rater, own in raters.items() for aspect, f in own.items()
     ]
@@ -389,19 +398,14 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
         _refuse_if(groups == 0, r"cases must have a group for the number of the case, such as 'Case (\d+)'")
         table["case_pattern"] = cases
     else:
-        _refuse_if(
-            not isinstance(cases, dict), "cases must be a pattern, or a table with the column of each case"
-        )
+        wrong = "cases must be a pattern, or a table with the column of each case"
+        _refuse_if(not isinstance(cases, dict), wrong)
         for case_id, spec in cases.items():
             several = isinstance(spec, dict) and "column" not in spec
             for aspect, column in spec.items() if several else [("", spec)]:
                 about = {"case_id": case_id} | ({"aspect": aspect} if aspect else {})
-                answers.append(
-                    (
-                        about,
-                        {"values": renamed, **Field.model_validate(column).model_dump(exclude_defaults=True)},
-                    )
-                )
+                given = Field.model_validate(column).model_dump(exclude_defaults=True)
+                answers.append((about, {"values": renamed, **given}))
     table |= {"answers": answers, "renamed": renamed}
 
 
@@ -455,9 +459,8 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
     if "[]." in path:
         outer, _, inner = path.partition("[].")
         parts = value_at(record, outer)
-        found = [
-            value_at(p, inner) for p in (parts if isinstance(parts, list) else ()) if isinstance(p, dict)
-        ]
+        parts = parts if isinstance(parts, list) else []
+        found = [value_at(part, inner) for part in parts if isinstance(part, dict)]
         return [text for part in found if part for text in (part if isinstance(part, list) else [part])]
     value: Any = record
     for step in _steps(path):
@@ -486,10 +489,10 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any] |
             inner = value.get(step) if isinstance(value, Mapping) else None
             yield from below(inner, rest, scope) if inner is not None else (None,)
             return
-        pairs: Iterable[tuple[Any, Any]] = (
-            enumerate(value) if isinstance(value, list) and step == "[]" else ()
-        )
-        if step == "*":
+        pairs: Iterable[tuple[Any, Any]] = ()
+        if step == "[]" and isinstance(value, list):
+            pairs = enumerate(value)
+        elif step == "*":
             # an entry of json_entries is a tuple of pairs, so that a repeated key is not lost
             pairs = value.items() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
         empty = True
@@ -519,9 +522,8 @@ def taken(field: Field, record: Mapping[str, Any], request: Request, name: str =
         if text := _text_at(record, column, name):
             break
     if field.flags:
-        text = "|".join(
-            word for column, word in field.flags.items() if _text_at(record, column).strip() == "1"
-        )
+        words = (word for column, word in field.flags.items() if _text_at(record, column).strip() == "1")
+        text = "|".join(words)
     if field.file is not None and not text:
         bare = stem(request.path)
         text = re.sub(field.file, "", bare, flags=re.IGNORECASE).strip("._- ") or bare if field.file else bare
@@ -545,16 +547,22 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     """The rows of a file as a declaration reads them, with plain column names. A row with several columns of labels becomes
     one row per label. `must`: every named column must be there, as in a user's mapping."""
     notes = request.notes
-    table = open_table(request, part)
+    if part.join[0]:
+        table = _joined(request, part)
+    else:
+        nested = any(re.search(r"[.\[@]", column) for column in part.columns())
+        nested = nested or bool(part.each or part.task or part.within)
+        table = read_table(request.path, part.columns(), part, notes, request.contents, raw=nested)
+        table = chosen_rows(table, request.where, request.path, notes)
     part = _present(part, table, request, name, must=must)
-    notes.columns = part.uses()
+    notes.columns = "" if part.task else part.uses()
     for remark in part.remarks:
         notes.remark(remark)
     system = part.fields.get("system")
     if system is not None and system.file is not None and not request.system:
         notes.remark("file-as-system", system=taken(system, {}, request))
     counts: dict[str, Counter[str]] = {column: Counter() for column in part.count}
-    read = _rows_of(part, request, counts)
+    read = _answers_of(part, request) if part.task else _rows_of(part, request, counts)
     for line, raw in table.rows:
         if raw.get("again"):
             notes.skip(line, "entry twice", key=raw["key"])
@@ -629,8 +637,52 @@ def _rows_of(
     return rows
 
 
+def _answers_of(part: Part, request: Request) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+    """A function that makes the rows of one answer in a labelling tool's export: every field of the task under its own name,
+    and what the tool recorded; a mapping with the tool as its layout names other fields. Raises InputError for one that does
+    not fit; the function raises RowFault."""
+    fields: Mapping[str, Field] = {}
+    if request.mapping is not None:
+        parts = request.mapping.kinds.get("labels", ())
+        if len(parts) != 1 or parts[0].answers or parts[0].case_pattern:
+            raise refusal("mapping-tool", name=request.mapping.name)
+        fields = parts[0].fields
+    sources = (*part.task, part.each, *chain.from_iterable(field.column for field in part.fields.values()))
+    left = {*part.without, *(re.split(r"[.\[]", source)[0] for source in sources)}
+
+    def rows(record: Mapping[str, Any]) -> list[dict[str, str]]:
+        own = {key: value for key, value in record.items() if key not in left and key[:1] not in ("_", "@")}
+        cells: dict[str, str] = {}
+        # the first place of a field wins
+        for place in reversed(part.task):
+            fields_there = value_at(record, place) if place else own
+            if isinstance(fields_there, Mapping):
+                cells |= {key.strip(): cell(key, value) for key, value in fields_there.items()}
+        found = (value_at(record, column) for column in part.fields["value"].column)
+        value = winner(next((answer for answer in found if answer is not None), []))
+        cells |= text_of_choice(record, value)
+        said = {name: taken(spec, record, request) for name, spec in part.fields.items() if name != "value"}
+        question = said.get("aspect", "")
+
+        def row(text: str) -> dict[str, str]:
+            row = {**cells, "rater": "", "note": "", **said, **answer_of(cells, question or OVERALL, text)}
+            for name, field in fields.items():
+                row[name] = taken(field, row, request)
+            refuse(not any(row.get(name, "").strip() for name in ("user_id", TASK, CASE)), "no user_id")
+            return {name: row[name] for name in COLUMNS["labels"].all if name in row}
+
+        try:
+            return [row(text) for text in choices(value)]
+        except RowFault as fault:
+            about = f"task {shown(record.get('id', ''))}{question and f', {shown(question)}'}"
+            raise RowFault(fault.kind, f"{about}: {fault.text}") from None
+
+    return rows
+
+
 def records_in(line: int, raw: dict[str, Any], part: Part, notes: Notes) -> Iterator[Mapping[str, Any]]:
     """The records that the part reads in one record of the file; the others are noted."""
+    raw = by_person(raw) if part.task else raw
     for place in part.left:
         for _ in value_at(raw, place) or ():
             notes.skip(line, place, f"one of its {place}; left out")
@@ -663,24 +715,13 @@ def _exploded(
         yield {**record, **dict(zip(columns, elements, strict=True))}
 
 
-def open_table(request: Request, part: Part) -> Table:
-    if part.join[0]:
-        return _joined(request, part)
-    nested = (
-        part.each or part.task or part.within or any(re.search(r"[.\[@]", name) for name in part.columns())
-    )
-    table = read_table(request.path, part.columns(), part, request.notes, request.contents, raw=bool(nested))
-    return chosen_rows(table, request.where, request.path, request.notes)
-
-
 def _joined(request: Request, part: Part) -> Table:
     """The rows of the file beside, row by row with those of the file itself; both must have as many, and agree on a few
     columns."""
     name, on = part.join
     path = request.path
     other = next((near for near in request.beside if bare_name(near) == name), path.with_name(name))
-    if not other.is_file():
-        raise refusal("beside", path=path, name=name)
+    stop_if(not other.is_file(), "beside", path=path, name=name)
     own, beside = Notes(path), Notes(other)
     right = read_table(path, part.columns(), part, own)
     left = read_table(other, part.columns(), part, beside)
@@ -705,23 +746,30 @@ def _joined(request: Request, part: Part) -> Table:
 
 def _present(part: Part, table: Table, request: Request, name: str, *, must: bool) -> Part:
     """The part with the columns that the file has. Raises InputError for a column that the user named and it lacks."""
+    if part.task:
+        return part
     if part.case_pattern:
-        part = _with_case_columns(part, table.columns, name)
+        answers = []
+        for column in table.columns:
+            if match := re.search(part.case_pattern, column):
+                groups = match.groupdict()
+                about = {"case_id": groups.get("case") or match[1], "aspect": groups.get("aspect") or ""}
+                about = {key: text.strip() for key, text in about.items() if text.strip()}
+                answers.append((about, Field(column=(column,), values=part.renamed)))
+        stop_if(not answers, "mapping-cases", name=name, pattern=part.case_pattern, names=table.columns)
+        part = part.model_copy(update={"answers": tuple(answers)})
     there = set(table.columns)
 
     def is_there(field: Field) -> bool:
-        return not field.column or any(
-            column in there
-            or column.startswith("@")
-            or (
-                table.json
-                and (not must or bool(part.each) or (_steps(column)[:1] and _steps(column)[0] in there))
-            )
-            for column in field.column
-        )
+        def found(column: str) -> bool:
+            first = column in there or column.startswith("@")
+            below = part.each or not must or next(iter(_steps(column)), None) in there
+            return first or (table.json and bool(below))
+
+        return not field.column or any(map(found, field.column))
 
     if must:
-        missing = [field.column[0] for field in part.named if not is_there(field) and not part.task]
+        missing = [field.column[0] for field in part.named if not is_there(field)]
         if missing:
             raise missing_columns(request, table, missing, mapped=True)
         return part
@@ -730,32 +778,17 @@ def _present(part: Part, table: Table, request: Request, name: str, *, must: boo
     return part.model_copy(update={"fields": fields, "attributes": attributes})
 
 
-def _with_case_columns(part: Part, columns: Sequence[str], name: str) -> Part:
-    """The part with the columns of cases that its pattern finds. Raises InputError if it finds none."""
-    answers = []
-    for column in columns:
-        if match := re.search(part.case_pattern, column):
-            groups = match.groupdict()
-            about = {"case_id": groups.get("case") or match[1], "aspect": groups.get("aspect") or ""}
-            about = {key: text.strip() for key, text in about.items() if text.strip()}
-            answers.append((about, Field(column=(column,), values=part.renamed)))
-    if not answers:
-        raise refusal("mapping-cases", name=name, pattern=part.case_pattern, names=columns)
-    return part.model_copy(update={"answers": tuple(answers)})
-
-
 def missing_columns(
     request: Request, table: Table, missing: Sequence[str], *, mapped: bool = False
 ) -> InputError:
     """The error for a table without these columns."""
-    kind, rows, reason = request.kind, "", gap(table.columns)
+    kind, rows, reason, name = request.kind, "", gap(table.columns), "no-column"
     if mapped:
         name, rows = "no-column:mapped", beginning(table.rows, "as they were split into columns")
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        alone = {"system": "no-column:system", "type": "no-column:type"}
-        name = alone.get(missing[0], "no-column") if len(missing) == 1 else "no-column"
+        name = {"system": "no-column:system", "type": "no-column:type"}.get(" ".join(missing), name)
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

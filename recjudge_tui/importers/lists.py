@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
 from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
 from recjudge_tui.importers.reader import decoded, squashed
@@ -40,11 +39,11 @@ _LONGEST_CELL = 32_767
 _Places = Sequence[tuple[str, str]]
 
 
-def list_owner(user_id: str, system: str, occasion: Occasion) -> str:
+def list_owner(user_id: str, system: str, context: str = "", served_at: str = "") -> str:
     """The owner of a list or text for a message: the user, the system, and the occasion if it has one."""
-    context = f" in context {shown(occasion.context)}" if occasion.context else ""
-    time = f" served at {occasion.served_at}" if occasion.served_at else ""
-    return f"user {shown(user_id)} by {shown(system)}{context}{time}"
+    where = f" in context {shown(context)}" if context else ""
+    time = f" served at {served_at}" if served_at else ""
+    return f"user {shown(user_id)} by {shown(system)}{where}{time}"
 
 
 class LocatedSlate(NamedTuple):
@@ -68,7 +67,10 @@ def slates_of(
     if first is None:
         return
     cells, rows = first[1], chain([first], rows)
-    if "items" not in cells and "rank" not in cells and _is_list(cells.get("item_id", "")):
+    bare = cells.get("item_id", "").strip()
+    # several ids in a cell that should contain one
+    several = bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
+    if several and "items" not in cells and "rank" not in cells:
         rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
@@ -147,11 +149,8 @@ class _Lists:
         try:
             score = number(text, "score")
         except RowFault as fault:
-            self.notes.warn(
-                line,
-                fault.kind if fault.kind == COMMA else "bad score",
-                f"{fault}; the item is kept without a score",
-            )
+            kind = fault.kind if fault.kind == COMMA else "bad score"
+            self.notes.warn(line, kind, f"{fault}; the item is kept without a score")
             return _NO_SCORE
         self.scored = True
         return score
@@ -168,12 +167,7 @@ class _Lists:
             rank, score = 0, _NO_SCORE
             try:
                 if by == "rank":
-                    place = row["rank"]
-                    rank = (
-                        int(place)
-                        if place.isdigit() and len(place) < 16 and place.isascii()
-                        else whole(place, "rank")
-                    )
+                    rank = whole(row["rank"], "rank")
                     if rank < 0:
                         raise RowFault("negative rank", rank=rank)
                     score = self.optional_score(row.get(column, ""), line) if column else score
@@ -251,12 +245,11 @@ class _Lists:
             length, start = end - start, end
             own_scores = [None if not self.scored or score != score else score for score in own]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
-                kept = self._kept(places, own_items, own_lines, names, _named(owner))
-                own_items, own_lines, own_scores = (
-                    [column[i] for i in kept] for column in (own_items, own_lines, own_scores)
-                )
+                kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
+                every = (own_items, own_lines, own_scores)
+                own_items, own_lines, own_scores = ([column[i] for i in kept] for column in every)
             if not own_items:
-                notes.warn(first, "empty list", owner=_named(owner), why="is empty")
+                notes.warn(first, "empty list", owner=list_owner(*owner), why="is empty")
                 continue
             lists += 1
             if self.scored:
@@ -289,9 +282,8 @@ class _Lists:
         return kept
 
     def _stepless(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
-        step is the greatest common divisor of their differences; fewer than three different ranks have none.
-        """
+        """The ranks without the step that all have in common (the greatest common divisor of their differences), if it is
+        more than 1: 10, 20, 30 become 1, 2, 3. Fewer than three different ranks have none."""
         import numpy as np
 
         different = np.unique(ranks)
@@ -304,16 +296,11 @@ class _Lists:
         return (ranks - start) // step + (start > 0)
 
 
-def _named(owner: Sequence[str]) -> str:
-    return list_owner(owner[0], owner[1], Occasion(*owner[2:]))
-
-
 def _rising(
     scores: npt.NDArray[np.float64], lists: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> int:
-    """The number of lists whose scores rise from one place to the next, if there are two of them and scores fall in no
-    list; else 0. `scores` (n,), NaN where there is none, and `lists` (n,), the list of each; `order` (n,) sorts both by
-    list and place."""
+    """The number of lists whose scores (NaN: none) rise from one place to the next, if two do and scores fall in no list;
+    else 0. `lists`: the list of each score; `order` sorts both by list and place; all (n,)."""
     import numpy as np
 
     placed = order[~np.isnan(scores[order])]
@@ -330,6 +317,12 @@ _NUMPY_SCALAR = re.compile(r"np\.(?:u?int|float|str|bool)\w*\(([^()]*)\)")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 # a text in quotation marks, or a word; NumPy puts only spaces between them
 _ELEMENT = re.compile(rf"{_QUOTED}|[^\s,;\[\]()'\"]+")
+# between commas a text may have spaces
+_BETWEEN_COMMAS = re.compile(rf"{_QUOTED}|[^,;\[\]()'\"]+")
+# once the texts are out: a bracket, a quotation mark that is not closed, words beside a text
+_MIXED = re.compile(r"[{\[('\"]|[^\s\[(,;\0]\s*\0|\0\s*[^\s\]),;\0]")
+# 7. as NumPy writes 7.0
+_NUMPY_FLOAT = re.compile(r"-?\d+\.", re.ASCII)
 # what Python would join or rewrite, once the texts are out: two texts without a comma between, 1_000, 0x1F
 _REWRITTEN = re.compile(r"\0\s*\0|\d_|0[xXoObB]")
 # what a program writes in place of the elements alone: array([5, 9]), tensor([5, 9], dtype=int), <generator object at 0x7f>
@@ -339,12 +332,6 @@ _CALL = re.compile(
 # Spark writes an item with its score as {7, 0.5} or Row(item=7, score=0.5)
 _SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
 _SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
-
-
-def _is_list(text: str) -> bool:
-    """Whether a cell that should contain one id contains several: it has brackets around it, or bars inside."""
-    bare = text.strip()
-    return bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
 
 
 def _in_cell(row: Mapping[str, str]) -> _Places:
@@ -380,8 +367,11 @@ def _elements(text: str) -> list[tuple[str, str]]:
     bare = _NUMPY_SCALAR.sub(r"\1", bare) if "np." in bare else bare
     refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
-        mark = next((mark for mark in ("|", ";", ",") if mark in bare), None)
-        return [(part.strip(), "") for part in bare.split(mark) if part.strip()]
+        refuse(re.match(r"1[.)]\s", bare), "not a list:numbered", text=text)
+        mark = next((mark for mark in ("|", ";", ",", "\n") if mark in bare), None)
+        parts = [part.strip() for part in bare.split(mark) if part.strip()]
+        refuse(mark is None and not all(re.search(r"\w", part) for part in parts), "not a list", text=text)
+        return [(part, "") for part in parts]
     outline = re.sub(_QUOTED, "\0", bare)
     elements = decoded(bare)
     if elements is None and not _REWRITTEN.search(outline):
@@ -397,8 +387,11 @@ def _elements(text: str) -> list[tuple[str, str]]:
         return [_place(element) for element in _by_rank(elements)]
     if _SCORED_LIST.fullmatch(bare):
         return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
-    refuse(not {"{", "[", "("}.isdisjoint(outline[1:]), "not a list:items", text=text)
-    words = _ELEMENT.findall(bare)
+    refuse(_MIXED.search(outline, 1), "not a list:items", text=text)
+    words = (_BETWEEN_COMMAS if re.search("[,;]", outline) else _ELEMENT).findall(bare)
+    words = [word.strip() for word in words if word.strip()]
+    if all(map(_NUMPY_FLOAT.fullmatch, words)):
+        words = [word[:-1] for word in words]
     return [(str(_of_python(word) or "") if word[0] in "'\"" else word, "") for word in words]
 
 
@@ -424,10 +417,8 @@ def _place(element: Any) -> tuple[str, str]:
     if isinstance(element, Mapping):
         element = [_first(element, (*ITEM, "id")), _first(element, SCORE)]
         refuse(not element[0], "not a list:items", text=element)
-    texts = [
-        "" if part is None else str(part).strip()
-        for part in (element if isinstance(element, list) else [element])
-    ]
+    parts = element if isinstance(element, list) else [element]
+    texts = ["" if part is None else str(part).strip() for part in parts]
     refuse(len(texts) not in (1, 2), "not a list:items", text=element)
     return texts[0], texts[1] if len(texts) == 2 else ""
 

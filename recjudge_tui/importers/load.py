@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from itertools import chain, islice
+from functools import cache, partial
+from itertools import chain, compress, islice
+from operator import not_
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
-from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.domain.roles import IMPORTED, kind_by_name
@@ -24,8 +24,8 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
-from recjudge_tui.importers.labels import LabelRows, Scales
-from recjudge_tui.importers.layout import Declaration, Request, beginning, load_declaration
+from recjudge_tui.importers.labels import LabelRows
+from recjudge_tui.importers.layout import Declaration, Part, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
 from recjudge_tui.importers.reader import (
     UTF8,
@@ -54,40 +54,18 @@ from recjudge_tui.importers.values import (
     Times,
     advice,
     first_few,
-    optional_number,
+    misuse,
+    number,
     refusal,
     refuse,
     shown,
 )
+from recjudge_tui.store import imports
 from recjudge_tui.store.cases import label_columns
 from recjudge_tui.store.data import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.exports import LABEL_COLUMNS
 from recjudge_tui.store.histories import held_out_copies, mark_copies
-from recjudge_tui.store.imports import (
-    Clash,
-    LabelledCase,
-    Outcome,
-    Target,
-    add_events,
-    add_explanation,
-    add_items,
-    add_slates,
-    add_users,
-    add_verdicts,
-    begin_import,
-    brought_visible_events,
-    cases_of_labels,
-    fingerprint,
-    finish_import,
-    import_of_path,
-    imported_at,
-    is_displaced,
-    known_content,
-    known_ids,
-    mentioned_ids,
-    same_import,
-)
 from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.projects import create_project, find_project
 from recjudge_tui.store.raters import ensure_rater, rater_kind
@@ -105,7 +83,7 @@ CACHE_KIB = 16_384
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
+_FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
 # votes that were left out, as they are counted
 _REPEATED = "repeated vote"
@@ -141,11 +119,9 @@ class Options(NamedTuple):
         """Raise UsageError for options that apply to none of the kinds, or exclude each other."""
         for name, (fitting, option, about) in APPLIES.items():
             if getattr(self, name) and not set(fitting) & set(kinds):
-                raise UsageError(f"{option} does not apply to {', '.join(kinds)}", about)
+                raise misuse("does-not-apply", option=option, kinds=kinds, about=about)
         if self.mapping is not None and self.layout not in (None, PLAIN.name):
-            raise UsageError(
-                "--mapping and --layout exclude each other", "A mapping describes the layout itself."
-            )
+            raise misuse("mapping-and-layout")
 
     def how(self, layout: str) -> str:
         """How a file is read, as text: reading the same bytes in another way is another import."""
@@ -246,50 +222,36 @@ class _Pace:
         if self.progress is None:
             yield from rows
             return
-        reported = 0
         for line, row in rows:
             yield line, row
             self.rows += 1
-            reported += 1
-            if reported == _TICK:
-                reported = 0
+            if self.rows % _TICK == 0:
                 self.progress(self.rows, min(1.0, (self.before + min(line, lines)) / (self.lines or 1)))
         self.before += lines
         self.progress(self.rows, min(1.0, self.before / (self.lines or 1)))
 
 
-@dataclass
 class _Known:
-    """What is known of the project for the files of one command, filled on first use.
+    """What is known of the project for the files of one command.
 
-    `content`: id -> (fingerprint, import) of items or users. `described`, `mentioned`: the ids of items and users. `raters`
-    and `cases`: those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`:
-    those given so far, by import.
+    `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
+    (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
+    -> the scale of its own that it has; `scaled`: those given so far, by import.
     """
 
-    db: Database
-    project_id: int
-    content: dict[str, tuple[int, int]] | None = None
-    described: dict[_What, set[str]] = field(default_factory=dict)
-    mentioned: dict[_What, set[str]] = field(default_factory=dict)
-    raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
-    cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
-    scales: dict[tuple[str, str], Scale] | None = None
-    scaled: set[tuple[int, str, str]] = field(default_factory=set)
-    no_items_noted: bool = False
+    def __init__(self, db: Database, project_id: int) -> None:
+        self.db, self.project_id = db, project_id
+        self.ids = cache(partial(imports.known_ids, db, project_id))
+        self.content = cache(partial(imports.known_content, db, project_id))
+        self._mentioned = cache(partial(imports.mentioned_ids, db, project_id))
+        self.raters: dict[tuple[str, str | None], int] = {}
+        self.cases: dict[tuple[str, ...], imports.LabelledCase] = {}
+        self.scales = dict(stored_scales(db, project_id))
+        self.scaled = set[tuple[int, str, str]]()
+        self.no_items_noted = False
 
-    def ids_of(self, what: _What) -> set[str]:
-        """The ids that the project describes."""
-        if what not in self.described:
-            self.described[what] = known_ids(self.db, self.project_id, what)
-        return self.described[what]
-
-    def mentioned_ids(self, column: str) -> set[str]:
-        """The ids that any data of the project names."""
-        what: _What = "items" if column == "item_id" else "users"
-        if what not in self.mentioned:
-            self.mentioned[what] = mentioned_ids(self.db, self.project_id, what)
-        return self.mentioned[what]
+    def mentioned(self, column: str) -> set[str]:
+        return self._mentioned("items" if column == "item_id" else "users")
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
@@ -302,13 +264,12 @@ class _File:
     """One file that is being imported: how it is read, and the counts.
 
     `folder` is that of its images. `records` counts records of the file; `stored` and `unchanged` count rows, `repeats`
-    votes on a case that the same rater answered earlier in the command, `tasks` answers to exported tasks. `answered`
-    counts other answers to tasks that have one already, by the import of that one (None: it was given in the app).
-    `examples` are the first stored, `types` the types of events that a judge may see, `judges` new raters taken for models
-    by their names.
+    votes on a case that the same rater answered above, `tasks` answers to exported tasks, `answered` others to tasks that
+    have one already, by its import (None: given in the app). `types`: of events that a judge may see; `judges`: new raters
+    taken for models by their names.
     """
 
-    target: Target
+    target: imports.Target
 
     def __init__(
         self, known: _Known, request: Request, options: Options, pace: _Pace, name: str, folder: Path | None
@@ -327,53 +288,44 @@ class _File:
         """Read and store the file, unless the same bytes were already imported in the same way and nothing has replaced
         their content.
         """
-        db, project_id, kind, options, name = (
-            self.db,
-            self.known.project_id,
-            self.kind,
-            self.options,
-            self.name,
-        )
-        path, mapping = self.request.path, self.request.mapping
+        db, project_id, kind, name = self.db, self.known.project_id, self.kind, self.name
+        path, mapping, options = self.request.path, self.request.mapping, self.options
         self.sample = sample = sample_of(path, mapping.encoding if mapping else UTF8)
-        self.layout = layout = (
-            mapped_layout(mapping, kind)
-            if mapping
-            else choose_layout(sample, kind, options.layout, options.system)
-        )
+        layout = mapped_layout(mapping, kind) if mapping else None
+        self.layout = layout = layout or choose_layout(sample, kind, options.layout, options.system)
         self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
-            raise UsageError(
-                f"--where does not apply to {name}",
-                f"The layout {layout.name} is read whole.",
-                "Import a file that holds only the rows you want.",
-            )
+            raise misuse("no-where", name=name, layout=layout.name)
         if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
             system = stem(path)
             self.request = self.request._replace(system=system)
             self.notes.remark("no-system", system=system)
-        how = options._replace(system=self.request.system).how(
-            f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
-        )
+        named = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
+        how = options._replace(system=self.request.system).how(named)
         held_out = (
             kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
         )
 
         def is_read_alike(import_id: int, earlier_path: str) -> bool:
             """Whether an earlier import of the same bytes held its events out if and only if this one does."""
-            brought = brought_visible_events(db, import_id)
+            brought = imports.brought_visible_events(db, import_id)
             return not brought if held_out else brought or not is_test_split(Path(earlier_path))
 
-        earlier = same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
+        earlier = imports.same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
         # the same table may name images that have changed
-        if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
+        if (
+            earlier is not None
+            and not imports.is_displaced(db, earlier, kind)
+            and not brought_images(db, earlier)
+        ):
             self.pace.before += contents.lines
-            return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=imported_at(db, earlier))
-        import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
-        older = import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
+            at = imports.imported_at(db, earlier)
+            return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=at)
+        import_id = imports.begin_import(db, project_id, kind, how, name, contents.sha256)
+        older = imports.import_of_path(db, project_id, kind, name, import_id) if kind == "events" else None
         if older is not None:
             self.notes.warn(1, "another version imported before", older=older)
-        self.target = Target(db, project_id, import_id, import_id if since is None else since)
+        self.target = imports.Target(db, project_id, import_id, import_id if since is None else since)
         self._store(held_out=held_out)
         if units := self.times.described():
             self.notes.remark("times", units=units)
@@ -410,7 +362,11 @@ class _File:
         request = self.request if to is None else self.request._replace(notes=to)
         rows = self.layout.rows(request)
         if request.mapping is not None and request.mapping.decimal == ",":
-            rows = _with_points(rows)
+            # 3.5 for 3,5
+            rows = (
+                (line, {k: _FRACTION.sub(r"\1.\2", v) if k in NUMBERS else v for k, v in row.items()})
+                for line, row in rows
+            )
         if given := {name: v for name, v in (("system", request.system), ("type", request.event_type)) if v}:
             rows = ((line, {**row, **given}) for line, row in rows)
         rows = self.pace.through(rows, request.contents.lines if request.contents else 0)
@@ -424,7 +380,7 @@ class _File:
         return chain([first], rows)
 
     def _ids(self, to: Notes | None = None) -> Ids:
-        return Ids(to or self.notes, COLUMNS[self.kind].ids, self.known.mentioned_ids)
+        return Ids(to or self.notes, COLUMNS[self.kind].ids, self.known.mentioned)
 
     def _batches(self, records: Iterator[_T], store: Callable[[list[_T]], None]) -> None:
         while batch := list(islice(records, _BATCH)):
@@ -467,13 +423,14 @@ class _File:
 
     def _described(self, batch: list[tuple[int, Any]]) -> None:
         kind: _What = "items" if self.kind == "items" else "users"
-        if (content := self.known.content) is None:
-            content = self.known.content = known_content(self.db, self.known.project_id, kind)
+        content = self.known.content(kind)
         fresh = []
         for line, record in batch:
-            name, mark, import_id = record[0], fingerprint(record), self.target.import_id
+            name, mark, import_id = record[0], imports.fingerprint(record), self.target.import_id
             before, source = content.get(name, (None, None))
-            outcome: Outcome = "new" if source is None else "unchanged" if before == mark else "replaces"
+            outcome: imports.Outcome = (
+                "new" if source is None else "unchanged" if before == mark else "replaces"
+            )
             if outcome == "replaces" and source is not None and source >= self.target.since:
                 outcome = "disagrees"
             self._count(line, outcome, source, record)
@@ -481,18 +438,18 @@ class _File:
                 content[name] = (mark, import_id)
                 if source != import_id:
                     fresh.append(record)
-        (add_items if kind == "items" else add_users)(self.target, fresh)
+        (imports.add_items if kind == "items" else imports.add_users)(self.target, fresh)
 
     def _explanations(self, batch: list[tuple[int, Explanation]]) -> None:
         for line, explanation in batch:
             self._note_unknown(line, "items", explanation.item_id, "explanation")
             self._note_unknown(line, "users", explanation.user_id, "explanation")
-            outcome, source = add_explanation(self.target, explanation)
+            outcome, source = imports.add_explanation(self.target, explanation)
             self._count(line, outcome, source, explanation)
 
     def _note_unknown(self, line: int, kind: _What, name: str, what: str) -> None:
         """Note an id that the project does not describe, if it describes any."""
-        known = self.known.ids_of(kind)
+        known = self.known.ids(kind)
         if known and name and name not in known:
             self.notes.warn(line, f"unknown {kind[:-1]}", name=name, what=f"the {what} is kept")
 
@@ -500,7 +457,7 @@ class _File:
 
     def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
         ids, notes, time = self._ids(), self.notes, self.times.read
-        items, users = self.known.ids_of("items"), self.known.ids_of("users")
+        items, users = self.known.ids("items"), self.known.ids("users")
         types: dict[str, str] = {}
         values: dict[str, float | None] = {"": None}
         for line, row in rows:
@@ -508,26 +465,23 @@ class _File:
             try:
                 user = ids.filled(line, "user_id", get("user_id", ""))
                 if (kind := types.get(raw := get("type", ""))) is None:
-                    kind = types[raw] = self._type(ids.filled(line, "type", raw), held_out=held_out)
+                    kind = ids.filled(line, "type", raw)
+                    if held_out and not kind.startswith(HELD_OUT):
+                        notes.remark("test-split")
+                        kind = HELD_OUT + kind
+                    elif not kind.startswith(HELD_OUT):
+                        self.types.add(kind)
+                    types[raw] = kind
                 item = ids.read(line, "item_id", get("item_id", ""))
-                text, context = get("text", ""), get("context", "")
-                if not item and not text.strip():
-                    raise RowFault("no item_id")
-                when, served = get("timestamp", ""), get("served_at", "")
+                refuse(not item and not get("text", "").strip(), "no item_id")
+                when = time(raw) if (raw := get("timestamp", "")) else ""
+                served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
+                context = ids.read(line, "context", raw) if (raw := get("context", "")) else ""
                 if (raw := get("value", "")) not in values:
                     if len(values) > _MOST_VALUES:
                         values = {"": None}
-                    values[raw] = optional_number(raw, "value")
-                event = Event(
-                    user,
-                    kind,
-                    item,
-                    text,
-                    time(when) if when else "",
-                    values[raw],
-                    ids.read(line, "context", context) if context else "",
-                    time(served, "served_at") if served else "",
-                )
+                    values[raw] = None if raw.strip() in MISSING else number(raw, "value")
+                event = Event(user, kind, item, get("text", ""), when, values[raw], context, served)
             except RowFault as fault:
                 notes.skip_row(line, fault)
                 continue
@@ -537,19 +491,9 @@ class _File:
                 self._note_unknown(line, "users", user, "event")
             yield event
 
-    def _type(self, kind: str, *, held_out: bool) -> str:
-        """The type of such events as it is stored."""
-        if kind.startswith(HELD_OUT):
-            return kind
-        if held_out:
-            self.notes.remark("test-split")
-            return HELD_OUT + kind
-        self.types.add(kind)
-        return kind
-
     def _events(self, batch: list[Event]) -> None:
         self._keep(batch)
-        add_events(self.target, batch)
+        imports.add_events(self.target, batch)
         self.stored += len(batch)
 
     # ---- lists ----
@@ -563,7 +507,7 @@ class _File:
                 continue
             self._note_unknown(line, "users", slate.user_id, "list")
             kept.append((lines[0], slate))
-        outcomes = add_slates(self.target, [slate for _, slate in kept])
+        outcomes = imports.add_slates(self.target, [slate for _, slate in kept])
         for (line, slate), (outcome, source) in zip(kept, outcomes, strict=True):
             self._count(line, outcome, source, slate)
 
@@ -571,23 +515,24 @@ class _File:
         self, line: int, slate: Slate, lines: tuple[int, ...]
     ) -> tuple[tuple[int, ...], Slate]:
         """The list without unknown items, which cannot be shown to a judge; unchanged while the project has no items."""
-        items = self.known.ids_of("items")
+        items = self.known.ids("items")
         if not items and not self.known.no_items_noted:
             self.known.no_items_noted = True
             self.notes.warn(line, "no items yet")
         if not items or all(item.item_id in items for item in slate.items):
             return lines, slate
-        kept = []
-        for place, item in zip(lines, slate.items, strict=True):
-            if item.item_id in items:
-                kept.append((place, item))
-            else:
-                removed = "removed from the list, later items move up"
-                self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
-        return tuple(place for place, _ in kept), slate._replace(items=tuple(item for _, item in kept))
+        known = [item.item_id in items for item in slate.items]
+        for place, item in compress(zip(lines, slate.items, strict=True), map(not_, known)):
+            removed = "removed from the list, later items move up"
+            self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
+        return tuple(compress(lines, known)), slate._replace(items=tuple(compress(slate.items, known)))
 
     def _count(
-        self, line: int, outcome: Outcome, source: int | None, record: Item | User | Slate | Explanation
+        self,
+        line: int,
+        outcome: imports.Outcome,
+        source: int | None,
+        record: Item | User | Slate | Explanation,
     ) -> None:
         """Count the rows of a record by what became of it; note one that differs from an earlier one."""
         rows, what = 1, f"{type(record).__name__.lower()} {shown(record[0])}"
@@ -609,25 +554,20 @@ class _File:
     # ---- labels ----
 
     def _label_rows(self) -> LabelRows:
-        options, part, wanted = self.options, self.part, wanted_columns("labels")
+        options, part, wanted = self.options, self.part or Part(), wanted_columns("labels")
         original = tuple(header_of(self.sample.text, wanted))
-        if part is None:
-            names = dict(zip(wanted.renamed(original), original, strict=True))
-        else:
-            names = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
-        scales = stored_scales(self.db, self.known.project_id)
-        ours = part is None and original == LABEL_COLUMNS
+        columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
+        ours = self.part is None and original == LABEL_COLUMNS
         return LabelRows(
             rows=self._rows,
             ids=self._ids,
             notes=self.notes,
             times=self.times,
-            scales=Scales(scales, part.scale if part else None, part.scales if part else {}, options.scale),
+            part=part,
+            stored=dict(self.known.scales),
             given=Codebook(options.values, options.scale, options.keep_fitting, ours),
             case_of=self.known.case_of,
-            name=Path(self.notes.file).name,
-            sides=part.sides if part else "",
-            columns=names,
+            columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
@@ -637,22 +577,20 @@ class _File:
             if label.scale is not None:
                 self._store_scale(line, label, label.scale)
         known = self.known.raters
-        raters = [
-            known.get((label.rater, label.rater_kind)) or self._rater(line, label) for line, label in plain
-        ]
-        cases = cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
+        raters = [known.get((one.rater, one.rater_kind)) or self._rater(line, one) for line, one in plain]
+        cases = imports.cases_of_labels(self.target, self.known.cases, [label for _, label in plain])
         given = []
         for (line, label), rater, (case, occasions) in zip(plain, raters, cases, strict=True):
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        for (line, label), clash in zip(plain, add_verdicts(self.target, given), strict=True):
+        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
             self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _count_label(self, line: int, label: Label, clash: Clash | None) -> None:
+    def _count_label(self, line: int, label: Label, clash: imports.Clash | None) -> None:
         if clash is None:
             self.stored += 1
             self._keep([label])
@@ -692,7 +630,7 @@ class _File:
             value = 0.0 - label.value
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
-        (clash,) = add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
+        (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
         self._count_label(line, named, clash)
         close_answered(self.db, task.id)
 
@@ -715,10 +653,7 @@ class _File:
     def _store_scale(self, line: int, label: Label, given: Scale) -> None:
         """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
         target, key = self.target, (label.protocol, label.aspect)
-        known = self.known.scales
-        if known is None:
-            known = self.known.scales = dict(stored_scales(target.db, target.project_id))
-        scale = known.get(key, given)
+        scale = self.known.scales.get(key, given)
         if scale != given:
             source = scale_source(target.db, target.project_id, *key)
             origin = "above in this file" if source == target.import_id else f"since import {source}"
@@ -726,7 +661,7 @@ class _File:
             raise refusal("other-scale", place=place, label=label, known=scale, origin=origin)
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
-            known[key] = given
+            self.known.scales[key] = given
             add_scale(target.db, target.project_id, target.import_id, *key, given)
             self.notes.remark("scale", label=label)
 
@@ -735,12 +670,9 @@ class _File:
         if self.repeats:
             remark("repeats", count=self.repeats, of=of)
         if self.answered:
-            ways = [
-                f"undo import {source} first (recjudge imports undo {source})"
-                if source is not None
-                else "change them in the app (recjudge annotate open)"
-                for source in self.answered
-            ]
+            earlier = [source for source in self.answered if source is not None]
+            ways = [f"undo import {i} first (recjudge imports undo {i})" for i in earlier]
+            ways += ["change them in the app (recjudge annotate open)"] * (None in self.answered)
             remark("answered", count=self.answered.total(), of=of, ways=ways)
         if kept:
             remark("stored-before" if self.tasks else "counted-once", count=kept, of=of)
@@ -750,12 +682,10 @@ class _File:
     # ---- the end ----
 
     def _refuse_losses(self) -> None:
-        """Raise InputError if nothing was read, if most of the answers in a file cannot be used (empty cells are no
-        answers), if more than a few numbers have a comma, or if times that are numbers fit no unit beside others that are
-        read as a spreadsheet's days or Unix time: then they are perhaps something else."""
+        """Raise InputError if nothing was read, if most answers or ranks are lost, if many numbers have a comma, or
+        if numbers among the times fit no unit beside others that do: then they are perhaps something else."""
         notes, units, unfit = self.notes, self.times.units, self.times.unfit
-        first, kinds = "; ".join(notes.first[:3]), LOSSES if self.kind == "labels" else ()
-        lost = {kind: notes.kinds[kind] for kind in kinds if notes.kinds[kind]}
+        first, lost = "; ".join(notes.first[:3]), {k: notes.kinds[k] for k in LOSSES if notes.kinds[k]}
         if not self.stored and not self.unchanged and not self.answered:
             if not (count := max(notes.skipped, self.records)):
                 raise refusal("no-rows", path=notes.file)
@@ -770,15 +700,8 @@ class _File:
         count = sum(lost.values())
         if 2 * count > (answers := count + self.stored + self.unchanged):
             reasons = ", ".join(f"{n:,} × {kind}" for kind, n in lost.items())
-            raise refusal(
-                "most-lost",
-                notes=notes,
-                lost=count,
-                of=answers,
-                kinds=reasons,
-                first=first,
-                step=advice(lost),
-            )
+            facts = {"lost": count, "of": answers, "kinds": reasons, "first": first, "step": advice(lost)}
+            raise refusal("most-lost", notes=notes, **facts)
         commas, odd = notes.kinds[COMMA], unfit.total()
         if commas and not is_few(commas, self.stored + self.unchanged + notes.skipped):
             raise refusal("commas", notes=notes, count=commas, first=first)
@@ -789,35 +712,21 @@ class _File:
     def _finished(self, how: str) -> FileSummary:
         """Record the counts, and put them into the summary."""
         notes, import_id = self.notes, self.target.import_id
-        read, stored, skipped = self.stored + self.unchanged + notes.skipped, self.stored, notes.skipped
-        finish_import(
-            self.db, import_id, read=read, stored=stored, skipped=skipped, warnings=notes.stored_form()
-        )
+        read = self.stored + self.unchanged + notes.skipped
+        counts: dict[str, Any] = {"read": read, "stored": self.stored, "skipped": notes.skipped}
+        # the first warnings, and of more the number of each kind
+        more = notes.kinds.most_common() if notes.kinds.total() > len(notes.first) else []
+        warnings = [*notes.first, *(f"{count} in all: {kind}" for kind, count in more)]
+        imports.finish_import(self.db, import_id, **counts, warnings=warnings)
+        columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
         return FileSummary(
-            path=self.name,
-            layout=how,
-            import_id=import_id,
-            columns=one_line(notes.columns, _COLUMNS_SHOWN),
-            remarks=tuple(notes.remarks),
-            examples=tuple(map(rendered, self.examples)),
-            read=read,
-            stored=stored,
-            unchanged=self.unchanged,
-            skipped=skipped,
-        )
-
-
-def _with_points(rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows with `3.5` for `3,5` in the columns of numbers."""
-    for line, row in rows:
-        for name in NUMBERS:
-            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
-                row[name] = text.replace(",", ".")
-        yield line, row
+            path=self.name, layout=how, import_id=import_id, columns=columns, remarks=tuple(notes.remarks),
+            examples=examples, unchanged=self.unchanged, **counts,
+        )  # fmt: skip
 
 
 def _owner(record: Slate | Explanation) -> str:
-    return list_owner(record.user_id, record.system, Occasion(record.context, record.served_at))
+    return list_owner(record.user_id, record.system, record.context, record.served_at)
 
 
 def _storable(text: str) -> str:

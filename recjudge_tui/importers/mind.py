@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.reader import Sample, bare_name, lines_match, sample_of, text_lines
-from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse
+from recjudge_tui.importers.values import Notes, Row, RowFault, formatted, refusal, refuse, stop_if
 
 BEHAVIORS = "behaviors.tsv"
 _FORM = "%m/%d/%Y %I:%M:%S %p"
@@ -53,10 +53,7 @@ def _impressions(path: Path, notes: Notes | None = None) -> Iterator[_Impression
         try:
             refuse(len(fields) != 5, "wrong number of fields", f"{len(fields)} fields instead of 5")
             refuse(not fields[1], "no user id", "the user id is empty")
-            try:
-                fields[2] = formatted(fields[2], _FORM)
-            except RowFault:
-                raise RowFault("bad time", text=fields[2]) from None
+            fields[2] = formatted(fields[2], _FORM, "bad time")
             yield _Impression(line, *fields)
         except RowFault as fault:
             if notes is not None:
@@ -89,16 +86,14 @@ def _events(request: Request, *, training: bool = False) -> Iterator[Row]:
 def _lists(request: Request) -> Iterator[Row]:
     name = bare_name(request.path).removesuffix(".txt")
     system = request.system or re.sub("predictions?", "", name, flags=re.IGNORECASE).strip("._- ")
-    if not system:
-        raise refusal("no-system", path=request.path)
+    stop_if(not system, "no-system", path=request.path)
     behaviors = _behaviors_for(request)
     impressions = _impressions(behaviors)
     passed: dict[str, _Impression] = {}
     for line, text in enumerate(text_lines(request.path), start=1):
         if not text.strip():
             continue
-        if not _PREDICTION.fullmatch(text):
-            raise refusal("prediction", path=request.path, line=line, text=text)
+        stop_if(not _PREDICTION.fullmatch(text), "prediction", path=request.path, line=line, text=text)
         name, written = text.split(None, 1)
         ranks = [int(rank) for rank in written.strip()[1:-1].split(",")]
         impression = passed.pop(name, None)
@@ -144,10 +139,8 @@ def _behaviors_for(request: Request) -> Path:
     beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
     paths = near or [path for path in given if not _is_training(path)] or given
     paths = paths or [path for path in beside if path.is_file()][:1]
-    if not paths:
-        raise refusal("behaviors", path=request.path)
-    if len(paths) > 1:
-        raise refusal("several-behaviors", path=request.path, paths=paths)
+    stop_if(not paths, "behaviors", path=request.path)
+    stop_if(len(paths) > 1, "several-behaviors", path=request.path, paths=paths)
     return paths[0]
 
 
@@ -156,9 +149,8 @@ def _is_training(path: Path) -> bool:
 
 
 def _fits(sample: Sample, kind: str) -> bool:
-    return kind in ("events", "lists") and lines_match(
-        sample, _IMPRESSION if kind == "events" else _PREDICTION
-    )
+    form = {"events": _IMPRESSION, "lists": _PREDICTION}.get(kind)
+    return form is not None and lines_match(sample, form)
 
 
 MIND = Layout(
@@ -172,13 +164,12 @@ MIND = Layout(
     split_by_name=False,
     has_header=False,
 )
-MIND_TRAIN = Layout(
+MIND_TRAIN = MIND._replace(
     name="mind-train",
     kinds=("events",),
     about="the behaviors.tsv of a folder whose name ends in “train”: every click as shown history",
     fits=lambda sample, kind: kind == "events" and _is_training(sample.path) and _fits(sample, kind),
     rows=lambda request: _events(request, training=True),
     names=(BEHAVIORS,),
-    split_by_name=False,
-    has_header=False,
+    beside=(),
 )

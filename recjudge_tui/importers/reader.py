@@ -23,16 +23,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, filterfalse, islice
 from pathlib import Path
 from typing import IO, Annotated, Any, BinaryIO, NamedTuple, NoReturn, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import InputError, RecjudgeError, UsageError
+from recjudge_tui.errors import InputError, RecjudgeError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, refusal, shown, storable
+from recjudge_tui.importers.values import Notes, Row, misuse, refusal, shown, stop_if, storable
 
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
@@ -45,19 +45,19 @@ _MOST_PIPED = 20_000_000_000
 # tables rarely compress to less than a fiftieth of their size
 _MOST_RATIO, _UNPACKED_FREELY, _MOST_UNPACKED = 200, 100_000_000, 200_000_000_000
 
-codecs.register_error(
-    "latin-1",
-    lambda error: (
-        cast(Any, error).object[cast(Any, error).start : cast(Any, error).end].decode("latin-1"),
-        cast(Any, error).end,
-    ),
-)
+
+def _latin_1(error: Any) -> tuple[str, int]:
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1", _latin_1)
 
 # ---- opening and unpacking ---------------------------------------------------------------------------------------
 
 GZIP, ZIP, XZ, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ\x00", b"PAR1"
+_TAR = re.compile(rb".{257}ustar", re.DOTALL)
 _CLAIMED = {".gz": ("gzip", GZIP), ".tgz": ("gzip", GZIP), ".zip": ("zip", ZIP), ".xz": ("xz", XZ)}
-_PACKED_ENDINGS = (*_CLAIMED, ".tar")
+_PACKED_ENDINGS = re.compile(r"(?<=.)(\.(gz|tgz|zip|xz|tar))+$", re.IGNORECASE)
 _EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb")
 _EXCEL_STEP = "Export the sheet as CSV (UTF-8) and import that."
 _MEMORY_OF_XZ = 256 << 20
@@ -74,15 +74,17 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raw = stack.enter_context(path.open("rb"))
         start, ending = raw.peek(6)[:6], path.suffix.lower()
         kind, magic = _CLAIMED.get(ending, ("", b""))
-        if not start.startswith(magic):
-            raise refusal("claims", path=path, kind=kind, ending=ending)
+        stop_if(not start.startswith(magic), "claims", path=path, kind=kind, ending=ending)
         if start.startswith(ZIP):
             archive = stack.enter_context(zipfile.ZipFile(raw))
-            member = stack.enter_context(archive.open(_zip_member(path, archive)))
-            yield _bounded(path, member.read, raw)
+            files = [info.filename for info in archive.infolist() if not info.is_dir()]
+            stop_if(any(name.startswith("xl/") for name in files), "workbook", path=path)
+            name = _only(path, "zip", [name for name in files if _is_ours(name)])
+            stop_if(archive.getinfo(name).flag_bits & 1, "encrypted", path=path)
+            yield _bounded(path, stack.enter_context(archive.open(name)).read, raw)
             return
         stream = _unpacked(path, raw)
-        if not _is_tar(stream.peek(512)[:512]):
+        if not _TAR.match(stream.peek(512)):
             yield stream
             return
         with tarfile.open(fileobj=stream, mode="r|") as tar:
@@ -101,28 +103,11 @@ def _unpacked(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
     return _bounded(path, _Unxz(raw).read, raw) if start.startswith(XZ) else raw
 
 
-def _is_tar(start: bytes) -> bool:
-    return start[257:262] == b"ustar"
-
-
 def _is_ours(name: str) -> bool:
     """Whether the member of an archive is data, not what systems put beside it."""
     parts = name.split("/")
-    return (
-        parts[0] != "__MACOSX"
-        and not parts[-1].startswith(".")
-        and parts[-1] not in ("", "Thumbs.db", "desktop.ini")
-    )
-
-
-def _zip_member(path: Path, archive: zipfile.ZipFile) -> str:
-    names = [info.filename for info in archive.infolist() if not info.is_dir() and _is_ours(info.filename)]
-    if any(name.startswith("xl/") for name in names):
-        raise refusal("workbook", path=path)
-    name = _only(path, "zip", names)
-    if archive.getinfo(name).flag_bits & 1:
-        raise refusal("encrypted", path=path)
-    return name
+    not_ours = parts[0] == "__MACOSX" or parts[-1] in ("", "Thumbs.db", "desktop.ini")
+    return not (not_ours or parts[-1].startswith("."))
 
 
 def _only(path: Path, kind: str, names: Sequence[str]) -> str:
@@ -176,8 +161,7 @@ def _bounded(path: Path, unpack: Callable[[int], bytes], packed: BinaryIO) -> io
 def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
     most = min(_MOST_UNPACKED, max(_UNPACKED_FREELY, _MOST_RATIO * packed))
-    if unpacked > most:
-        raise refusal("bomb", path=path, most=most / 1e9)
+    stop_if(unpacked > most, "bomb", path=path, most=most / 1e9)
 
 
 _ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
@@ -203,22 +187,17 @@ def _explained(path: Path) -> Iterator[None]:
             if isinstance(error, kind):
                 if path.suffix.lower() in _EXCEL_ENDINGS:
                     what, step = "Excel workbook", _EXCEL_STEP
-                raise refusal(
-                    "damaged", path=path, what=what, why=str(error).rstrip("."), step=step
-                ) from error
+                why = str(error).rstrip(".")
+                raise refusal("damaged", path=path, what=what, why=why, step=step) from error
         piped = getattr(error, "errno", 0) == errno.EINVAL
         step = "Save its output to a file, or pipe it to “recjudge import -”." * piped
-        raise refusal(
-            "unreadable", path=path, why=getattr(error, "strerror", "") or error, step=step
-        ) from error
+        reason = getattr(error, "strerror", "") or error
+        raise refusal("unreadable", path=path, why=reason, step=step) from error
 
 
 def bare_name(path: Path) -> str:
     """The file's name without the endings of packed files."""
-    name = path.name
-    while name.lower().endswith(_PACKED_ENDINGS) and "." in name[1:]:
-        name = name.rpartition(".")[0]
-    return name
+    return _PACKED_ENDINGS.sub("", path.name)
 
 
 def stem(path: Path) -> str:
@@ -292,13 +271,16 @@ def contents_of(
         check_regular(path)
         with path.open("rb") as handle:
             start = handle.read(512)
-            packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _is_tar(start)
+            packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _TAR.match(start)
             handle.seek(0)
             while packed and (block := handle.read(_BLOCK)):
                 digest.update(block)
                 read(len(block))
         if start.startswith(PARQUET):
-            return Contents(digest.hexdigest(), parquet_length(path))
+            with _parquet(path) as file:
+                rows, columns = file.metadata.num_rows, file.metadata.num_columns
+            check_unpacked(path, _BYTES_A_CELL * rows * columns, path.stat().st_size)
+            return Contents(digest.hexdigest(), rows)
     lines, last, length, quoted, spaced = 0, b"\n", 0, False, False
     bytes_are_text = encoding in (UTF8, UTF8_OR_LATIN1)
     with _explained(path), opened(path) as unpacked:
@@ -333,14 +315,21 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     with _explained(path):
         check_regular(path)
         if is_parquet(path):
-            return Sample(path, _parquet_beginning(path))
+            records = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in parquet_records(path))
+            beginning = ""
+            for line in islice(records, 200):
+                # the first row alone may be longer
+                if beginning and len(beginning) + len(line) > _SAMPLE_BYTES:
+                    break
+                beginning += line
+            stop_if(not beginning, "empty", path=path)
+            return Sample(path, beginning)
         with opened(path) as handle:
             start = handle.read(_SAMPLE_BYTES)
             if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
                 # the first object may be long
                 start += handle.read(_BLOCK)
-    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise refusal("empty", path=path)
+    stop_if(not start.strip(b"\xef\xbb\xbf \t\r\n"), "empty", path=path)
     _check_text(path, start, encoding)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
@@ -355,53 +344,38 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
 
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
     for magic, what, step in _NOT_TEXT:
-        if start.startswith(magic):
-            raise refusal("not-text", path=path, what=what, step=step)
+        stop_if(start.startswith(magic), "not-text", path=path, what=what, step=step)
     if encoding not in (UTF8, UTF8_OR_LATIN1):
         return
     zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if zeros == len(start):
-        raise refusal("all-zero", path=path)
+    stop_if(zeros == len(start), "all-zero", path=path)
     if not marked and b"\0" * 1000 in start:
         raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
-    if marked or zeros > len(start) // 3:
-        raise refusal("utf-16", path=path)
-    if zeros > len(start) // 1000 + 1:
-        raise refusal("binary", path=path)
-
-
-def _encoding_error(path: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
-    line, byte = 1, error.object[error.start]
-    if encoding == UTF8:
-        # the decoder reads ahead in blocks, so the file is read again
-        with opened(path) as handle:
-            for number, raw in enumerate(handle, start=1):
-                try:
-                    raw.decode("utf-8")
-                except UnicodeDecodeError as first:
-                    line, byte = number, first.object[first.start]
-                    break
-    name = "UTF-8" if encoding == UTF8 else encoding
-    return refusal("encoding", path=path, line=line, encoding=name, byte=byte)
+    stop_if(marked or zeros > len(start) // 3, "utf-16", path=path)
+    stop_if(zeros > len(start) // 1000 + 1, "binary", path=path)
 
 
 @contextmanager
 def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
     """The decoded text, with its line ends. Raises InputError with the line for bytes that are not in the encoding."""
     with _explained(path), opened(path) as handle:
-        if is_parquet(path):
-            raise refusal("parquet-text", path=path)
-        either = encoding == UTF8_OR_LATIN1
-        text = io.TextIOWrapper(
-            handle,
-            encoding=UTF8 if either else encoding,
-            errors="latin-1" if either else "strict",
-            newline="",
-        )
+        stop_if(is_parquet(path), "parquet-text", path=path)
+        name, errors = (UTF8, "latin-1") if encoding == UTF8_OR_LATIN1 else (encoding, "strict")
+        text = io.TextIOWrapper(handle, encoding=name, errors=errors, newline="")
         try:
             yield text
         except UnicodeDecodeError as error:
-            raise _encoding_error(path, encoding, error) from error
+            line, byte = 1, error.object[error.start]
+            # the decoder reads ahead in blocks, so the file is read again
+            with opened(path) as again:
+                for number, raw in enumerate(again if encoding == UTF8 else (), start=1):
+                    try:
+                        raw.decode()
+                    except UnicodeDecodeError as first:
+                        line, byte = number, first.object[first.start]
+                        break
+            name = "UTF-8" if encoding == UTF8 else encoding
+            raise refusal("encoding", path=path, line=line, encoding=name, byte=byte) from error
         except UnicodeError as error:
             raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
         finally:
@@ -429,11 +403,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
     A stream that does not begin like a table is refused at once. Raises UsageError for a terminal.
     """
     if stream.isatty():
-        raise UsageError(
-            "the standard input is a terminal",
-            "“-” reads a file from it.",
-            "Name a file, or pipe one: … | recjudge import -",
-        )
+        raise misuse("terminal")
     with scratch_folder() as folder:
         path = folder / STDIN_NAME
         size = 0
@@ -445,8 +415,7 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
                         file.flush()
                         sample_of(path)
                     size += len(block)
-                    if size > _MOST_PIPED:
-                        raise refusal("long-input", path=path, most=_MOST_PIPED / 1e9)
+                    stop_if(size > _MOST_PIPED, "long-input", path=path, most=_MOST_PIPED / 1e9)
             yield path
         except RecjudgeError as error:
             for part in ("title", "cause", "next_step"):
@@ -462,6 +431,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', 
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 _GAP = re.compile(r"[\s,]*")
+_NOT_JSON = "The rest is not valid JSON; the file may be cut off."
 # the key of a record under which a key that it has twice stands
 _TWICE = "@twice"
 
@@ -529,12 +499,15 @@ class _JsonStream:
                 if not self.more():
                     self.broken(f"{error.msg}; the file may be cut off.")
 
-    def key(self) -> str:
-        key = self.value(DECODER)
-        if not isinstance(key, str) or self.char() != ":":
-            self.broken("The rest is not valid JSON; the file may be cut off.")
+    def members(self) -> Iterator[str]:
+        """The keys of an object, each before its value, which the caller reads."""
         self.at += 1
-        return key
+        while self.char() not in ("}", ""):
+            key = self.value(DECODER)
+            if not isinstance(key, str) or self.char() != ":":
+                self.broken(_NOT_JSON)
+            self.at += 1
+            yield key
 
     def array(self) -> Iterator[Any]:
         self.at += 1
@@ -560,11 +533,9 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
-        if stream.char() != "{":
-            raise refusal("json-object", path=path)
-        stream.at += 1
-        while stream.char() not in ("}", ""):
-            key, value = stream.key(), stream.value(decoder)
+        stop_if(stream.char() != "{", "json-object", path=path)
+        for key in stream.members():
+            value = stream.value(decoder)
             if isinstance(value, list):
                 value = [dict(part) if isinstance(part, tuple) else part for part in value]
             again = {"again": "yes"} if key.strip() in seen else {}
@@ -573,7 +544,7 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             stream.last = shown(key)
             seen.add(key.strip())
         if stream.char() != "}":
-            stream.broken("The rest is not valid JSON; the file may be cut off.")
+            stream.broken(_NOT_JSON)
         stream.at += 1
         if stream.char():
             stream.broken("Something follows the object.")
@@ -625,9 +596,7 @@ def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) ->
     for depth, wanted in enumerate(keys):
         if stream.char() != "{":
             stream.broken(f"“{'.'.join(keys[:depth])}” is not an object.")
-        stream.at += 1
-        while stream.char() not in ("}", ""):
-            key = stream.key()
+        for key in stream.members():
             if key == wanted and (stream.char() == "{" if depth < len(keys) - 1 else stream.char() == "["):
                 break
             about[key] = stream.value(DECODER)
@@ -660,16 +629,6 @@ def json_keys(beginning: str) -> Mapping[str, str]:
     return keys
 
 
-def plain_cells(*parts: Any) -> dict[str, str]:
-    """The entries of several objects as text by key; the first object with a key wins, other values are ignored."""
-    cells: dict[str, str] = {}
-    for part in parts:
-        if isinstance(part, Mapping):
-            for key, value in part.items():
-                cells.setdefault(key.strip(), cell(key, value))
-    return cells
-
-
 def cell(name: str, value: Any) -> str:
     """A value of a JSON object as the text of a cell: numbers as written, a list of texts as `a|b`, null as empty."""
     if isinstance(value, str):
@@ -696,27 +655,6 @@ def is_parquet(path: Path) -> bool:
         return file.read(len(PARQUET)) == PARQUET
 
 
-def parquet_length(path: Path) -> int:
-    """The number of rows. Raises InputError for a damaged file, and if pyarrow is missing."""
-    with _parquet(path) as file:
-        rows = int(file.metadata.num_rows)
-        check_unpacked(path, _BYTES_A_CELL * rows * file.metadata.num_columns, path.stat().st_size)
-        return rows
-
-
-def _parquet_beginning(path: Path) -> str:
-    """The first rows as JSON Lines, at most as many characters as a sample unless the first row alone is longer."""
-    text = ""
-    for _, record in islice(parquet_records(path), 200):
-        line = json.dumps(record, ensure_ascii=False) + "\n"
-        if text and len(text) + len(line) > _SAMPLE_BYTES:
-            break
-        text += line
-    if not text:
-        raise refusal("empty", path=path)
-    return text
-
-
 def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
 
@@ -732,10 +670,8 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         _refuse_twice(path, 0, names)
         groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
         chunks = (group.column(place) for group in groups for place in range(group.num_columns))
-        dense = any(
-            chunk.total_uncompressed_size > max(_DENSE_BYTES, _DENSE_RATIO * chunk.total_compressed_size)
-            for chunk in chunks
-        )
+        free, most = _DENSE_BYTES, _DENSE_RATIO
+        dense = any(c.total_uncompressed_size > max(free, most * c.total_compressed_size) for c in chunks)
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
@@ -784,7 +720,8 @@ def _parquet(path: Path) -> Iterator[Any]:
 
 # ---- tables ------------------------------------------------------------------------------------------------------
 
-_EMPTY_CELLS = " \t\r\n,;|\ufeff"
+# a line without a cell, or one that names the delimiter for a spreadsheet
+_NO_CELLS = re.compile(rf"[ \t\r\n,;|\ufeff]*|{_SEPARATOR_LINE.pattern}", re.IGNORECASE)
 _DELIMITERS = (",", "\t", ";", "|")
 _SWALLOWED_LINES = 20
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -919,23 +856,14 @@ def read_table(
     if dialect.line:
         pattern = re.compile(dialect.line)
         names = tuple(pattern.groupindex)
-        return Table(
-            wanted.renamed(names), names, _matched(path, pattern, wanted.renamed(names), dialect, notes)
-        )
+        columns = wanted.renamed(names)
+        return Table(columns, names, _matched(path, pattern, columns, dialect, notes))
     if dialect.entries:
         notes.unit = "entry "
         return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
     if is_parquet(path):
         return _json_table(path, wanted, dialect, notes, raw=raw)
-    first = next(
-        (
-            line
-            for line in text_lines(path, dialect.encoding)
-            if line.strip(_EMPTY_CELLS) and not _SEPARATOR_LINE.fullmatch(line)
-        ),
-        "",
-    )
-    if not first:
+    if not (first := next(filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding)), "")):
         raise refusal("empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
@@ -947,8 +875,8 @@ def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[s
     wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if keys := json_keys(text):
         return [name.strip() for name in keys]
-    first = next((line for line in text.splitlines() if line.strip(_EMPTY_CELLS)), "").strip()
-    return [name.strip() for name in fields_of(first, wanted)]
+    first = next(filterfalse(_NO_CELLS.fullmatch, text.splitlines()), "")
+    return [name.strip() for name in fields_of(first.strip(), wanted)]
 
 
 def fields_of(line: str, wanted: WantedColumns = WantedColumns()) -> list[str]:  # noqa: B008 - frozen
@@ -993,13 +921,7 @@ def _csv_table(
         reader = _csv_reader(_unspaced(text, delimiter, mark) if spaced else text, delimiter, mark)
         if not names:
             try:
-                # not a blank row, nor one that names the delimiter for a spreadsheet
-                header = next(
-                    fields
-                    for fields in reader
-                    if any(field.strip(_EMPTY_CELLS) for field in fields)
-                    and not _SEPARATOR_LINE.fullmatch(",".join(fields))
-                )
+                header = next(fields for fields in reader if not _NO_CELLS.fullmatch(",".join(fields)))
             except csv.Error as error:
                 raise refusal(
                     "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
@@ -1026,7 +948,7 @@ def _quotes_enclose(path: Path, encoding: str) -> bool:
     width = 0
     for line in text_lines(path, encoding):
         fields = line.rstrip("\r\n").split("\t")
-        width = width or (len(fields) if line.strip(_EMPTY_CELLS) else 0)
+        width = width or (0 if _NO_CELLS.fullmatch(line) else len(fields))
         if '"' in line and len(fields) < width:
             return True
     return False
@@ -1081,17 +1003,13 @@ def _csv_rows(
                     yield last + 1, dict(zip(columns, fields))  # noqa: B905 - of equal length
                 return
             except csv.Error as error:
-                _bad_quotes(path, line + 1, reader.line_num, str(error), notes)
-                line = reader.line_num
-
-
-def _bad_quotes(path: Path, first: int, last: int, error: str, notes: Notes) -> None:
-    if "field limit" in error and last <= first:
-        raise refusal("long-line", path=path, line=first, most=MAX_FIELD)
-    if "unexpected end" in error or "field limit" in error or last - first >= _SWALLOWED_LINES:
-        raise refusal("quotes", path=path, line=first, last=last)
-    where = f"lines {first} to {last}" if last > first else "the row"
-    notes.skip(first, "unbalanced quotes", where=where)
+                first, line, why = line + 1, reader.line_num, str(error)
+                too_long = "field limit" in why
+                stop_if(too_long and line <= first, "long-line", path=path, line=first, most=MAX_FIELD)
+                open_end = too_long or "unexpected end" in why or line - first >= _SWALLOWED_LINES
+                stop_if(open_end, "quotes", path=path, line=first, last=line)
+                where = f"lines {first} to {line}" if line > first else "the row"
+                notes.skip(first, "unbalanced quotes", where=where)
 
 
 def _matched(
@@ -1114,20 +1032,13 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
     columns = wanted.renamed(original)
     if not raw:
         for name, value in zip(columns, first[1].values(), strict=True):
-            _refuse_object(path, name, value)
+            # an object in a column of ids, or a list of users
+            if isinstance(value, {"user_id": list | dict, "item_id": dict}.get(name, ())):
+                text = one_line(json.dumps(value, ensure_ascii=False), 100)
+                raise refusal("object-as-id", path=path, kind=name[:4], value=text)
     everything = chain([first], records)
-    return Table(
-        columns, original, everything if raw else _json_rows(path, everything, wanted, notes), json=True
-    )
-
-
-def _refuse_object(path: Path, name: str, value: object) -> None:
-    """Raise InputError for an object in a column of ids, or for a list of users."""
-    if (isinstance(value, list | dict) and name == "user_id") or (
-        isinstance(value, dict) and name == "item_id"
-    ):
-        text = one_line(json.dumps(value, ensure_ascii=False), 100)
-        raise refusal("object-as-id", path=path, kind=name[:4], value=text)
+    rows = everything if raw else _json_rows(path, everything, wanted, notes)
+    return Table(columns, original, rows, json=True)
 
 
 def _json_rows(
@@ -1151,20 +1062,6 @@ def _json_rows(
         yield number, cells
 
 
-def column_wise(sample: Sample, names: Collection[str], ids: Collection[str]) -> bool:
-    """Whether a JSON object holds a table column by column, or row by row under an index, as pandas writes it.
-
-    `names`: squashed names of columns, `ids`: those of users and items.
-    """
-    text = sample.text.lstrip("\ufeff \t\r\n")
-    outer = json_keys(text) if text.startswith("{") else {}
-    if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
-        found = {squashed(key) for key in json_keys(text[first.end() :])}
-    else:
-        found = {squashed(key) for key in outer} if set(outer.values()) <= {"{", "["} else set()
-    return len(found & set(names) if first else found) > 1 and bool(found & set(ids))
-
-
 # ---- parts of a file ---------------------------------------------------------------------------------------------
 
 # column -> the cells of it that are read
@@ -1179,10 +1076,7 @@ def parse_where(conditions: Sequence[str]) -> dict[str, frozenset[str]]:
     for condition in conditions:
         column, sign, value = condition.partition("=")
         if not sign or not column.strip():
-            raise UsageError(
-                f"--where {one_line(condition, 80)} is not a condition",
-                next_step="Write COLUMN=VALUE, such as --where product_locale=us.",
-            )
+            raise misuse("no-condition", condition=one_line(condition, 80))
         wanted.setdefault(column.strip(), set()).add(value.strip())
     return {column: frozenset(values) for column, values in wanted.items()}
 

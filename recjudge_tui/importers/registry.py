@@ -1,13 +1,14 @@
-"""The known layouts, plain tables among them, and the choice of a file's layout and kind."""
+"""The known layouts, plain tables among them, and the choice of a file's layout and kind, of one file or of folders."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from fnmatch import fnmatch
+from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -34,7 +35,6 @@ from recjudge_tui.importers.columns import (
     uses,
     wanted_columns,
 )
-from recjudge_tui.importers.labelling import answer_rows
 from recjudge_tui.importers.layout import (
     LAYOUTS,
     Choice,
@@ -53,8 +53,8 @@ from recjudge_tui.importers.reader import (
     Sample,
     Table,
     WantedColumns,
+    bare_name,
     chosen_rows,
-    column_wise,
     fields_of,
     header_of,
     json_keys,
@@ -62,20 +62,17 @@ from recjudge_tui.importers.reader import (
     sample_of,
     squashed,
 )
-from recjudge_tui.importers.values import Notes, Row, RowFault, number, refusal, timestamp
+from recjudge_tui.importers.values import Notes, Row, RowFault, Times, number, refusal, stop_if
 from recjudge_tui.plugins import IMPORTERS, load_plugin, plugins
 from recjudge_tui.store.exports import LABEL_COLUMNS
 
 # the labelling tools whose exports a mapping can describe
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 _KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
-_IDS = {squashed(name) for name in ("user_id", "item_id", *USER, *ITEM)} - {"u", "i"}
-_NAMES = {
-    squashed(name)
-    for kind in ("lists", "events", "items", "labels")
-    for names in (KNOWN[kind], *ALIASES[kind].values())
-    for name in names
-} - {"u", "i"}  # fmt: skip
+_IDS = set(map(squashed, ("user_id", "item_id", *USER, *ITEM))) - {"u", "i"}
+_NAMES = _IDS | {
+    squashed(n) for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()) for n in names
+}
 
 # ---- declared layouts --------------------------------------------------------------------------------------------
 
@@ -97,11 +94,7 @@ def declared_layout(declared: Declaration) -> Layout:
 
     def choices(sample: Sample) -> tuple[Choice, ...]:
         fitting = ((kind, declared.part_of(sample, kind)) for kind in declared.kinds)
-        found = [
-            Choice(kind, part.choices[0], *part.choices[1:2])
-            for kind, part in fitting
-            if part and part.choices
-        ]
+        found = [Choice(kind, *part.choices[:2]) for kind, part in fitting if part and part.choices]
         return tuple(found) if len(found) > 1 else ()
 
     def rows(request: Request) -> Iterator[Row]:
@@ -111,9 +104,7 @@ def declared_layout(declared: Declaration) -> Layout:
             raise _not_its_own(declared, request, sample)
         if part.refuse:
             raise InputError(f"{request.path} {part.refuse[0]}", *part.refuse[1:])
-        if part.task:
-            return answer_rows(request, part)
-        if not declared.shipped:
+        if not declared.shipped and not part.task:
             _refuse_without_fields(declared, request, part)
         return declared_rows(request, part, declared.name, must=not declared.shipped)
 
@@ -159,11 +150,8 @@ def _refuse_without_fields(declared: Declaration, request: Request, part: Part) 
 
 def layouts() -> list[Layout]:
     """All layouts: built-in ones, those of other packages, and plain tables last. One that cannot be loaded is left out."""
-    order = _KINDS["order"]
-    known = sorted(
-        (*shipped(), MIND, MIND_TRAIN),
-        key=lambda layout: order.index(layout.name) if layout.name in order else len(order),
-    )
+    order = {name: place for place, name in enumerate(_KINDS["order"])}
+    known = sorted((*shipped(), MIND, MIND_TRAIN), key=lambda layout: order.get(layout.name, len(order)))
     for point in plugins(IMPORTERS):
         with suppress(UsageError):
             known.append(_loaded(point))
@@ -204,8 +192,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     """
     known = named_layouts(name)
     if name is not None:
-        if kind not in known[0].kinds:
-            raise refusal("no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
+        stop_if(kind not in known[0].kinds, "no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
         return known[0]
     refuse_columns(sample)
     if special := special_layout(known, sample, kind):
@@ -221,9 +208,15 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
 
 
 def refuse_columns(sample: Sample) -> None:
-    """Raise InputError for a JSON object that holds a table column by column, or under an index."""
-    if column_wise(sample, _NAMES, _IDS):
-        raise refusal("by-column", path=sample.path, start=one_line(sample.text, 120))
+    """Raise InputError for a JSON object that holds a table column by column, or row by row under an index, as pandas writes
+    it."""
+    text = sample.text.lstrip("\ufeff \t\r\n")
+    if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
+        found = set(map(squashed, json_keys(text[first.end() :]))) & _NAMES
+    else:
+        outer = json_keys(text) if text.startswith("{") else {}
+        found = set(map(squashed, outer)) if set(outer.values()) <= {"{", "["} else set()
+    stop_if(len(found) > 1 and found & _IDS, "by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
 def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
@@ -246,8 +239,8 @@ def plain_rows(request: Request) -> Iterator[Row]:
     kind, notes = request.kind, request.notes
     dialect: Dialect = request.mapping or Dialect()
     bare = [] if dialect.header else headerless_rows(sample_of(request.path, dialect.encoding))
-    if bare and (usual := _ORDERS.get((kind, len(bare[0])))):
-        dialect = dialect.model_copy(update={"header": usual})
+    if bare and (usual := _KINDS["headerless"].get(f"{kind} {len(bare[0])}")):
+        dialect = dialect.model_copy(update={"header": tuple(usual)})
         notes.remark("no-header")
     table = read_table(request.path, wanted_columns(kind), dialect, notes, request.contents)
     table = chosen_rows(table, request.where, request.path, notes)
@@ -281,12 +274,6 @@ PLAIN = Layout(
 _ROWS = 50
 # looks like a weight in a matrix, never like an id
 _FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*(e-?\d+)?", re.ASCII | re.IGNORECASE)
-# the kind and the number of columns of a file without a header -> its columns
-_ORDERS: dict[tuple[ImportKind, int], tuple[str, ...]] = {
-    ("lists", 3): ("user_id", "item_id", "score"),
-    ("events", 3): ("user_id", "item_id", "value"),
-    ("events", 4): ("user_id", "item_id", "value", "timestamp"),
-}
 
 
 def headerless_rows(sample: Sample) -> list[list[str]]:
@@ -307,7 +294,7 @@ def _is_data(row: list[str]) -> bool:
         return False
     try:
         number(row[2], "")
-        return len(row) == 3 or (len(row[3].strip()) > 8 and bool(timestamp(row[3])))
+        return len(row) == 3 or (len(row[3].strip()) > 8 and bool(Times().read(row[3])))
     except RowFault:
         return False
 
@@ -338,21 +325,19 @@ def guess(sample: Sample, system: str | None = None) -> tuple[ImportKind | None,
     )
     columns = header_of(sample.text, everything)
     roles = _roles(columns, system)
-    cells: tuple[Choice, ...] = ()
+    cells = cache(partial(_in_cells, sample))
 
     def has(role: str) -> bool:
-        nonlocal cells
         if role == "marks":
             return _like_ratings([row.get("score", "") for row in _first_rows(sample, "lists")[1]])
         if role == "cells":
-            cells = _in_cells(sample)
-            return bool(cells)
+            return bool(cells())
         return _repeats(sample) if role == "repeats" else role in roles
 
     for rule in _KINDS["rules"]:
         if all(has(role.removeprefix("-")) != role.startswith("-") for role in rule["has"].split()):
             may = rule.get("may", ())
-            return rule.get("is"), _choices(*may) + (cells if "cells" in may else ())
+            return rule.get("is"), _choices(*may) + (cells() if "cells" in may else ())
     return None, ()
 
 
@@ -389,11 +374,17 @@ def _first_rows(sample: Sample, kind: ImportKind, most: int = 200) -> tuple[Tabl
 def _in_cells(sample: Sample) -> tuple[Choice, ...]:
     """A choice for each column whose cells in the file's beginning all hold several ids."""
     found: list[Choice] = []
+
+    def holds_ids(cell: str) -> bool:
+        # two words with a digit in them, with separators between, or a list of objects
+        parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
+        return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
+
     with suppress(InputError, ValueError):
         table, rows = _first_rows(sample, "users")
         user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
         for name in table.columns if rows else ():
-            if name != "user_id" and all(_holds_ids(row[name]) for row in rows):
+            if name != "user_id" and all(holds_ids(row[name]) for row in rows):
                 fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
                 short = one_line(name, 60)
                 meaning = (
@@ -401,12 +392,6 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
                 )
                 found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
     return tuple(found[:4])
-
-
-def _holds_ids(cell: str) -> bool:
-    """Whether the cell has at least two words with a digit in them, with separators between, or is a list of objects."""
-    parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
-    return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
 
 
 def _like_ratings(cells: Collection[str]) -> bool:
@@ -432,24 +417,6 @@ def _repeats(sample: Sample) -> bool:
 
 
 # ---- what a file holds -------------------------------------------------------------------------------------------
-
-
-def holding_of(
-    sample: Sample, known: list[Layout], system: str | None = None
-) -> tuple[dict[ImportKind, Layout], tuple[Choice, ...]]:
-    """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
-    goes before plain tables. `system`: of all lists of the command, which then decides for lists."""
-    refuse_columns(sample)
-    special = {kind: special_layout(known, sample, kind) for kind in IMPORT_KINDS}
-    found = {kind: layout for kind, layout in special.items() if layout is not None}
-    if found:
-        choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
-        # only lists have a system to name
-        if system and "lists" in found and any(choice.kind == "lists" for choice in choices):
-            return {"lists": found["lists"]}, ()
-        return found, choices
-    kind, choices = guess(sample, system) if PLAIN in known else (None, ())
-    return {kind: PLAIN} if kind else {}, choices
 
 
 def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:
@@ -483,3 +450,139 @@ def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputE
         return refusal("unknown", path=sample.path, first=first, hint=_hint(sample.first_line))
     steps = "".join(f"\n  {line}" for line in commands(sample.path, project, choices))
     return refusal("what-is-it", path=sample.path, first=first, commands=steps)
+
+
+# ---- the files of a command --------------------------------------------------------------------------------------
+
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
+
+
+class FilesByKind:
+    """The files of each kind in import order, and the files that only help to read others.
+
+    `aside` names the files that are not imported, each with the reason.
+    """
+
+    def __init__(
+        self, layout: str | None = None, system: str | None = None, project: str = "PROJECT"
+    ) -> None:
+        self.known, self.system, self.project = named_layouts(layout), system, project
+        self.files: dict[ImportKind, list[Path]] = {}
+        self.beside: list[Path] = []
+        self.aside: list[str] = []
+
+    def add(self, paths: Sequence[Path], kind: ImportKind | None) -> None:
+        """Decide which files are imported as which kind. Raises InputError if there are none, or if a kind is uncertain:
+        then it names the commands to choose from, with the name of the project."""
+        files: dict[ImportKind, list[Path]] = {part: [] for part in IMPORT_KINDS}
+        for path in paths:
+            if path.is_dir():
+                for part, inside in self._of_folder(path, kind).items():
+                    files[part] += inside
+            elif len(paths) > 1 and self._joined_beside(path, paths):
+                continue
+            elif kind is None:
+                layouts, choices = self._holding(sample := sample_of(path))
+                if choices or not layouts:
+                    raise uncertain(sample, self.project, choices)
+                for part in layouts:
+                    files[part].append(path)
+            elif len(paths) > 1 and self._only_helps(path, kind):
+                self.beside.append(path)
+            else:
+                files[kind].append(path)
+        self.files = {part: self._without_copies(found) for part, found in files.items() if found}
+        if not self.files and kind is not None:
+            # if all files only help to read others, import them anyway: their layout then reports what is missing
+            self.files, self.beside = {kind: self.beside}, []
+
+    def _holding(self, sample: Sample) -> tuple[dict[ImportKind, Layout], tuple[Choice, ...]]:
+        """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
+        goes before plain tables. The system of all lists of the command decides for lists."""
+        refuse_columns(sample)
+        special = ((kind, special_layout(self.known, sample, kind)) for kind in IMPORT_KINDS)
+        if not (found := {kind: layout for kind, layout in special if layout is not None}):
+            kind, choices = guess(sample, self.system) if PLAIN in self.known else (None, ())
+            return {kind: PLAIN} if kind else {}, choices
+        choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
+        # only lists have a system to name
+        if self.system and "lists" in found and any(choice.kind == "lists" for choice in choices):
+            return {"lists": found["lists"]}, ()
+        return found, choices
+
+    def _of_folder(self, folder: Path, kind: ImportKind | None) -> dict[ImportKind, list[Path]]:
+        found: dict[ImportKind, list[Path]] = {part: [] for part in IMPORT_KINDS}
+        unknown, unnamed, questions = [], [], []
+        try:
+            inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        except OSError as error:
+            raise refusal("unreadable", path=folder, why=error.strerror or error, step="") from error
+        for path in inside:
+            if not path.is_file() or self._joined_beside(path, inside):
+                continue
+            try:
+                layouts, choices = self._holding(sample := sample_of(path))
+            except InputError:
+                unknown.append(path.name)
+                continue
+            kinds = {part: layout for part, layout in layouts.items() if part == (kind or part)}
+            if choices and kind is None:
+                steps = "\n  ".join(("Say which:", *commands(path, self.project, choices)))
+                left = "was not imported, because it may contain one of several kinds of data"
+                questions.append(f"{path} {left}. {steps}")
+            elif kind is not None and not kinds and any(choice.kind == kind for choice in choices):
+                found[kind].append(path)
+            elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
+                self.aside.append(f"{path} was not imported, because it has a header and no rows")
+            elif not layouts:
+                unknown.append(path.name)
+            else:
+                name = bare_name(path).lower()
+                own = [p for p, one in kinds.items() if any(fnmatch(name, n) for n in one.names or "*")]
+                for part in own:
+                    found[part].append(path)
+                unnamed += [path.name] * bool(kinds and not own)
+        left = f"not imported from {folder}"
+        self.aside += questions
+        self.aside += [f"{left}, because nothing in them is recognised: {', '.join(unknown)}"] * bool(unknown)
+        self.aside += [f"{left} unless they are named: {', '.join(unnamed)}"] * bool(unnamed)
+        if any(found.values()):
+            return found
+        step = "Name the files themselves, with --as and, if necessary, --layout or --mapping."
+        if folders := [path.name for path in inside if path.is_dir()]:
+            step = f"Name one of the folders in it ({', '.join(folders[:5])}), or the files themselves."
+        asked = "\n  ".join(questions)
+        raise refusal("nothing-known", path=folder, kind=kind or "anything", questions=asked, step=step)
+
+    def _joined_beside(self, path: Path, paths: Iterable[Path]) -> bool:
+        """Whether a file beside this one in the command joins it with others: its rows would count twice."""
+        name, folder = bare_name(path), path.parent
+        for layout in self.known:
+            whole, parts = layout.whole
+            beside = any(bare_name(other) == whole and other.parent == folder for other in paths)
+            if name in parts and beside and any(layout.fits(sample_of(path), kind) for kind in layout.kinds):
+                text = f"{path} was not imported, because {whole} beside it holds the same rows and more"
+                self.aside.append(text)
+                return True
+        return False
+
+    def _only_helps(self, path: Path, kind: ImportKind) -> bool:
+        """Whether the file only helps a layout to read files of this kind and contains no records of it."""
+        helped = [layout for layout in self.known if kind in layout.beside]
+        if not helped or not path.is_file():
+            return False
+        sample = sample_of(path)
+        fits = any(layout.fits(sample, other) for layout in helped for other in layout.kinds)
+        return fits and special_layout(self.known, sample, kind) is None
+
+    def _without_copies(self, files: Iterable[Path]) -> list[Path]:
+        """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first."""
+        first: dict[tuple[Path, str], Path] = {}
+        for path in dict.fromkeys(files):
+            name = Path(bare_name(path).lower())
+            key = (path.parent, name.stem if name.suffix in _TABLES else str(path))
+            if (other := first.setdefault(key, path)) != path:
+                why = f"{other.name} beside it has the same name and would count twice"
+                step = "if it has other rows, import it with a separate command"
+                self.aside.append(f"{path} was not imported, because {why}; {step}")
+        return list(first.values())

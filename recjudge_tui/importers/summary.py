@@ -40,6 +40,10 @@ class FileSummary(Model):
     skipped: int = 0
 
 
+def _total(count: str) -> property:
+    return property(lambda self: sum(getattr(file, count) for file in self.files))
+
+
 class ImportSummary(Model):
     """The result of one import. `warnings` are the first 20 as `file:line: text`; `warning_kinds` counts all of them.
 
@@ -69,21 +73,7 @@ class ImportSummary(Model):
             return Step("import items")
         return Step("import events" if facts.lists and not facts.ready else "judge")
 
-    @property
-    def read(self) -> int:
-        return sum(f.read for f in self.files)
-
-    @property
-    def stored(self) -> int:
-        return sum(f.stored for f in self.files)
-
-    @property
-    def unchanged(self) -> int:
-        return sum(f.unchanged for f in self.files)
-
-    @property
-    def skipped(self) -> int:
-        return sum(f.skipped for f in self.files)
+    read, stored, unchanged, skipped = map(_total, ("read", "stored", "unchanged", "skipped"))
 
     @property
     def warning_count(self) -> int:
@@ -93,16 +83,14 @@ class ImportSummary(Model):
 def rendered(record: Record) -> str:
     """The record on one line of at most 160 characters."""
     facts: dict[str, Any] = record._asdict()
-    facts["attributes"] = ", ".join(
-        f"{name} = {value}" for name, value in facts.get("attributes", {}).items()
-    )
+    pairs = facts.get("attributes", {}).items()
+    facts["attributes"] = ", ".join(f"{name} = {value}" for name, value in pairs)
     if isinstance(record, Event):
         facts["value"] = "" if record.value is None else f" {plain_number(record.value)}"
     elif isinstance(record, Slate):
         names = [place.item_id for place in record.items]
-        facts["items"] = (
-            f"{quantity(len(names), 'item')}: {', '.join(names[:_ITEMS])}{', …' * (len(names) > _ITEMS)}"
-        )
+        some = ", ".join(names[:_ITEMS]) + ", …" * (len(names) > _ITEMS)
+        facts["items"] = f"{quantity(len(names), 'item')}: {some}"
     elif isinstance(record, Label):
         facts["answer"] = "has no readable answer" if record.value is None else f"says {record.label}"
         games = record.games

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import InputError
+from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.files import parse_toml
 
 SHOWN = 20
@@ -84,13 +84,6 @@ class Notes:
         if text not in self.remarks:
             self.remarks.append(text)
 
-    def stored_form(self) -> list[str]:
-        """The warnings as stored: the first 20 and, if there are more, the number of each kind."""
-        total = sum(self.kinds.values())
-        if total <= len(self.first):
-            return list(self.first)
-        return [*self.first, *(f"{count} in all: {kind}" for kind, count in self.kinds.most_common())]
-
 
 def shown(value: object) -> str:
     """A value from the file, quoted for a message."""
@@ -141,6 +134,17 @@ def refusal(name: str, /, **facts: object) -> InputError:
     return InputError(*(_format(part, (), facts) for part in _WORDS["errors"][name]))
 
 
+def misuse(name: str, /, **facts: object) -> UsageError:
+    """The error of this name about a command."""
+    return UsageError(*(_format(part, (), facts) for part in _WORDS["usage"][name]))
+
+
+def stop_if(wrong: object, name: str, /, **facts: object) -> None:
+    """Raise the error of this name if something is wrong with the file."""
+    if wrong:
+        raise refusal(name, **facts)
+
+
 def storable(text: str) -> bool:
     """Whether SQLite can store the text: a lone `\\ud800` and `\\u0000` are valid JSON but not text."""
     try:
@@ -153,12 +157,7 @@ def storable(text: str) -> bool:
 # ---- missing values and numbers ----------------------------------------------------------------------------------
 
 # what programs write for a missing value
-MISSING = frozenset(
-    (
-        "",
-        *r"nan NaN NAN Nan None none NONE NULL null Null <NA> <na> \N NaT -nan #N/A #NA #n/a N/A n/a undefined".split(),
-    )
-)
+MISSING = frozenset(("", *_WORDS["missing"]))
 # in free text, none is a word
 NO_TEXT = MISSING - {"None", "none", "NONE"}
 # the kind of a fault: a number that may have a comma before its fraction, or one between its thousands
@@ -197,6 +196,9 @@ class Ids:
         if (found := before.get(raw)) is not None:
             return found
         bare = raw.strip()
+        if bare[:2] == '="' and bare[-1] == '"':
+            # how a spreadsheet is kept from taking a text for a number
+            bare = raw = bare[2:-1].strip()
         if bare in (NO_TEXT if name == "context" else MISSING):
             return ""
         refuse(name != "context" and _is_no_id(bare), "not an id", name=name, text=bare)
@@ -241,11 +243,8 @@ class Ids:
 
 def _is_no_id(text: str) -> bool:
     ends = text[0] + text[-1]
-    return (
-        (ends == "{}" and ":" in text)
-        or (ends == "[]" and _SEVERAL.search(text) is not None)
-        or _NO_ID.fullmatch(text[:200]) is not None
-    )
+    several = (ends == "{}" and ":" in text) or (ends == "[]" and _SEVERAL.search(text))
+    return bool(several or _NO_ID.fullmatch(text[:200]))
 
 
 def number(value: str, column: str) -> float:
@@ -260,11 +259,6 @@ def number(value: str, column: str) -> float:
         pass
     kind = COMMA if _WITH_COMMA.fullmatch(text) else "not a finite number"
     raise RowFault(kind, column=column, text=value) from None
-
-
-def optional_number(value: str, column: str) -> float | None:
-    """The number, or None for a missing one. Raises RowFault."""
-    return None if value.strip() in MISSING else number(value, column)
 
 
 def whole(value: str, column: str) -> int:
@@ -288,10 +282,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SPREADSHEET = datetime(1899, 12, 30, tzinfo=timezone.utc)
 _DAY = r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
-_COMPACT_DAY, _COMPACT_HOUR = (
-    re.compile(_DAY, re.ASCII),
-    re.compile(rf"{_DAY}([01]\d|2[0-3])([0-5]\d)?", re.ASCII),
-)
+_COMPACT_DAY = re.compile(_DAY, re.ASCII)
+_COMPACT_HOUR = re.compile(rf"{_DAY}([01]\d|2[0-3])([0-5]\d)?", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)", re.ASCII)
 _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASCII)
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
@@ -354,29 +346,21 @@ class Times:
 
     def described(self) -> str:
         """What the numbers were taken for; empty if there were none."""
-        return " and ".join(
-            f"{'a spreadsheet’s days' if unit == 'days' else f'Unix time in {unit}'} ({quantity(count, 'time')})"
-            for unit, count in self.units.items()
-            if count
-        )
+        names = {unit: f"Unix time in {unit}" for unit in _UNIX} | {"days": "a spreadsheet’s days"}
+        counts = ((names[unit], quantity(count, "time")) for unit, count in self.units.items() if count)
+        return " and ".join(f"{name} ({times})" for name, times in counts)
 
 
-def timestamp(value: str, column: str = "timestamp") -> str:
-    """One time as `Times.read` reads it."""
-    return Times().read(value, column)
-
-
-def formatted(value: str, form: str) -> str:
+def formatted(value: str, form: str, fault: str = "bad timestamp:form") -> str:
     """A time written in `form` (as `datetime.strptime` reads it) as ISO 8601 in UTC. Raises RowFault."""
     if value.strip() in MISSING:
         return ""
     try:
         time = datetime.strptime(value.strip(), form)  # noqa: DTZ007 - the zone is added below
-        return (
-            (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc).isoformat()
-        )
+        time = time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+        return time.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
-        raise RowFault("bad timestamp:form", text=value, form=form) from None
+        raise RowFault(fault, text=value, form=form) from None
 
 
 def _advice(text: str) -> str:

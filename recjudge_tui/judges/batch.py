@@ -11,36 +11,18 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import httpx2 as httpx
 
 from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import CallError, RecjudgeError
-from recjudge_tui.judges.http import (
-    CONNECT_S,
-    Answer,
-    UnreachableError,
-    add_to,
-    broken,
-    connection_faults,
-    usable_network,
-    whole_answer,
-)
-from recjudge_tui.judges.replies import (
-    CallTarget,
-    error_in_body,
-    error_of,
-    failure,
-    json_object,
-    list_of,
-    part_of,
-    sound_text,
-)
+from recjudge_tui.errors import CallError, InputError, RecjudgeError
+from recjudge_tui.judges import http, replies
 from recjudge_tui.judges.servers import BatchAccess
 from recjudge_tui.version import USER_AGENT
 
+T = TypeVar("T")
 SILENT_S = 300.0  # a provider may take minutes for 200 MB
 ATTEMPTS = 4
 LONGEST_WAIT_S = 60.0
@@ -134,10 +116,10 @@ def read_result(line: bytes) -> ResultLine:
             return ResultLine(custom_id, _bytes(result.get("message")))
         if kind in ("expired", "canceled"):
             error = {"type": kind, "message": f"The provider reports: {kind}."}
-        inner = part_of(result, "error").get("error")
+        inner = replies.part_of(result, "error").get("error")
         shown: object = {"error": inner or error or "errored"}
     elif "response" in content or "error" in content:
-        response, error = part_of(content, "response"), content.get("error")
+        response, error = replies.part_of(content, "response"), content.get("error")
         status, body = whole(response.get("status_code")), response.get("body")
         if error is None and body is not None and status in (None, 200):
             return ResultLine(custom_id, _bytes(body))
@@ -145,14 +127,31 @@ def read_result(line: bytes) -> ResultLine:
     else:
         raise LineFault("it has neither a response nor an error nor a result")
     # classified like the error of a live call
-    said = error_in_body(shown)
+    said = replies.error_in_body(shown)
     if _ASK_AGAIN.search(f"{said.code} {said.kind}"):
         return ResultLine(custom_id, None, said.code or said.kind, said.message, again=True)
-    target = CallTarget("The batch's server", "the model", "")
-    fault = failure(status if status and status >= 400 else 400, httpx.Headers(), said, target)
+    target = replies.CallTarget("The batch's server", "the model", "")
+    fault = replies.failure(status if status and status >= 400 else 400, httpx.Headers(), said, target)
     if isinstance(fault, CallError):
         return ResultLine(custom_id, None, fault.kind, str(fault), again=fault.retry)
     return ResultLine(custom_id, None, "refused", str(fault))
+
+
+def lines_of(
+    path: Path, read: Callable[[bytes], T], note: Callable[[str, LineFault], None]
+) -> Iterator[tuple[str, T]]:
+    """What the lines of a file say, each with its place (`FILE:LINE`); bad ones are noted. Raises InputError for a file
+    that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                if raw.strip():
+                    try:
+                        yield f"{path}:{number}", read(raw)
+                    except LineFault as fault:
+                        note(f"{path}:{number}", fault)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", f"{error.strerror}.") from error
 
 
 def _bytes(body: object) -> bytes:
@@ -190,10 +189,10 @@ class BatchServer(ABC):
     def __init__(self, access: BatchAccess) -> None:
         self._url, self._target = access.url, access.target
         headers = {k: v for k, v in access.headers.items() if k.lower() != "content-type"}
-        with usable_network():
+        with http.usable_network():
             self._client = httpx.Client(
                 headers={"User-Agent": USER_AGENT, **headers},
-                timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
+                timeout=httpx.Timeout(SILENT_S, connect=http.CONNECT_S),
                 verify=httpx.create_ssl_context(),
                 follow_redirects=False,
             )
@@ -240,19 +239,19 @@ class BatchServer(ABC):
         try:
             with self._client.stream(method, f"{self._url}{path}", **more) as streamed:
                 for chunk in streamed.iter_raw():
-                    add_to(raw, chunk)
-                response = whole_answer(streamed.status_code, streamed.headers.raw, raw)
-        except connection_faults() as error:
-            raise broken(self._url, error) from None
+                    http.add_to(raw, chunk)
+                response = http.whole_answer(streamed.status_code, streamed.headers.raw, raw)
+        except http.connection_faults() as error:
+            raise http.broken(self._url, error) from None
         self._check(response)
-        return json_object(response, self._target, "the batch API's")
+        return replies.json_object(response, self._target, "the batch API's")
 
     def _pages(self) -> Iterator[dict[str, Any]]:
         """The entries of the list of batches, which comes in pages, newest first."""
         params: dict[str, Any] = {"limit": 100}
         for _ in range(PAGES):
             page = patiently(lambda: self._json("GET", self.path, params=params))  # noqa: B023 - called at once
-            entries = [entry for entry in list_of(page, "data") if isinstance(entry, dict)]
+            entries = [entry for entry in replies.list_of(page, "data") if isinstance(entry, dict)]
             yield from entries
             last = page.get("last_id") or (entries[-1].get("id") if entries else None)
             if not page.get("has_more") or not last:
@@ -268,18 +267,20 @@ class BatchServer(ABC):
         try:
             with self._client.stream("GET", f"{self._url}{path}") as streamed, target.open("wb") as file:
                 if streamed.status_code != 200:
-                    self._check(Answer(streamed.status_code, streamed.headers, streamed.read()))
+                    self._check(http.Answer(streamed.status_code, streamed.headers, streamed.read()))
                 rest = b""
                 for chunk in streamed.iter_bytes():
                     *lines, rest = (rest + chunk).split(b"\n")
                     file.writelines(scrubbed(line) + b"\n" for line in lines)
                 file.write(scrubbed(rest))
         except httpx.RequestError as error:
-            raise broken(self._url, error) from None
+            raise http.broken(self._url, error) from None
 
-    def _check(self, response: Answer) -> None:
+    def _check(self, response: http.Answer) -> None:
         if not 200 <= response.status_code < 300:
-            raise failure(response.status_code, response.headers, error_of(response), self._target)
+            raise replies.failure(
+                response.status_code, response.headers, replies.error_of(response), self._target
+            )
 
 
 class OpenAIBatches(BatchServer):
@@ -308,15 +309,18 @@ class OpenAIBatches(BatchServer):
 
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
         for entry in self._pages():
-            if part_of(entry, "metadata").get("recjudge") == mark or entry.get("input_file_id") == file_id:
+            if (
+                replies.part_of(entry, "metadata").get("recjudge") == mark
+                or entry.get("input_file_id") == file_id
+            ):
                 yield self._remote(entry)
 
     def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
-        counts = part_of(entry, "request_counts")
+        counts = replies.part_of(entry, "request_counts")
         status, created = str(entry.get("status") or ""), entry.get("created_at")
         messages = [
             one_line(f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message"), 200)
-            for e in list_of(part_of(entry, "errors"), "data")
+            for e in replies.list_of(replies.part_of(entry, "errors"), "data")
             if isinstance(e, dict)
         ]
         more = [f"{len(messages) - 3} more"] if len(messages) > 3 else []
@@ -351,7 +355,7 @@ class AnthropicBatches(BatchServer):
             yield remote
 
     def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
-        counts = {k: whole(v) or 0 for k, v in part_of(entry, "request_counts").items()}
+        counts = {k: whole(v) or 0 for k, v in replies.part_of(entry, "request_counts").items()}
         status, remote_id = str(entry.get("processing_status") or ""), _id(entry, "batch")
         try:
             created = datetime.fromisoformat(str(entry.get("created_at")).replace("Z", "+00:00")).timestamp()
@@ -378,7 +382,7 @@ def batch_server(provider: str, access: BatchAccess) -> BatchServer:
 def was_refused(error: RecjudgeError) -> bool:
     """Whether a request for a batch that ended with this error was certainly not accepted."""
     if isinstance(error, CallError):
-        return error.kind in _REFUSALS or isinstance(error, UnreachableError)
+        return error.kind in _REFUSALS or isinstance(error, http.UnreachableError)
     return True  # the key, the model or the address is wrong for every call
 
 
@@ -397,7 +401,7 @@ def patiently(action: Callable[[], Any]) -> Any:
 
 def _id(answer: dict[str, Any], what: str) -> str:
     """The id in an answer, checked to be safe in a URL path."""
-    remote_id = sound_text(answer.get("id"))
+    remote_id = replies.sound_text(answer.get("id"))
     if not remote_id or not all(c.isalnum() or c in "-_.:" for c in remote_id) or remote_id.startswith("."):
         raise CallError("bad_body", f"The server's answer has no id of a {what}", one_line(answer, 200))
     return remote_id

@@ -13,31 +13,13 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from recjudge_tui.domain.address import with_options
-from recjudge_tui.domain.calls import PlacedImage, Request
+from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import JudgeError, RecjudgeError
+from recjudge_tui.judges import replies, servers
 from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.replies import (
-    CallTarget,
-    ServerError,
-    VendorReply,
-    bad_body,
-    error_of,
-    list_of,
-    part_of,
-    sound_text,
-)
-from recjudge_tui.judges.servers import (
-    Endpoints,
-    HttpJudge,
-    as_base64,
-    checked_url,
-    content_of,
-    split_system,
-    without_bounds,
-)
 from recjudge_tui.judges.trust import AWS, Sent, pairs_of, require_trust
 
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
@@ -47,14 +29,9 @@ _NEXT = "Check the AWS credentials (aws sts get-caller-identity, AWS_PROFILE) an
 _CACHING = ("anthropic.", "amazon.nova")
 
 
-def make(spec: JudgeSpec) -> BedrockJudge:
-    """The judge for `bedrock:MODEL`, a model id or inference profile; no call is made. `--base-url` names another endpoint
-    than the region's. Raises UsageError for a bad base URL."""
-    return BedrockJudge(spec, tuple(map(checked_url, spec.base_urls)))
-
-
-class BedrockJudge(HttpJudge[None]):
-    """One model. Each request is signed with the AWS credential chain, or has the bearer token of the environment."""
+class BedrockJudge(servers.HttpJudge):
+    """One model (id or inference profile) at the region's endpoint, unless another one is named. Each request is signed
+    with the AWS credential chain, or has the bearer token of the environment."""
 
     default_key = ""
     signs = True
@@ -68,10 +45,10 @@ class BedrockJudge(HttpJudge[None]):
         "cache_written": "usage.cacheWriteInputTokens",
     }
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec, urls)
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
         self.chat_path = f"/model/{quote(self._model, safe='')}/converse"
-        self._given, self._key_variable = urls, ""
+        self._given, self._key_variable = self.urls, ""
         self._region = ""
         # botocore's, which renews them when they expire; None: the bearer token is sent
         self._credentials: Any = None
@@ -90,9 +67,7 @@ class BedrockJudge(HttpJudge[None]):
         botocore is not installed, or there are no credentials or no region."""
         self.check_trust()
         await asyncio.to_thread(self._find_credentials)
-        await self._inspect_servers(workload)
-        self._apply(workload.known)
-        return Identity(name=self._model, endpoints=self.urls)
+        return await super().prepare(workload)
 
     def _find_credentials(self) -> None:
         try:
@@ -125,10 +100,7 @@ class BedrockJudge(HttpJudge[None]):
         else:
             self._credentials = found
         own = f"https://bedrock-runtime.{self._region}.amazonaws.com"
-        self._endpoints = Endpoints(self._given or (own,))
-
-    async def _inspect(self, url: str) -> None:
-        return None
+        self._endpoints = servers.Endpoints(self._given or (own,))
 
     def _secrets(self) -> list[Key]:
         return [*self._aws_secrets, *super()._secrets()]
@@ -151,7 +123,10 @@ class BedrockJudge(HttpJudge[None]):
         return dict(request.headers)
 
     def _wanted(self, request: Request) -> dict[str, Any]:
-        schema = {"schema": json.dumps(without_bounds(request.reply_schema)), "name": request.schema_name}
+        schema = {
+            "schema": json.dumps(servers.without_bounds(request.reply_schema)),
+            "name": request.schema_name,
+        }
         wanted = {
             "maxTokens": request.sampling.max_tokens,
             "temperature": request.sampling.temperature,
@@ -161,38 +136,42 @@ class BedrockJudge(HttpJudge[None]):
         return wanted | ({"cachePoint": "default"} if any(maker in self._model for maker in _CACHING) else {})
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
-        system, others = split_system(request.messages)
-        blocks = [_text(sound_text(text)) for text in system]
+        system, others = servers.split_system(request.messages)
+        blocks: list[dict[str, Any]] = [{"text": replies.sound_text(text)} for text in system]
         if blocks and "cachePoint" in sent:
             blocks.append({"cachePoint": {"type": "default"}})
         inference = {name: sent[name] for name in ("maxTokens", "temperature") if name in sent}
-        body = {
-            "messages": [{"role": m.role, "content": content_of(m, _text, _image)} for m in others],
+        body: dict[str, Any] = {
+            "messages": [{"role": m.role, "content": _blocks(m)} for m in others],
             "inferenceConfig": inference,
         }
         options = {name: value for name, value in sent.items() if name not in ("cachePoint", *inference)}
         return with_options(body | ({"system": blocks} if blocks else {}), options)
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
-        message = part_of(part_of(answer, "output"), "message")
+    def _said(
+        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
+    ) -> replies.VendorReply:
+        message = replies.part_of(replies.part_of(answer, "output"), "message")
         if not message:
-            raise bad_body(target.server, self.expected, "It has no message.")
-        blocks = list_of(message, "content")
-        thinking = (part_of(part_of(block, "reasoningContent"), "reasoningText") for block in blocks)
-        return VendorReply(
-            text="".join(sound_text(block.get("text")) for block in blocks),
-            thinking="".join(sound_text(part.get("text")) for part in thinking),
+            raise replies.bad_body(target.server, self.expected, "It has no message.")
+        blocks = replies.list_of(message, "content")
+        thinking = (
+            replies.part_of(replies.part_of(block, "reasoningContent"), "reasoningText") for block in blocks
+        )
+        return replies.VendorReply(
+            text="".join(replies.sound_text(block.get("text")) for block in blocks),
+            thinking="".join(replies.sound_text(part.get("text")) for part in thinking),
             model=self._model,
-            stop=sound_text(answer.get("stopReason")),
+            stop=replies.sound_text(answer.get("stopReason")),
         )
 
-    def _error_in(self, response: Answer) -> ServerError:
+    def _error_in(self, response: Answer) -> replies.ServerError:
         """The kind of an error stands in a header, in front of an address."""
         kind = response.headers.get("x-amzn-errortype", "").partition(":")[0]
-        return replace(error_of(response), code=kind.lower())
+        return replace(replies.error_of(response), code=kind.lower())
 
     def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         if response.status_code in (401, 403) or _CREDENTIALS.search(error.code):
             kind = response.headers.get("x-amzn-errortype", "").partition(":")[0]
@@ -216,9 +195,14 @@ def _secrets_in(keys: Any) -> list[Key]:
     return [Key(name, secret) for name, secret in named if secret]
 
 
-def _text(text: str) -> dict[str, Any]:
-    return {"text": text}
+def _image(base64: str) -> dict[str, Any]:
+    return {"image": {"format": "jpeg", "source": {"bytes": base64}}}
 
 
-def _image(placed: PlacedImage) -> dict[str, Any]:
-    return {"image": {"format": "jpeg", "source": {"bytes": as_base64(placed)}}}
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    content = servers.content_of(message, _image)
+    parts = [{"text": content}] if isinstance(content, str) else content
+    return [{"text": part["text"]} if "text" in part else part for part in parts]
+
+
+make = BedrockJudge

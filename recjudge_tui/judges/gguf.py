@@ -44,11 +44,6 @@ _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _LOOKED_S = 0.3
 
 
-def make(spec: JudgeSpec) -> GgufJudge:
-    """The judge for `gguf:FILE`; the file is not opened yet."""
-    return GgufJudge(user_path(spec.target))
-
-
 class ModelFile(NamedTuple):
     """A model as its file's header describes it. `context` is the longest it was trained for; 0: unknown."""
 
@@ -71,7 +66,8 @@ class GgufJudge:
     takes_images = False
     repetition_penalty = OpenAIJudge.repetition_penalty
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, spec: JudgeSpec) -> None:
+        path = user_path(spec.target)
         self.name = f"gguf:{path.stem}"
         self.concurrency = min(2 * _cores(), MAX_SLOTS)
         self.slots: int | None = None
@@ -136,11 +132,14 @@ class GgufJudge:
         return served
 
 
+make = GgufJudge
+
+
 class _ServedModel(OpenAIJudge):
     """The model at its process, with the key that was drawn for it."""
 
     def __init__(self, alias: str, url: str, key: str) -> None:
-        super().__init__(JudgeSpec(spec=f"openai:{alias}"), (f"{url}/v1",))
+        super().__init__(JudgeSpec(spec=f"openai:{alias}", base_urls=(url,)))
         self._drawn = Key("the key of the model's process", key)
 
     def _look_up_key(self, *, typed: bool = False) -> None:

@@ -20,8 +20,7 @@ import httpx2 as httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.base import within
-from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
+from recjudge_tui.system import MORE_HANDLES, is_out_of_handles, within
 from recjudge_tui.version import USER_AGENT
 
 CONNECT_S = 10.0
@@ -71,9 +70,8 @@ class Client:
     """Connections to servers: as many as there are calls in flight. Through a proxy each serves one request."""
 
     def __init__(self) -> None:
-        # proxy ("": none) -> its connections; server -> those it is asked through
-        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
-        self._pool_of: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
+        # server -> its connections
+        self._pools: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
 
     async def send(
         self,
@@ -91,7 +89,11 @@ class Client:
         try:
             return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
         except asyncio.TimeoutError:
-            raise late(url, timeout_s) from None
+            title, step = (
+                f"No answer from {url} within {timeout_s:g} s",
+                "Raise --timeout if the model needs longer.",
+            )
+            raise CallError("timeout", title, next_step=step, retry=True) from None
         except connection_faults() as error:
             raise broken(url, error) from None
 
@@ -121,15 +123,12 @@ class Client:
 
     def _pool(self, url: httpx.URL) -> httpcore2.AsyncConnectionPool:
         server = url.raw_scheme, url.netloc
-        if server not in self._pool_of:
-            proxy = _proxy_for(url)
-            if proxy not in self._pools:
-                self._pools[proxy] = _made_pool(proxy, secure=url.scheme == "https")
-            self._pool_of[server] = self._pools[proxy]
-        return self._pool_of[server]
+        if server not in self._pools:
+            self._pools[server] = _made_pool(_proxy_for(url), secure=url.scheme == "https")
+        return self._pools[server]
 
     async def aclose(self) -> None:
-        pools, self._pools, self._pool_of = self._pools, {}, {}
+        pools, self._pools = self._pools, {}
         for pool in pools.values():
             await pool.aclose()
         await asyncio.sleep(0)  # gives the event loop time to close the sockets
@@ -328,15 +327,6 @@ def broken(url: str, error: Exception) -> CallError:
         return UnreachableError(title, "Too many files are open.", MORE_HANDLES)
     return UnreachableError(
         f"{title} through the proxy {proxy}" if proxy else title, why, OTHER_PROXY if proxy else ""
-    )
-
-
-def late(url: str, timeout_s: float) -> CallError:
-    return CallError(
-        "timeout",
-        f"No answer from {url} within {timeout_s:g} s",
-        next_step="Raise --timeout if the model needs longer.",
-        retry=True,
     )
 
 

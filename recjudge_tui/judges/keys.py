@@ -138,14 +138,7 @@ def _secret_in(variable: str) -> str:
     return secret.strip() if isinstance(secret, str) else ""
 
 
-def missing_key(variable: str, server: str) -> JudgeError:
-    return _not_set(f"No API key for {server}", variable, "--api-key-env NAME")
-
-
-def missing_header(name: str, variable: str) -> JudgeError:
-    return _not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
-
-
-def _not_set(title: str, variable: str, option: str) -> JudgeError:
+def not_set(title: str, variable: str, option: str) -> JudgeError:
+    """The error for a variable without a value, which `option` names."""
     step = f"Set it: export {variable}=… — or name another one with {option}."
     return JudgeError(title, f"The environment variable {variable} is not set.", step)

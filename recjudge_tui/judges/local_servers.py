@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from recjudge_tui.domain.judge import JudgeAddress
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.found import KnownJudge, LocalJudges
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
+from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
-from recjudge_tui.judges.openai import api_root
+from recjudge_tui.judges.openai import OpenAIJudge
+from recjudge_tui.judges.registry import built_in
 from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
 
 WITHIN_S = 1.0
@@ -23,14 +27,8 @@ MOST_MODELS = 200
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class UsualServer(NamedTuple):
-    """A server with an OpenAI-compatible API and its default port."""
-
-    name: str
-    port: int
-
-
-USUAL = (UsualServer("llama.cpp", 8080), UsualServer("vLLM", 8000), UsualServer("LM Studio", 1234))
+# servers with an OpenAI-compatible API and their default ports
+USUAL = {"llama.cpp": 8080, "vLLM": 8000, "LM Studio": 1234}
 # the name by which servers identify the owner of their models
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
 
@@ -59,7 +57,7 @@ def place_of(url: str) -> str:
 
 
 def local_servers(
-    usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
+    usual: Mapping[str, int] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
     address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
@@ -72,12 +70,34 @@ def local_files(servers: Sequence[LocalServer]) -> list[FoundFile]:
     return found_files(ollama=all(server.name != "Ollama" for server in servers))
 
 
-async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:
-    asked = {f"http://127.0.0.1:{server.port}/v1": server.name for server in usual}
+def local_judges() -> LocalJudges:
+    """Look for servers, model files and keys; takes up to a second, so call it in a worker."""
+    judges, places = [], {}
+    servers = local_servers()
+    for server in servers:
+        count = len(server.judges)
+        places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
+        about = f"{server.name} {server.place}"
+        judges += [
+            KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
+            for spec, details in server.judges
+        ]
+    providers = built_in()
+    if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
+        judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
+    for provider in providers:
+        variable = next((name for name in provider.key_variables if is_set(name)), "")
+        if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
+            judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))
+    return LocalJudges(tuple(judges), places)
+
+
+async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
+    asked = {f"http://127.0.0.1:{port}/v1": name for name, port in usual.items()}
     named = os.environ.get("OPENAI_BASE_URL", "")
     with suppress(UsageError):
         if named and urlsplit(named).hostname in LOOPBACK:
-            asked = {api_root(named): "a server"} | asked
+            asked = {OpenAIJudge.api_root(named): "a server"} | asked
     answers = await asyncio.gather(
         _ollama(timeout_s), *(_compatible(url, name, timeout_s) for url, name in asked.items())
     )

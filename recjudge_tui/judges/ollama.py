@@ -11,30 +11,17 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message, Reply, Request, estimate_prompt_tokens, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
-from recjudge_tui.judges.confidence import TOP_LOGPROBS
+from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
-from recjudge_tui.judges.replies import (
-    CallTarget,
-    ServerError,
-    VendorReply,
-    bad_body,
-    failure,
-    json_object,
-    list_of,
-    overflow,
-    part_of,
-    sees_no_images,
-    sound_text,
-)
-from recjudge_tui.judges.servers import HttpJudge, RequestBody, as_base64, checked_url
+from recjudge_tui.judges.servers import HttpJudge, RequestBody, Served, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_KEY = "OLLAMA_API_KEY"
@@ -51,27 +38,13 @@ _HINT = "Is this an Ollama server? "
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
 
 
-def make(spec: JudgeSpec) -> OllamaJudge:
-    """The judge for `ollama:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    return OllamaJudge(spec, server_urls(spec.base_urls))
-
-
-class ServedModel(NamedTuple):
-    """The model at one server. `version` is the server's, `context` the longest context that the model can have."""
-
-    url: str
-    version: str
-    installed: InstalledModel
-    context: int | None
-    capabilities: list[str]
-
-
-class OllamaJudge(HttpJudge[ServedModel]):
+class OllamaJudge(HttpJudge):
     """One model at one or more Ollama servers, with one context length for the whole run. Replies are not streamed: the
     deadline applies to the whole reply anyway, a cancelled call closes its connection and thereby stops the generation,
     and errors keep their status."""
 
     concurrency = 1
+    sight = "Ollama says so: it does not list “vision” among its capabilities."
     chat_path = "/api/chat"
     default_key = DEFAULT_KEY
     expected = "Ollama's"
@@ -84,45 +57,31 @@ class OllamaJudge(HttpJudge[ServedModel]):
     }
     repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
-        super().__init__(spec, urls)
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
         self._num_ctx = MIN_CONTEXT
 
+    @classmethod
+    def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
+        return server_urls(base_urls)
+
     async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its version and the model, and choose the context length of the run. Raises JudgeError when
-        no server answers, the model is not installed, or the servers have different models under its name."""
-        models = await self._inspect_servers(workload)
-        first = models[0]
-        if len({model.installed.digest for model in models}) > 1:
+        """As every judge, and choose the context length of the run. Raises JudgeError also when the servers have different
+        models under this name."""
+        identity = await super().prepare(workload)
+        thinks = "thinking" in identity.details["capabilities"]
+        self._num_ctx = context_for(workload, identity.context_length, thinks=thinks)
+        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self._num_ctx}})
+
+    def _check_served(self, served: Mapping[str, Served]) -> None:
+        if len({each.digest for each in served.values()}) > 1:
             raise JudgeError(
                 f"The servers have different models named “{self._model}”",
-                ", ".join(f"{model.url}: {model.installed.digest[:12]}" for model in models),
+                ", ".join(f"{url}: {each.digest[:12]}" for url, each in served.items()),
                 f"Pull it again on each: ollama pull {self._model}",
             )
-        if workload.images and any(m.capabilities and "vision" not in m.capabilities for m in models):
-            raise sees_no_images(
-                self._model, "Ollama says so: it does not list “vision” among its capabilities."
-            )
-        self._apply(workload.known, first.installed.digest)
-        context = min((model.context for model in models if model.context), default=None)
-        thinks = any("thinking" in model.capabilities for model in models)
-        self._num_ctx = context_for(workload, context, thinks=thinks)
-        details = {
-            "server": sorted({f"ollama {model.version}" for model in models}),
-            "capabilities": first.capabilities,
-            "num_ctx": self._num_ctx,
-            "parameter_size": first.installed.parameters,
-            "quantization_level": first.installed.quantization,
-        }
-        return Identity(
-            name=self._model,
-            digest=first.installed.digest,
-            endpoints=self.urls,
-            context_length=context,
-            details={k: v for k, v in details.items() if v or k == "capabilities"},
-        )
 
-    async def _inspect(self, url: str) -> ServedModel:
+    async def _inspect(self, url: str) -> Served:
         version = await self._asked(url, "/api/version")
         models = listed_models(await self._asked(url, MODELS_PATH), url)
         names = (self._model, f"{self._model}:latest")
@@ -130,10 +89,19 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        lengths = [v for k, v in part_of(shown, "model_info").items() if k.endswith(".context_length")]
+        lengths = [
+            v for k, v in replies.part_of(shown, "model_info").items() if k.endswith(".context_length")
+        ]
         context = next(filter(None, map(whole, lengths)), None)
-        served_by, can = _line(version.get("version"))[:40], list(map(_line, list_of(shown, "capabilities")))
-        return ServedModel(url, served_by, installed, context, can)
+        can = list(map(_line, replies.list_of(shown, "capabilities")))
+        sizes = {"parameter_size": installed.parameters, "quantization_level": installed.quantization}
+        return Served(
+            f"ollama {_line(version.get('version'))[:40]}",
+            installed.digest,
+            context,
+            "vision" in can if can else None,
+            details={"capabilities": can, **{name: size for name, size in sizes.items() if size}},
+        )
 
     async def _asked(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object in a server's answer to one of the questions asked before the first call."""
@@ -142,7 +110,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if response.status_code != 200:
             raise self._unusable(url, response)
         try:
-            return json_object(response, self._target(url), self.expected)
+            return replies.json_object(response, self._target(url), self.expected)
         except CallError as error:
             raise JudgeError(error.title, error.cause, f"{_HINT}{error.next_step}") from None
 
@@ -166,27 +134,29 @@ class OllamaJudge(HttpJudge[ServedModel]):
             "shift": False,
         }
         if self._logprobs and "logprobs" not in self._dropped:
-            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}
         return wanted
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         return {"model": self._model, "messages": list(map(_message, request.messages)), **sent}
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(
+        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
+    ) -> replies.VendorReply:
         message = answer.get("message")
         if not isinstance(message, dict):
-            raise bad_body(target.server, self.expected, "It has no message.")
-        return VendorReply(
-            text=sound_text(message.get("content")),
-            thinking=sound_text(message.get("thinking")),
-            model=sound_text(answer.get("model")),
-            stop=sound_text(answer.get("done_reason")),
+            raise replies.bad_body(target.server, self.expected, "It has no message.")
+        return replies.VendorReply(
+            text=replies.sound_text(message.get("content")),
+            thinking=replies.sound_text(message.get("thinking")),
+            model=replies.sound_text(answer.get("model")),
+            stop=replies.sound_text(answer.get("done_reason")),
             tokens=answer.get("logprobs"),
             noted=check_prompt_count(request, answer, self._num_ctx),
         )
 
     def _reply(
-        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
         try:
             return super()._reply(said, request, body, latency_s)
@@ -195,12 +165,12 @@ class OllamaJudge(HttpJudge[ServedModel]):
             if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
                 raise
             filled = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of"
-            full = overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
+            full = replies.overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
             full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
             raise full from None
 
     def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         target = self._target(url)
         message = target.scrub(error.message)
@@ -210,7 +180,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
             title = f"The model “{self._model}” does not fit into memory"
             return JudgeError(title, message, "Choose a smaller model or context.")
         sized = replace(error, context=error.context or self._num_ctx)
-        meaning = failure(response.status_code, response.headers, sized, target)
+        meaning = replies.failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
             low, high = estimate_prompt_tokens(request.messages)
             room = f"its reply may take {request.sampling.max_tokens}"
@@ -223,7 +193,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         texts = {"content": "", "thinking": ""}
         for event in events:
             for name in texts:
-                texts[name] += sound_text(part_of(event, "message").get(name))
+                texts[name] += replies.sound_text(replies.part_of(event, "message").get(name))
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
@@ -268,7 +238,7 @@ def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -
     includes_cache = whole(answer.get("prompt_eval_cached_count")) is not None
     too_low = counted < least
     if counted >= num_ctx or (too_low and includes_cache) or (_WHOLE_PROMPT_CACHED <= counted < least_last):
-        raise overflow(
+        raise replies.overflow(
             f"Ollama read {counted} tokens of a prompt that has at least {least}. Its context is {num_ctx} tokens."
         )
     return {"prompt_count_suspicious": {"counted": counted, "at_least": least}} if too_low else {}
@@ -285,7 +255,6 @@ class InstalledModel(Model):
     size_bytes: int | None = None
     parameters: str = ""
     quantization: str = ""
-    family: str = ""
 
 
 def server_urls(base_urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -311,7 +280,7 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
         response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
         if response.status_code != 200:
             raise not_ollama(url)
-        listing = json_object(response, CallTarget(url, "", ""), "Ollama's")
+        listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
     except CallError as error:
         if not isinstance(error, UnreachableError):
             raise not_ollama(url) from None
@@ -333,16 +302,15 @@ def listed_models(listing: dict[str, Any], url: str) -> list[InstalledModel]:
             name=_line(model.get("model") or model.get("name")),
             digest=_line(model.get("digest")),
             size_bytes=whole(model.get("size")),
-            parameters=_line(part_of(model, "details").get("parameter_size")),
-            quantization=_line(part_of(model, "details").get("quantization_level")),
-            family=_line(part_of(model, "details").get("family")),
+            parameters=_line(replies.part_of(model, "details").get("parameter_size")),
+            quantization=_line(replies.part_of(model, "details").get("quantization_level")),
         )
         for model in models
     ]
 
 
 def _line(value: object) -> str:
-    return one_line(sound_text(value), 200)
+    return one_line(replies.sound_text(value), 200)
 
 
 def no_server(urls: tuple[str, ...]) -> JudgeError:
@@ -376,3 +344,6 @@ def _with_scheme(host: str) -> str:
         name = f"127.0.0.1{name}"
     port = "" if re.search(r":\d+$", name) else ":11434"
     return f"http://{name}{port}/{path}".rstrip("/")
+
+
+make = OllamaJudge

@@ -6,15 +6,16 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from recjudge_tui.domain.calls import Message, PlacedImage, Request, whole
-from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.calls import Message, Request, whole
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
-from recjudge_tui.judges.confidence import TOP_LOGPROBS
+from recjudge_tui.judges import servers
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import (
+    TOP_LOGPROBS,
     CallTarget,
     ServerError,
     VendorReply,
@@ -24,23 +25,10 @@ from recjudge_tui.judges.replies import (
     list_of,
     object_in,
     part_of,
-    sees_no_images,
     sound_text,
-)
-from recjudge_tui.judges.servers import (
-    BatchJudge,
-    RejectedPartError,
-    RequestBody,
-    as_base64,
-    checked_url,
-    content_of,
-    split_system,
-    under,
-    without_bounds,
 )
 from recjudge_tui.judges.trust import literal_address
 
-DEFAULT_URL = "https://api.openai.com/v1"
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP = "system", "/v1", "max_completion_tokens"
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
@@ -52,48 +40,15 @@ _AZURE_FORM = (
 )
 
 
-def make(spec: JudgeSpec) -> OpenAIJudge:
-    """The judge for `openai:MODEL`; no call is made. Raises UsageError for a bad base URL."""
-    urls = spec.base_urls or tuple(filter(None, [os.environ.get("OPENAI_BASE_URL")])) or (DEFAULT_URL,)
-    return OpenAIJudge(spec, tuple(map(api_root, urls)), tuple(filter(_lacks_version, urls)))
-
-
-def api_root(url: str) -> str:
-    """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
-    Azure's query names one."""
-    address, _, query = url.strip().partition("?")
-    name, _, version = query.partition("=")
-    if name == "api-version":
-        root = checked_url(address).removesuffix("/chat/completions")
-        if not _API_VERSION.fullmatch(version):
-            raise UsageError(
-                "The query of a base URL may hold one api-version and nothing else",
-                "The URL is stored with every run.",
-                f"Write it as {root}?api-version=VERSION.",
-            )
-        return f"{root}?api-version={version}"
-    bare = checked_url(url)
-    return f"{bare}{VERSION}" if _lacks_version(bare) else bare.removesuffix("/chat/completions")
-
-
 def _lacks_version(url: str) -> bool:
     path = urlsplit(url.strip().rstrip("/")).path
     return "?" not in url and not path.endswith("/chat/completions") and not re.search(r"/v\d", path)
 
 
-class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it sees
-    images, and how many slots the server has, if the server says so."""
+class OpenAIJudge(servers.BatchJudge):
+    """One model at one or more servers."""
 
-    owner: str
-    context: int | None
-    sees: bool | None
-    slots: int | None = None
-
-
-class OpenAIJudge(BatchJudge[ModelEntry]):
-    """One model at one or more servers. `unversioned` are addresses to which `/v1` was added, which may be wrong."""
-
+    url_variable, default_url = "OPENAI_BASE_URL", "https://api.openai.com/v1"
     chat_path = "/chat/completions"
     batch_path = "/v1/chat/completions"
     default_key = "OPENAI_API_KEY"
@@ -113,31 +68,34 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     }
     repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...], unversioned: tuple[str, ...] = ()) -> None:
-        super().__init__(spec, urls)
-        self._added_version = set(map(api_root, unversioned))
-        self._is_here = all(map(_is_local, urls))
-        self.slots: int | None = None
+    def __init__(self, spec: JudgeSpec) -> None:
+        super().__init__(spec)
+        named = spec.base_urls or (os.environ.get(self.url_variable, ""),)
+        # `/v1` was added, which may be wrong
+        self._added_version = set(map(self.api_root, filter(_lacks_version, filter(None, named))))
+        self._is_here = all(map(_is_local, self.urls))
 
-    async def prepare(self, workload: Workload) -> Identity:
-        """Ask each server for its models; one without a list is accepted. Raises JudgeError when the key is missing or
-        refused, when no server answers, when one on the local network lists its models without this one, or when it says
-        that the model does not see images that will be sent."""
-        entries = await self._inspect_servers(workload)
-        if workload.images and any(entry.sees is False for entry in entries):
-            raise sees_no_images(self._model, "Its server says so.")
-        self._apply(workload.known)
-        slots = [entry.slots for entry in entries if entry.slots]
-        self.slots = sum(slots) if len(slots) == len(entries) else None
-        return Identity(
-            name=self._model,
-            endpoints=self.urls,
-            context_length=min((entry.context for entry in entries if entry.context), default=None),
-            details={"servers": sorted({entry.owner for entry in entries if entry.owner})},
-        )
+    @staticmethod
+    def api_root(url: str) -> str:
+        """The URL in front of `/chat/completions`. `/v1` is added unless the path holds a version or is given whole, or
+        Azure's query names one."""
+        address, _, query = url.strip().partition("?")
+        name, _, version = query.partition("=")
+        if name == "api-version":
+            root = servers.checked_url(address).removesuffix("/chat/completions")
+            if not _API_VERSION.fullmatch(version):
+                raise UsageError(
+                    "The query of a base URL may hold one api-version and nothing else",
+                    "The URL is stored with every run.",
+                    f"Write it as {root}?api-version=VERSION.",
+                )
+            return f"{root}?api-version={version}"
+        bare = servers.checked_url(url)
+        return f"{bare}{VERSION}" if _lacks_version(bare) else bare.removesuffix("/chat/completions")
 
-    async def _inspect(self, url: str) -> ModelEntry:
-        response = await self._fetch(under(url, "/models"))
+    async def _inspect(self, url: str) -> servers.Served:
+        """A server without a list of models is accepted; one on the local network that lists others is not."""
+        response = await self._fetch(servers.under(url, "/models"))
         if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
             raise self._unusable(url, response)
         told = object_in(response) if response.status_code == 200 else {}
@@ -164,7 +122,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
             slots = whole(props.get("total_slots"))
-        return ModelEntry(owner, context, sees, slots)
+        return servers.Served(owner, "", context, sees, slots)
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.header("api-key") if all(map(_is_azure, self.urls)) else key.bearer()
@@ -174,7 +132,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
 
     def _chat_url(self, url: str) -> str:
         without = VERSION in self._dropped and url in self._added_version
-        return under(url.removesuffix(VERSION) if without else url, self.chat_path)
+        return servers.under(url.removesuffix(VERSION) if without else url, self.chat_path)
 
     def _no_server(self, cause: str) -> JudgeError:
         fault = super()._no_server(cause)
@@ -186,7 +144,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     def _wanted(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
         # llama.cpp and vLLM end a text or a list there, so that a model that loops comes to its answer
-        form = request.reply_schema if self._is_here else without_bounds(request.reply_schema)
+        form = request.reply_schema if self._is_here else servers.without_bounds(request.reply_schema)
         schema = {"name": request.schema_name, "schema": form, "strict": True}
         wanted: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},
@@ -202,7 +160,11 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         messages = _without_system(request.messages) if SYSTEM in self._dropped else request.messages
-        body = {"model": self._model, "messages": list(map(_message, messages)), **sent}
+        body = {
+            "model": self._model,
+            "messages": [{"role": m.role, "content": servers.content_of(m, _image)} for m in messages],
+            **sent,
+        }
         # the slot of llama.cpp's server that remembers the last prompt of this seat
         seat = request.seat
         if seat is not None and self.slots is not None and seat < self.slots and len(self.urls) == 1:
@@ -255,12 +217,12 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             refusal=str(message.get("refusal") or ""),
         )
 
-    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
+    def _check_said(self, said: VendorReply, body: servers.RequestBody) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
         full context, which comes near the cap or after many tokens."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output
         if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
-            raise RejectedPartError(CAP, said.usage)
+            raise servers.RejectedPartError(CAP, said.usage)
 
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -290,7 +252,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
 
 def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The system texts in front of the user's first message."""
-    texts, others = split_system(messages)
+    texts, others = servers.split_system(messages)
     head = "".join(f"{text}\n\n" for text in texts)
     if not others or others[0].role != "user":
         return (Message(role="user", content=head.strip()), *others)
@@ -299,17 +261,8 @@ def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return (first.model_copy(update={"content": head + first.content, "images": images}), *others[1:])
 
 
-def _message(message: Message) -> dict[str, Any]:
-    content = content_of(message, _text, _image) if message.images else message.content
-    return {"role": message.role, "content": content}
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _image(placed: PlacedImage) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{as_base64(placed)}"}}
+def _image(base64: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64}"}}
 
 
 def _is_azure(url: str) -> bool:
@@ -322,3 +275,6 @@ def _is_local(url: str) -> bool:
     if address := literal_address(host):
         return address.is_private
     return "." not in host or host.endswith((".local", ".lan", ".internal"))
+
+
+make = OpenAIJudge

@@ -15,10 +15,6 @@ from recjudge_tui.domain.roles import RaterKind
 NOTE = "Chosen at random; nothing was read."
 
 
-def make(spec: JudgeSpec) -> RandomJudge:
-    return RandomJudge(spec.spec)
-
-
 class RandomJudge:
     """Picks each label uniformly from its enum. The same content and seed give the same answer."""
 
@@ -26,8 +22,8 @@ class RandomJudge:
     cacheable = False
     concurrency = 1
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, spec: JudgeSpec) -> None:
+        self.name = spec.spec
 
     async def prepare(self, workload: Workload) -> Identity:
         return Identity(name=self.name, digest="1", structured=True)
@@ -46,6 +42,9 @@ class RandomJudge:
 
     async def close(self) -> None:
         return None
+
+
+make = RandomJudge
 
 
 def draw(schema: Mapping[str, Any], random: Random) -> Any:

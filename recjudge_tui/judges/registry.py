@@ -1,4 +1,4 @@
-"""The judges by name. A provider is imported when it is first used."""
+"""The interface of every judge, and the judges by name. A provider is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,59 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import JudgeError, RecjudgeError, UsageError
-from recjudge_tui.judges.base import Judge, SendsSecrets, within
 from recjudge_tui.judges.trust import Sent, pairs_of, remember, require_trust
 from recjudge_tui.plugins import JUDGES, load_plugin, package_of, plugins
+from recjudge_tui.system import within
+
+
+class Judge(Protocol):
+    """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name of
+    its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a stored
+    reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its server takes
+    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself."""
+
+    name: str
+    rater_kind: RaterKind
+    cacheable: bool
+    concurrency: int
+
+    async def prepare(self, workload: Workload) -> Identity:
+        """Check that the judge can work. Raises JudgeError that says what to start, install or set."""
+        ...
+
+    async def ask(self, request: Request) -> Reply:
+        """One attempt. Raises CallError if this call fails (`retry` or not), JudgeError if no call can work."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+@runtime_checkable
+class SendsSecrets(Protocol):
+    """A judge that sends keys."""
+
+    def secrets(self) -> tuple[Sent, ...]:
+        """What it would send where: the variables that are set or named, and the servers."""
+        ...
+
+    def check_trust(self) -> None:
+        """Raise UntrustedError, as `prepare` does before it reads a secret; nothing is sent."""
+        ...
+
+
+def takes_images(judge: Judge) -> bool:
+    """Whether requests to the judge may have images, which a judge declares by the attribute `takes_images`. `recjudge
+    judge test` shows whether its model can see them."""
+    return getattr(judge, "takes_images", False) is True
+
 
 # ---- judges of other packages ------------------------------------------------------------------------------------
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -19,15 +14,11 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.files import check_regular
 from recjudge_tui.settings import user_path
 
 # bytes of a line; a reply is much shorter
 LONGEST_LINE = 16 * 1024 * 1024
-
-
-def make(spec: JudgeSpec) -> ReplayJudge:
-    """The judge for `replay:FILE`; the file is not opened yet."""
-    return ReplayJudge(user_path(spec.target))
 
 
 class ReplayJudge:
@@ -41,9 +32,9 @@ class ReplayJudge:
     concurrency = 1
     takes_images = True
 
-    def __init__(self, path: Path) -> None:
-        self.name = f"replay:{path.stem}"
-        self._path = path
+    def __init__(self, spec: JudgeSpec) -> None:
+        self._path = user_path(spec.target)
+        self.name = f"replay:{self._path.stem}"
         # content hash -> what is recorded for it
         self._recorded: dict[str, Reply | CallError] | None = None
         self._digest = ""
@@ -75,72 +66,57 @@ class ReplayJudge:
         return recorded
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file. Raises JudgeError unless it is a regular file that can be read: a device or pipe may never end."""
-    try:
-        # a pipe without a writer would block
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                why = "It is a folder, a device or a pipe."
-                raise JudgeError(f"{path} is not a file", why, "Name a file after replay:.")
-            yield file
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise JudgeError(f"Cannot read {path}", why, "Check the file name after replay:.") from None
+make = ReplayJudge
 
 
 def _read(path: Path) -> tuple[dict[str, Reply | CallError], str]:
     """What is recorded for each hash, and the SHA-256 (hex) of the file."""
     found: dict[str, Reply | CallError] = {}
     hasher, number = sha256(), 0
-    with _opened(path) as file:
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            hasher.update(line)
-            if line.strip():
-                recorded = _parse(line, f"{path}:{number}")
-                content_hash = recorded["content_hash"]
-                if recorded.get("state") != "failed":
-                    found[content_hash] = _reply(recorded, f"{path}:{number}")
-                elif not isinstance(found.get(content_hash), Reply):
-                    found[content_hash] = _recorded_error(recorded.get("error"))
+    try:
+        check_regular(path)  # a device or a pipe may never end
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                hasher.update(line)
+                if line.strip():
+                    content_hash, said = _recorded(line)
+                    if isinstance(said, Reply) or not isinstance(found.get(content_hash), Reply):
+                        found[content_hash] = said
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise JudgeError(f"Cannot read {path}", why, "Check the file name after replay:.") from None
+    except ValueError as error:
+        raise JudgeError(
+            f"{path}:{number}: {error}",
+            "A line is a JSON object with content_hash and reply.",
+            "Export the calls again, or remove the line.",
+        ) from None
     return found, hasher.hexdigest()
 
 
-def _parse(line: bytes, where: str) -> dict[str, Any]:
+def _recorded(line: bytes) -> tuple[str, Reply | CallError]:
+    """The hash in a line, and what is recorded for it. Raises ValueError for a bad line."""
     if len(line) > LONGEST_LINE:
-        raise _bad_line(where, f"longer than {LONGEST_LINE // 2**20} MiB")
+        raise ValueError(f"longer than {LONGEST_LINE // 2**20} MiB")
     try:
         recorded = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _bad_line(where, f"not JSON ({one_line(error, 100)})") from None
+        raise ValueError(f"not JSON ({one_line(error, 100)})") from None
     if not isinstance(recorded, dict) or not isinstance(recorded.get("content_hash"), str):
-        raise _bad_line(where, "no content_hash")
-    return recorded
-
-
-def _reply(recorded: dict[str, Any], where: str) -> Reply:
-    fields = recorded.get("reply")
-    if not isinstance(fields, dict):
-        raise _bad_line(where, "no reply")
+        raise ValueError("no content_hash")
+    if recorded.get("state") == "failed":
+        told = recorded.get("error")
+        told = told if isinstance(told, dict) else {"title": told}
+        parts = (one_line(told.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step"))
+        kind, title, *others = parts
+        failure = CallError(kind or "recorded_failure", title or "The recorded call failed", *others)
+        return recorded["content_hash"], failure
+    if not isinstance(fields := recorded.get("reply"), dict):
+        raise ValueError("no reply")
     try:
-        return Reply.model_validate({k: v for k, v in fields.items() if k in Reply.model_fields})
+        reply = Reply.model_validate({k: v for k, v in fields.items() if k in Reply.model_fields})
     except ValidationError as error:
         first = error.errors()[0]
-        raise _bad_line(where, f"reply.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-def _recorded_error(error: object) -> CallError:
-    told = error if isinstance(error, dict) else {"title": error}
-    kind, title, *others = (one_line(told.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step"))
-    return CallError(kind or "recorded_failure", title or "The recorded call failed", *others)
-
-
-def _bad_line(where: str, why: str) -> JudgeError:
-    return JudgeError(
-        f"{where}: {why}",
-        "A line is a JSON object with content_hash and reply.",
-        "Export the calls again, or remove the line.",
-    )
+        raise ValueError(f"reply.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return recorded["content_hash"], reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import time
@@ -12,7 +13,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
@@ -24,32 +25,9 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
-from recjudge_tui.judges.confidence import label_confidence
+from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
-from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, missing_header, missing_key
-from recjudge_tui.judges.replies import (
-    LOADING_S,
-    CallTarget,
-    Fold,
-    ServerError,
-    VendorReply,
-    added,
-    error_in_body,
-    error_of,
-    failure,
-    finished,
-    has_images,
-    is_blind,
-    is_loading,
-    json_object,
-    object_in,
-    refused_part,
-    sees_no_images,
-    sound_text,
-    split_thinking,
-    status_in,
-    usage_of,
-)
+from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, not_set
 from recjudge_tui.judges.trust import Sent, pairs_of
 
 PREPARE_S = 15.0
@@ -58,7 +36,6 @@ LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
 
-Facts = TypeVar("Facts")
 T = TypeVar("T")
 
 # ---- several servers ---------------------------------------------------------------------------------------------
@@ -187,15 +164,19 @@ def written(body: Mapping[str, Any]) -> bytes:
     return _as_json(body).encode("utf-8", "replace")
 
 
-def content_of(
-    message: Message, text: Callable[[str], dict[str, Any]], image: Callable[[PlacedImage], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Texts and images in the order in which they are read, each in the vendor's form. Blank texts are refused by some."""
-    parts = message.parts() if message.images else (message.content,)
+def typed_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def content_of(message: Message, image: Callable[[str], dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """The text; or texts and images in the order in which they are read, the latter, from base64, in the vendor's form.
+    Blank texts are refused by some."""
+    if not message.images:
+        return message.content
     return [
-        text(sound_text(part)) if isinstance(part, str) else image(part)
-        for part in parts
-        if not isinstance(part, str) or part.strip() or not message.images
+        typed_text(replies.sound_text(part)) if isinstance(part, str) else image(as_base64(part))
+        for part in message.parts()
+        if not isinstance(part, str) or part.strip()
     ]
 
 
@@ -259,19 +240,33 @@ class QuietHeaders(httpx.Headers):
         return f"QuietHeaders({', '.join(self)})"
 
 
-class HttpJudge(ABC, Generic[Facts]):
-    """One model at one or more servers. `Facts` is what one server says of the model before the first call. `urls` are
-    where the judge of `spec` answers; `chat_path` follows a server's URL. A part of the request that a server refuses is
-    left out, or exchanged, for the rest of the run (`replies.REPAIRS`). What a vendor takes and says is declared:
-    `droppable` are the parts that a server may refuse, `schema_part` the one that holds the reply's schema, `counts` where
-    an answer has its token counts (`replies.usage_of`), `expected` what an answer should be, in words. `default_key` names
-    the variable of the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires
-    a key. `fold` folds the events of a stream into one body. With `signs` a request cannot be repeated as it is."""
+class Served(NamedTuple):
+    """What a server says of its model before the first call: the program that serves it, the model's digest, the context
+    length in tokens, whether it sees images, and how many slots the server has, if it says so."""
+
+    program: str = ""
+    digest: str = ""
+    context: int | None = None
+    sees: bool | None = None
+    slots: int | None = None
+    details: Mapping[str, Any] = {}
+
+
+class HttpJudge(ABC):
+    """One model at one or more servers: those of `spec`, of the environment (`url_variable`) or the vendor's own
+    (`default_url`). `chat_path` follows a server's URL. A part of the request that a server refuses is left out, or
+    exchanged, for the rest of the run (`replies.REPAIRS`). What a vendor takes and says is declared: `droppable` are the
+    parts that a server may refuse, `schema_part` the one that holds the reply's schema, `counts` where an answer has its
+    token counts (`replies.usage_of`), `expected` what an answer should be, in words. `default_key` names the variable of
+    the key unless the user names another one; `keyed_host` is the vendor's own host, which always requires a key. `fold`
+    folds the events of a stream into one body. With `signs` a request cannot be repeated as it is."""
 
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
     takes_images = True
+    url_variable = default_url = ""
+    sight = "Its server says so."
     chat_path: str
     default_key: str
     keyed_host = ""
@@ -279,13 +274,15 @@ class HttpJudge(ABC, Generic[Facts]):
     droppable: tuple[str, ...]
     schema_part: str
     counts: ClassVar[Mapping[str, str]]
-    fold: Fold | None = None
+    fold: replies.Fold | None = None
     signs = False
 
-    def __init__(self, spec: JudgeSpec, urls: tuple[str, ...]) -> None:
+    def __init__(self, spec: JudgeSpec) -> None:
+        """Raises UsageError for a bad base URL."""
         self.name = spec.spec
         self._model = spec.target
-        self._endpoints = Endpoints(urls)
+        self._endpoints = Endpoints(self.addresses(spec.base_urls))
+        self.slots: int | None = None
         self._dropped: dict[str, None] = {}
         self._logprobs = False
         self._timeout_s = TIMEOUT_S
@@ -297,13 +294,56 @@ class HttpJudge(ABC, Generic[Facts]):
         self._headers = QuietHeaders({"Content-Type": "application/json"})
         self._client = Client()
 
+    @classmethod
+    def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
+        """The addresses in front of `chat_path`. Raises UsageError for a bad base URL."""
+        usual = (os.environ.get(cls.url_variable) or cls.default_url,)
+        return tuple(map(cls.api_root, filter(None, base_urls or usual)))
+
+    @staticmethod
+    def api_root(url: str) -> str:
+        return checked_url(url)
+
     @property
     def urls(self) -> tuple[str, ...]:
         """The servers that are asked."""
         return self._endpoints.urls
 
-    @abstractmethod
-    async def prepare(self, workload: Workload) -> Identity: ...
+    async def prepare(self, workload: Workload) -> Identity:
+        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
+        no server answers, when one does not have the model, and when one says that it does not see images that will be
+        sent. A server that cannot be reached is set aside as long as another one answers."""
+        self._timeout_s = workload.timeout_s
+        self._look_up_key()
+        served: dict[str, Served] = {}
+        faults: list[UnreachableError] = []
+        for url in self.urls:
+            try:
+                served[url] = await self._inspect(url)
+            except UnreachableError as error:
+                self._endpoints.set_aside(url)
+                faults.append(error)
+        if not served:
+            if advised := next((f for f in faults if f.next_step), None):
+                raise JudgeError(advised.title, advised.cause, advised.next_step)
+            raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
+        if workload.images and any(each.sees is False for each in served.values()):
+            raise replies.sees_no_images(self._model, self.sight)
+        self._check_served(served)
+        first, slots = next(iter(served.values())), [each.slots for each in served.values() if each.slots]
+        self.slots = sum(slots) if len(slots) == len(served) else None
+        self._apply(workload.known, first.digest)
+        programs = sorted({each.program for each in served.values() if each.program})
+        return Identity(
+            name=self._model,
+            digest=first.digest,
+            endpoints=self.urls,
+            context_length=min(filter(None, (each.context for each in served.values())), default=None),
+            details={**({"servers": programs} if programs else {}), **first.details},
+        )
+
+    def _check_served(self, served: Mapping[str, Served]) -> None:  # noqa: B027 - most need no check
+        """Raises JudgeError where the servers, by their addresses, cannot work together."""
 
     def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
         """Also send these headers, each with the value of its variable."""
@@ -319,13 +359,15 @@ class HttpJudge(ABC, Generic[Facts]):
                 reply = await self._attempt(request, deadline)
             except RejectedPartError as refusal:
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
-                paid = added(paid, refusal.usage)
+                paid = replies.added(paid, refusal.usage)
             except CallError as error:
                 if paid != Usage():
-                    error.usage = added(paid, error.usage if isinstance(error.usage, Usage) else Usage())
+                    error.usage = replies.added(
+                        paid, error.usage if isinstance(error.usage, Usage) else Usage()
+                    )
                 raise
             else:
-                return reply.model_copy(update={"usage": added(paid, reply.usage)})
+                return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
 
     @abstractmethod
     def _wanted(self, request: Request) -> dict[str, Any]:
@@ -335,29 +377,9 @@ class HttpJudge(ABC, Generic[Facts]):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         """The body with these parameters."""
 
-    async def _inspect_servers(self, workload: Workload) -> list[Facts]:
-        """Look up the key and ask each server about the model. Raises JudgeError when the key is missing or refused, when
-        no server answers, or when a server does not have the model. A server that cannot be reached is set aside as long
-        as another one answers."""
-        self._timeout_s = workload.timeout_s
-        self._look_up_key()
-        facts: list[Facts] = []
-        faults: list[UnreachableError] = []
-        for url in self.urls:
-            try:
-                facts.append(await self._inspect(url))
-            except UnreachableError as error:
-                self._endpoints.set_aside(url)
-                faults.append(error)
-        if facts:
-            return facts
-        if advised := next((f for f in faults if f.next_step), None):
-            raise JudgeError(advised.title, advised.cause, advised.next_step)
-        raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
-
-    @abstractmethod
-    async def _inspect(self, url: str) -> Facts:
+    async def _inspect(self, url: str) -> Served:
         """What the server reports about the model. Raises UnreachableError, and JudgeError when the model cannot be used."""
+        return Served()
 
     def _no_server(self, cause: str) -> JudgeError:
         """The error if no server can be reached, with this cause."""
@@ -365,23 +387,25 @@ class HttpJudge(ABC, Generic[Facts]):
         return JudgeError(f"No server at {', '.join(self.urls)}", cause, step)
 
     @abstractmethod
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(
+        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
+    ) -> replies.VendorReply:
         """What an answer with status 200 says. Raises like `ask`."""
 
     def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+        self, status: int, error: replies.ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
         """The part of the request that the server refuses; None when the error is another one."""
-        return refused_part(status, error, sent, self.droppable)
+        return replies.refused_part(status, error, sent, self.droppable)
 
     def _meaning(
-        self, url: str, response: Answer, error: ServerError, request: Request | None = None
+        self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         """The error for an answer with a status other than 200."""
-        return failure(response.status_code, response.headers, error, self._target(url))
+        return replies.failure(response.status_code, response.headers, error, self._target(url))
 
-    def _error_in(self, response: Answer) -> ServerError:
-        return error_of(response)
+    def _error_in(self, response: Answer) -> replies.ServerError:
+        return replies.error_of(response)
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
         body = self._body(request)
@@ -390,14 +414,14 @@ class HttpJudge(ABC, Generic[Facts]):
         if response.status_code == 200:
             return self._read(response, url, request, body, latency_s)
         error = self._error_in(response)
-        if has_images(request) and is_blind(response.status_code, error):
-            raise sees_no_images(self._model, self._scrub(error.message))
+        if replies.has_images(request) and replies.is_blind(response.status_code, error):
+            raise replies.sees_no_images(self._model, self._scrub(error.message))
         if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
         if (
             isinstance(fault, CallError)
-            and (counted := usage_of(object_in(response), self.counts)) != Usage()
+            and (counted := replies.usage_of(replies.object_in(response), self.counts)) != Usage()
         ):
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
@@ -409,8 +433,8 @@ class HttpJudge(ABC, Generic[Facts]):
         token counts."""
         target, usage = self._target(url), Usage()
         try:
-            answer = json_object(response, target, self.expected, type(self).fold)
-            usage = usage_of(answer, self.counts)
+            answer = replies.json_object(response, target, self.expected, type(self).fold)
+            usage = replies.usage_of(answer, self.counts)
             if answer.get("error"):
                 raise self._error_inside(answer, target)
             said = self._said(answer, request, target)._replace(usage=usage)
@@ -434,11 +458,11 @@ class HttpJudge(ABC, Generic[Facts]):
         return RequestBody(self._content(request, sent), sent, recorded)
 
     def _reply(
-        self, said: VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
         """The reply in what an answer says. Raises CallError as `finished`."""
         scrub = self._scrub
-        text, thinking = split_thinking(said.text, said.thinking)
+        text, thinking = replies.split_thinking(said.text, said.thinking)
         bare = text.strip()
         reply = Reply(
             text=scrub(text),
@@ -449,12 +473,12 @@ class HttpJudge(ABC, Generic[Facts]):
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
-            label_confidence=label_confidence(request, text, said.tokens),
+            label_confidence=replies.label_confidence(request, text, said.tokens),
             sent={**body.recorded, **said.noted},
             dropped=tuple(self._dropped),
         )
         places = {name: scrub(part) for name, part in said.places.items()}
-        return finished(reply, request, scrub(one_line(said.refusal, 400)), places)
+        return replies.finished(reply, request, scrub(one_line(said.refusal, 400)), places)
 
     def _apply(self, known: Capabilities | None, digest: str = "") -> None:
         """Leave out what these servers have refused before, and ask for logprobs if they give them."""
@@ -462,12 +486,12 @@ class HttpJudge(ABC, Generic[Facts]):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
 
-    def _check_said(self, said: VendorReply, body: RequestBody) -> None:
+    def _check_said(self, said: replies.VendorReply, body: RequestBody) -> None:  # noqa: B027 - most ignore nothing
         """Raises RejectedPartError for a part of the request that the server has ignored."""
 
-    def _error_inside(self, body: dict[str, Any], target: CallTarget) -> RecjudgeError:
-        error = error_in_body(body)
-        return failure(status_in(error), httpx.Headers(), error, target)
+    def _error_inside(self, body: dict[str, Any], target: replies.CallTarget) -> RecjudgeError:
+        error = replies.error_in_body(body)
+        return replies.failure(replies.status_in(error), httpx.Headers(), error, target)
 
     async def _post(
         self, content: bytes, deadline: float, url: str, path: str = ""
@@ -509,15 +533,18 @@ class HttpJudge(ABC, Generic[Facts]):
                 raise
             except CallError as error:
                 raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
-            if not (response.status_code >= 500 and is_loading(response.status_code, error_of(response))):
+            if not (
+                response.status_code >= 500
+                and replies.is_loading(response.status_code, replies.error_of(response))
+            ):
                 return self._scrubbed(response)
             if time.monotonic() > until:
                 raise self._unusable(url, self._scrubbed(response))
-            await asyncio.sleep(LOADING_S)
+            await asyncio.sleep(replies.LOADING_S)
 
     def _unusable(self, url: str, response: Answer) -> JudgeError:
         """The JudgeError for a failed question about the model: no call can work."""
-        fault = self._meaning(url, response, error_of(response))
+        fault = self._meaning(url, response, replies.error_of(response))
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self, *, typed: bool = False) -> None:
@@ -527,14 +554,15 @@ class HttpJudge(ABC, Generic[Facts]):
         self._header_values = []
         for name, variable in self._header_env:
             if variable not in found:
-                raise missing_header(name, variable)
+                raise not_set(f"No value for the header {name}", variable, f"--header-env {name}=VAR")
             self._header_values.append(found[variable])
             self._headers.update(found[variable].header(name))
         self._key = found.get(name := self._key_name())
         if self._key is not None:
             self._headers.update(self._key_header(self._key))
         elif self._key_variable or self._needs_key():
-            raise missing_key(name, self.keyed_host if self._needs_key() else self.urls[0])
+            server = self.keyed_host if self._needs_key() else self.urls[0]
+            raise not_set(f"No API key for {server}", name, "--api-key-env NAME")
 
     def _needs_key(self) -> bool:
         return self.keyed_host in (urlsplit(url).hostname for url in self.urls)
@@ -580,9 +608,9 @@ class HttpJudge(ABC, Generic[Facts]):
         headers |= {name: f"${named}" for name, named in self._header_env}
         return WireCall(url, headers, body)
 
-    def _target(self, url: str) -> CallTarget:
+    def _target(self, url: str) -> replies.CallTarget:
         variable = self._key_variable if self._key is None else self._key.variable
-        return CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
+        return replies.CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
 
     def _address_form(self, url: str) -> str:
         """How the address of such a server is written; empty if there is nothing to say."""
@@ -594,10 +622,10 @@ class BatchAccess(NamedTuple):
 
     url: str
     headers: Mapping[str, str]
-    target: CallTarget
+    target: replies.CallTarget
 
 
-class BatchJudge(HttpJudge[Facts]):
+class BatchJudge(HttpJudge):
     """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
     the provider would send a single call of a batch."""
 

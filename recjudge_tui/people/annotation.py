@@ -28,16 +28,14 @@ from recjudge_tui.domain.run_options import SEED, Stratify
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.people.raters import RaterSummary, combine, is_known
-from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import system_text, user_text
-from recjudge_tui.runs.cases import cases_of_users, material_now, setup_of
+from recjudge_tui.runs.cases import Chooser, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
-from recjudge_tui.runs.selection import Chooser
 from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
-from recjudge_tui.store.data import ItemViews
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.people import (
     Task,
@@ -90,7 +88,11 @@ def shown_case(db: Database, task: Task) -> ShownCase:
         prompt = in_words_of(db, task.project_id, prompt, settings)
     material = material or material_now(db, case_row(db, task.case_id), chosen.facts, settings)
     prompt = _without_own_example(prompt, material, task.case_id)
-    material = material.model_copy(update={"user": _shown_parts(material.user, prompt)})
+    # the user with only those fields that the prompt shows to a judge
+    nothing = UserView(user_id=material.user.user_id)
+    hidden = (name for name in _PARTS_OF_USER if not re.search(rf"\buser\.{name}\b", prompt.user))
+    user = material.user.model_copy(update={name: getattr(nothing, name) for name in hidden})
+    material = material.model_copy(update={"user": user})
     return ShownCase(
         material=material.swapped() if task.first == "b" else material,
         guidelines=guidelines(prompt, settings.top_k),
@@ -128,13 +130,6 @@ def guidelines(prompt: Prompt, top_k: int) -> str:
         lines = [f"- {name}: {text}" for name, text in entries if text and text not in instructions]
         parts += ["\n".join([heading, *lines])] if lines else []
     return "\n\n".join(parts)
-
-
-def _shown_parts(user: UserView, prompt: Prompt) -> UserView:
-    """The user with only those fields that the prompt shows to a judge."""
-    nothing = UserView(user_id=user.user_id)
-    hidden = (name for name in _PARTS_OF_USER if not re.search(rf"\buser\.{name}\b", prompt.user))
-    return user.model_copy(update={name: getattr(nothing, name) for name in hidden})
 
 
 def of_lists(question: str, names: tuple[str, str]) -> str:
@@ -186,11 +181,10 @@ def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQues
 
 @dataclass(frozen=True)
 class AssignmentRequest:
-    """Which cases to assign to whom. `per_case`: annotators per case. `overlap`: the share (0 to 1) of cases that all
-    `annotators` judge; one annotator judges each of the others. Without either, two annotators judge each case, or one if
-    there is only one. `prompt` provides the guidelines; if empty, the prompt of the protocol's newest run does, else the
-    default prompt. `sample` takes one case per user first, and first of those that a judge has judged; `seed` draws the
-    users as in a run, `stratify` evenly from the levels of activity. Adversarial pairs: `sample` counts users."""
+    """Which cases to assign to whom. `per_case` annotators a case, or all on a share `overlap` and one on the others; else
+    two, or the only one. `prompt` (empty: of the newest run, or the default) gives the guidelines. `sample` takes one case
+    per user first, judged ones before others; `seed`, `stratify` draw the users as in a run. Adversarial pairs: `sample`
+    counts users."""
 
     protocol: str
     annotators: tuple[str, ...]
@@ -233,11 +227,9 @@ def assign(
     excluded: Mapping[int, Collection[int]],
     seed: int,
 ) -> dict[int, list[int]]:
-    """The new cases of each rater, in a random order: each case gets raters until `wanted[i]` have case i, counting those
-    who have it already (`taken`). The raters with the fewest new cases are chosen; ties are broken at random. Nobody gets a
-    case twice, or one of their `excluded` cases. If nothing is taken or excluded, the numbers of cases per rater differ by
-    at most one. `raters` are ids by name; their order and the ids do not matter, so that a seed gives the same in another
-    database."""
+    """The new cases of each rater, in a random order: case i gets raters until `wanted[i]` have it, counting `taken`; those
+    with the fewest new cases first, ties at random; nobody gets an `excluded` case. `raters`: ids by name; neither order
+    nor ids matter, so a seed gives the same in another database."""
     rng = random.Random(f"{seed} assign")
     loads: dict[int, list[int]] = {raters[name]: [] for name in sorted(raters)}
     for case, needed in zip(cases, wanted, strict=True):
@@ -274,8 +266,11 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         loads = _assigned(cases, ids, request, taken, excluded)
         for rater_id, load in loads.items():
             start = _last_position(db, rater_id, chosen.name)
-            seed = f"{request.seed} first {ids[rater_id]} {start}"
-            firsts = _firsts(len(load), seed) if chosen.facts.unit == "pair" else [""] * len(load)
+            # the list shown first: "a" and "b" equally often (within one), in random order
+            rng = random.Random(f"{request.seed} first {ids[rater_id]} {start}")
+            sides = "ab" if rng.random() < 0.5 else "ba"
+            firsts = [sides[place % 2] if chosen.facts.unit == "pair" else "" for place in range(len(load))]
+            rng.shuffle(firsts)
             tasks = [
                 (rater_id, case, start + place, first)
                 for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
@@ -348,28 +343,23 @@ def _guidelines(
 def _cases(
     db: Database, project_id: int, chosen: Protocol, settings: RunSettings, left_out: Counter[str]
 ) -> list[CaseKey]:
-    """The cases that a run with these settings would judge. Counts the other cases in `left_out`. A sample begins with
-    what a judge has judged, since only there people and judge can be compared, and takes one case of each user before a
-    second of any."""
+    """The cases that a run with these settings would judge; others count in `left_out`. A sample begins with what a judge
+    has judged, and takes one case of each user before a second of any."""
+    choose = Chooser(db, project_id, settings, left_out)
     if chosen.name == ADVERSARIAL:
-        selection = Chooser(db, project_id, settings).adversarial(store=True)
-        left_out.update(selection.left_out)
-        return [key for _, keys in selection.by_user for key in keys]
-    selection = Chooser(db, project_id, settings).cases(chosen.facts.unit)
+        return [key for _, keys in choose.adversarial(store=True) for key in keys]
+    by_user = choose.cases(chosen.facts.unit)
     if settings.sample is not None:
         judged: set[CaseKey] = set()
         for rater in list_raters(db, project_id):
             if rater["kind"] in REVIEWED:
                 judged |= judged_cases(db, rater["id"], chosen.name)
-        selection = selection._replace(by_user=_in_turns(selection.by_user, judged, settings.seed))
+        by_user = _in_turns(by_user, judged, settings.seed)
     cases: list[CaseKey] = []
-    for _, keys in cases_of_users(
-        db, project_id, selection, settings, chosen.facts, ItemViews(db, project_id)
-    ):
+    for _, keys in choose.users(by_user, chosen.facts):
         cases += keys
         if settings.sample is not None and len(cases) >= settings.sample:
             break
-    left_out.update(selection.left_out)
     return cases[: settings.sample]
 
 
@@ -421,15 +411,6 @@ def _last_position(db: Database, rater_id: int, protocol: str) -> int:
     return max((task.position for task in own_tasks(db, rater_id, protocol)), default=0)
 
 
-def _firsts(count: int, seed: str) -> list[str]:
-    """Which list each task shows first: "a" and "b" equally often (within one), in random order."""
-    rng = random.Random(seed)
-    sides = "ab" if rng.random() < 0.5 else "ba"
-    firsts = [sides[place % 2] for place in range(count)]
-    rng.shuffle(firsts)
-    return firsts
-
-
 # ---- adjudication ------------------------------------------------------------------------------------------------
 
 
@@ -467,9 +448,8 @@ def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule,
 
 
 def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:
-    """Create the consensus rater `name` if it is new, and store the verdicts on which all annotators agree. Returns the
-    rater's id. Raises UsageError when the name is empty, or belongs to another kind of rater, to a consensus made by a
-    rule, or to one for another protocol."""
+    """Create the consensus rater `name` if new, with the verdicts on which all annotators agree; its id. Raises UsageError
+    when the name is empty, or belongs to another kind, rule or protocol."""
     if not name.strip():
         raise UsageError("the third person needs a name", next_step="Give the rater a name.")
     recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
@@ -493,9 +473,8 @@ def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Que
 
 
 def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case_id: int) -> Dispute:
-    """A disputed case with its ballots. The list shown first and the order of the ballots are random but depend on the
-    case only, so they stay the same when the case is opened again. Raises NotFoundError when the annotators no longer
-    disagree."""
+    """A disputed case with its ballots, in an order that depends on the case only. Raises NotFoundError when the annotators
+    no longer disagree."""
     case_votes = [vote for vote in votes(db, project_id, protocol) if vote.case_id == case_id]
     aspects = _disputes(case_votes).get(case_id)
     if not aspects:

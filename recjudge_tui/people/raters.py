@@ -22,7 +22,7 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.steps import Step
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import (
     MeasuredCase,
     ensure_list_cases,
@@ -33,7 +33,6 @@ from recjudge_tui.store.histories import (
 )
 from recjudge_tui.store.raters import (
     DerivedVerdict,
-    InputVerdict,
     ensure_rater,
     find_rater,
     input_verdicts,
@@ -105,20 +104,14 @@ def combine(
     *,
     protocol: str = "",
 ) -> RaterSummary:
-    """Create the rater `name`, or update the verdicts of one with the same recipe, in one transaction.
+    """Create the rater `name`, or update one of the same recipe, in one transaction. For the rules see
+    `stats.combining.joint`; a median of two neighbouring named labels is the harsher. dawid-skene's probability is the
+    verdict's confidence; two equally likely labels, and a split vote, give none.
 
-    `strict`: the harsher label (single lists and texts). `conservative`: any disagreement is a tie (pairs). `majority`: the
-    value of more than half of those who voted; a split vote gives no verdict. `mean`: the mean of the values. `median`: the
-    middle of the votes; of an even number the mean of the two in the middle, where they lie next to each other and the
-    scale has names instead of numbers the harsher of the two. `dawid-skene`: the most likely label, each rater weighted by
-    estimated accuracy; its probability is the verdict's confidence, and two equally likely labels give no verdict.
-
-    A question with fewer values than `quorum` (default: all raters, of dawid-skene 1) gets no verdict; a failed verdict
-    is no value. Raters are combined on one scale and aspect. What has no verdict is counted in the summary. The rater is a
-    consensus if all the others are people or made from people, else an ensemble. Raises UsageError for an unknown rule,
-    fewer than two raters, a quorum that cannot be met or a name that is taken, NotFoundError for an unknown rater,
-    RunError when the raters share no question that the rule can answer.
-    """
+    A question with fewer values than `quorum` (default: all raters, of dawid-skene 1) gets no verdict; a failed verdict is
+    no value. Raters are combined on one scale and aspect; what has no verdict is counted. A consensus if all are people or
+    made from people, else an ensemble. Raises UsageError for an unknown rule, fewer than two raters, an impossible quorum
+    or a taken name, NotFoundError for an unknown rater, RunError when they share no question that the rule can answer."""
     recipe = _recipe(name, rule, raters, quorum, protocol)
     names = recipe.raters
     rows = [rater_row(db, project_id, rater) for rater in names]
@@ -198,14 +191,14 @@ def is_known(db: Database, project_id: int, name: str, kind: RaterKind, recipe: 
 
 
 def _made(
-    inputs: list[InputVerdict],
+    inputs: list[StoredRow],
     ids: list[int],
     recipe: _Recipe,
     scales: Mapping[tuple[str, str], Scale],
     tie: str,
     left_out: Counter[str],
     notes: list[str],
-) -> Iterator[tuple[DerivedVerdict, list[InputVerdict]]]:
+) -> Iterator[tuple[DerivedVerdict, list[StoredRow]]]:
     """Each verdict with the verdicts it is derived from. `ids` are the ids of the recipe's raters, in the same order."""
     place = {rater_id: at for at, rater_id in enumerate(ids)}
     for (scale, aspect), questions in _usable(inputs, recipe, left_out).items():
@@ -245,15 +238,15 @@ def _made(
 
 
 def _usable(
-    inputs: list[InputVerdict], recipe: _Recipe, left_out: Counter[str]
-) -> dict[tuple[str, str], list[list[InputVerdict]]]:
+    inputs: list[StoredRow], recipe: _Recipe, left_out: Counter[str]
+) -> dict[tuple[str, str], list[list[StoredRow]]]:
     """(scale, aspect) -> the verdicts with a value, for each question that the rule can answer. A score of 0..1 and a label
     cannot vote together, so each scale is a question of its own."""
-    questions: dict[tuple[int, str, str], list[InputVerdict]] = {}
+    questions: dict[tuple[int, str, str], list[StoredRow]] = {}
     for verdict in inputs:
         key = (verdict.case_id, question_of(verdict.protocol), verdict.aspect)
         questions.setdefault(key, []).append(verdict)
-    usable: dict[tuple[str, str], list[list[InputVerdict]]] = {}
+    usable: dict[tuple[str, str], list[list[StoredRow]]] = {}
     for (_, *question), given in questions.items():
         if reason := _refusal(given, recipe):
             left_out[reason] += 1
@@ -263,7 +256,7 @@ def _usable(
     return usable
 
 
-def _refusal(given: list[InputVerdict], recipe: _Recipe) -> str:
+def _refusal(given: list[StoredRow], recipe: _Recipe) -> str:
     """The reason why the rule cannot answer a question, or too few raters have a verdict (a failed one is no vote); empty if
     it can."""
     first, quorum = given[0], recipe.quorum
@@ -284,7 +277,7 @@ def _refusal(given: list[InputVerdict], recipe: _Recipe) -> str:
 
 
 def _verdict(
-    given: list[InputVerdict],
+    given: list[StoredRow],
     value: float,
     confidence: float | None,
     recipe: _Recipe,
@@ -386,13 +379,10 @@ def make_metric_raters(
 ) -> list[MetricSummary]:
     """Create or update a metric rater for each name (see `read_metric`), all or none.
 
-    Text metrics judge explanations that have a reference: protocol `explanation`, from 0 to 1. Offline metrics judge
-    lists (protocol `absolute`, the metric's value in its own range) and the existing pairs of lists (protocol `pairwise`:
-    the list with the higher value wins, equal values tie; note that higher popularity is not better). If a metric is
-    undefined on a list, or on either list of a pair, there is no verdict; such cases are counted by reason.
-
-    The values are computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or
-    when another rater has the name; RunError when nothing can be judged or a package is missing."""
+    Text metrics judge explanations with a reference (0 to 1); offline metrics lists (protocol `absolute`, in their own
+    range) and existing pairs (`pairwise`: the higher value wins). Undefined ones are counted by reason. The values are
+    computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or a taken name;
+    RunError when nothing can be judged or a package is missing."""
     if not names:
         raise UsageError("which metric?", _KNOWN)
     metrics = list(dict.fromkeys(read_metric(name, k, tokens) for name in names))

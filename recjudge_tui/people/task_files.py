@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 from xml.sax.saxutils import quoteattr
@@ -147,7 +147,8 @@ def write_tasks(tasks: TaskSet, fmt: TaskFormat, target: Path | TextIO) -> Path 
         _write_sheet(tasks, target)
     else:
         with text_file(target) as file:
-            file.write(_json([record(token, texts, tasks.protocol) for token, texts in tasks.tasks.items()]))
+            about = ({"task_id": token, "protocol": tasks.protocol} for token in tasks.tasks)
+            file.write(_json(list(map(record, about, tasks.tasks.values()))))
     if not isinstance(target, Path):
         return None
     path = target.with_name(f"{target.stem}{ending}")
@@ -182,10 +183,6 @@ def _write_sheet(tasks: TaskSet, target: Path | TextIO) -> None:
 
 def _json(value: object) -> str:
     return harmless(json.dumps(value, ensure_ascii=False, indent=1)) + "\n"
-
-
-def _label_studio(token: str, texts: dict[str, str], protocol: str) -> dict[str, Any]:
-    return {"data": {"task_id": token, "protocol": protocol, **texts}}
 
 
 def _interface(tasks: TaskSet) -> str:
@@ -227,54 +224,35 @@ def _attribute(text: str) -> str:
     return quoteattr(text, {"\n": "&#10;"})
 
 
-def _argilla(token: str, texts: dict[str, str], protocol: str) -> dict[str, Any]:
-    about = {"task_id": token, "protocol": protocol}
-    return {
-        "id": token,
-        "fields": texts,
-        "metadata": about,
-        "suggestions": {},
-        "responses": {},
-        "vectors": {},
-    }
-
-
 def _argilla_settings(tasks: TaskSet) -> str:
-    questions = [_argilla_question(question) for question in tasks.questions]
-    note = {"name": "note", "title": "Note", "required": False, "settings": {"type": "text"}}
-    fields = [
-        {"name": name, "title": _TITLES[name], "required": True, "settings": {"type": "text"}}
-        for name in tasks.names
-    ]
-    settings = {
-        "guidelines": tasks.guidelines,
-        "fields": fields,
-        "questions": [*questions, note],
-        "metadata": [],
-        "vectors": [],
-        "allow_extra_metadata": True,
-    }
-    return _json(settings)
+    def asked(name: str, title: str, settings: Mapping[str, Any], *, required: bool = True) -> dict[str, Any]:
+        return {"name": name, "title": title, "required": required, "settings": settings}
 
-
-def _argilla_question(question: AspectQuestion) -> dict[str, Any]:
-    """A choice; a number is a text, because Argilla rates in whole numbers only."""
-    settings: dict[str, Any]
-    title = question.question or question.aspect.replace("_", " ")
-    if not question.options:
-        title, settings = f"{title} ({question.low:g} to {question.high:g})", {"type": "text"}
-    else:
+    text = {"type": "text"}
+    questions = []
+    for question in tasks.questions:
+        title = question.question or question.aspect.replace("_", " ")
         options = [{"value": words, "text": words} for words in answers_of(question)]
-        settings = {"type": "label_selection", "options": options, "visible_options": len(options)}
-    return {"name": question.aspect, "title": title, "required": True, "settings": settings}
+        choice = {"type": "label_selection", "options": options, "visible_options": len(options)}
+        # a number is a text, because Argilla rates in whole numbers only
+        bounds = "" if options else f" ({question.low:g} to {question.high:g})"
+        questions.append(asked(question.aspect, f"{title}{bounds}", choice if options else text))
+    return _json({
+        "guidelines": tasks.guidelines,
+        "fields": [asked(name, _TITLES[name], text) for name in tasks.names],
+        "questions": [*questions, asked("note", "Note", text, required=False)],
+        "metadata": [], "vectors": [], "allow_extra_metadata": True,
+    })  # fmt: skip
 
 
 # the record of a task (None: a row of a sheet), the ending of the second file, and its content
-_FORMATS: dict[
-    TaskFormat,
-    tuple[Callable[[str, dict[str, str], str], dict[str, Any]] | None, str, Callable[[TaskSet], str]],
-] = {
+_Record = Callable[[dict[str, str], dict[str, str]], dict[str, Any]]
+_FORMATS: dict[TaskFormat, tuple[_Record | None, str, Callable[[TaskSet], str]]] = {
     "csv": (None, "-guidelines.md", lambda tasks: f"{tasks.guidelines.strip()}\n"),
-    "label-studio": (_label_studio, ".xml", _interface),
-    "argilla": (_argilla, "-settings.json", _argilla_settings),
-}
+    "label-studio": (lambda about, texts: {"data": about | texts}, ".xml", _interface),
+    "argilla": (
+        lambda about, texts: {
+            "id": about["task_id"], "fields": texts, "metadata": about, "suggestions": {}, "responses": {}, "vectors": {},
+        }, "-settings.json", _argilla_settings,
+    ),
+}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from recjudge_tui.store.verdicts import example_source
 _IN_TEMPLATE = re.compile(r"In its (?:(system|user) text|part “(.+?)”), line (\d+)")
 _BEGINS = r"^\s*{part}\s*=\s*('''|\"\"\"|'|\")(?P<rest>.*)$"
 _TABLE = r"^\s*\[\s*{table}\s*\]"
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class StoredDraft(NamedTuple):
@@ -43,6 +45,42 @@ class StoredDraft(NamedTuple):
     name: str
     version: int
     new: bool
+
+
+class Draft(NamedTuple):
+    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why it is not to be stored."""
+
+    path: Path
+    prompt: Prompt | None = None
+    problems: tuple[str, ...] = ()
+    is_changed: bool = True
+
+
+def write_draft(text: str, name: str) -> Path:
+    """Write the text to a file in a new folder that only the user can read."""
+    path = Path(tempfile.mkdtemp(prefix="recjudge-")) / f"{_NO_NAME.sub('-', name)[:60] or 'prompt'}.toml"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def check_draft(path: Path, original: str, exit_code: int) -> Draft:
+    """Check the file after the editor ended."""
+    try:
+        text = small_file(path)
+    except OSError as error:
+        return Draft(path, None, (f"{path} cannot be read. {error.strerror}.",))
+    if text == original.encode():
+        return Draft(path, is_changed=False)
+    prompt, problems = draft_findings(path)
+    remark = [f"The editor ended with code {exit_code}, so its text was not used."] if exit_code else []
+    return Draft(path, prompt, (*remark, *problems))
+
+
+def drop_draft(path: Path) -> None:
+    """Remove a draft that is stored or unchanged. Other files that the editor created there stay."""
+    path.unlink(missing_ok=True)
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
 
 
 def draft_findings(path: Path) -> tuple[Prompt | None, list[str]]:

@@ -7,7 +7,7 @@ import json
 import random
 import statistics
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from recjudge_tui.domain.calls import (
     estimate_prompt_tokens,
 )
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
+from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import is_language_model
@@ -43,18 +44,17 @@ from recjudge_tui.errors import (
     UsageError,
 )
 from recjudge_tui.importers.images import prepared
-from recjudge_tui.judges.base import Judge, takes_images
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import Judge, make_judge, takes_images
 from recjudge_tui.judges.servers import HttpJudge, curl_command
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, Call, CallLimits, CostOf, Question, RunStopError
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
-from recjudge_tui.runs.prices import cost_at, price_of
+from recjudge_tui.runs.estimate import cost_at, price_of
 from recjudge_tui.runs.settings import check_form, in_words_of, settings_for
 from recjudge_tui.store.calls import CallKey, calls_of_verdict
-from recjudge_tui.store.cases import case_row
+from recjudge_tui.store.cases import case_row, showable_case
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.prompts import list_prompts, prompt_by_id
 from recjudge_tui.store.runs import judge_capabilities, run_row
 
 # ---- trial -------------------------------------------------------------------------------------------------------
@@ -481,3 +481,51 @@ def _as_text(call: SentCall) -> str:
         parts.append(f"-- thinking\n{row['thinking']}")
     parts.append(f"-- came back\n{row['reply'] or (row['state'] == 'failed' and row['error']) or ''}")
     return "\n\n".join(parts)
+
+
+# ---- a prompt on a case of a project -----------------------------------------------------------------------------
+
+
+class CasePreview(NamedTuple):
+    """A prompt's text for a case. `order` is the shown order, `orders` all possible ones; without a case all is empty."""
+
+    prompt_id: int
+    case: StoredRow | None
+    order: Order = ""
+    orders: tuple[Order, ...] = ()
+    request: Request | None = None
+    kind: CaseKind = "list"
+    error: RecjudgeError | None = None
+
+
+def read_case(
+    db: Database, project_id: int, prompt_id: int, order: Order | None, places: Mapping[str, int]
+) -> CasePreview:
+    """The text of a prompt for the case of `places`, which has one for each kind of case, or else for the first."""
+    try:
+        prompt = prompt_by_id(db, prompt_id)
+        rules = protocol_named(prompt.protocol)
+    except RecjudgeError as error:
+        return CasePreview(prompt_id, None, error=error)
+    kind = rules.facts.unit
+    case = showable_case(db, project_id, kind, "at", places.get(kind, 0))
+    case = case or showable_case(db, project_id, kind)
+    if case is None:
+        return CasePreview(prompt_id, None, kind=kind)
+    chosen = order if order in rules.orders and order is not None else rules.orders[0]
+    shown = CasePreview(prompt_id, case, chosen, rules.orders, kind=kind)
+    try:
+        return shown._replace(request=request_now(db, prompt, case["id"], chosen))
+    except RecjudgeError as error:
+        return shown._replace(error=error)
+
+
+def ask_judge(
+    db: Database, spec: JudgeSpec, read: Callable[[Database], CasePreview], cancelled: threading.Event
+) -> tuple[CasePreview, Trial]:
+    """Try a prompt on the case that is read. Raises NotFoundError where there is none, and what `try_prompt` raises."""
+    shown = read(db)
+    if shown.case is None:
+        raise NotFoundError("there is no case to ask about", "The project has no case that fits this prompt.")
+    prompt = prompt_by_id(db, shown.prompt_id)
+    return shown, try_prompt(db, prompt, shown.case["id"], spec, shown.order, cancelled=cancelled)

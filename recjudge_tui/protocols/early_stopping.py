@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.planning import EVEN, StoppingRule, StoppingState, is_decided
 

@@ -17,8 +17,7 @@ from recjudge_tui.domain.material import (
 )
 from recjudge_tui.domain.prompt import Example, Prompt
 from recjudge_tui.errors import PromptError, ReplyFault, UsageError
-from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.registry import analysis_field, profile_request, protocol
+from recjudge_tui.protocols.registry import Protocol, analysis_field, profile_request, protocol
 from recjudge_tui.protocols.replies import name_key
 
 SAMPLE_K = 10
@@ -111,10 +110,10 @@ def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
     )
 
 
-def bare_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
+def bare_material(kind: CaseKind) -> Material:
     """A case with nothing but the judged material."""
     nothing = {"user": UserView(user_id="u1"), "example": None}
-    return sample_material(kind, length).model_copy(update=nothing)
+    return sample_material(kind).model_copy(update=nothing)
 
 
 def _asymmetric(prompt: Prompt, rules: Protocol) -> Iterator[str]:

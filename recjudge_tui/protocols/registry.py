@@ -1,4 +1,4 @@
-"""The protocols: each its facts, and its request, its reading of replies and its verdict.
+"""The protocols: each its facts, what it asks, its reading of replies and its verdict.
 
 The facts are in recjudge_tui/domain/protocols.py. Pointwise, pairwise and adversarial follow SAER (Liu et al., SIGIR
 2026), arena and absolute RecSys Arena (Wu et al., 2024), explanation Zhang et al. (2024). Adversarial asks the question of
@@ -9,30 +9,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from recjudge_tui.domain.calls import Answer, Flag, Order, ParsedReply, Reply, Request, Sampling
+from recjudge_tui.domain.calls import (
+    Answer,
+    Flag,
+    Message,
+    Order,
+    ParsedReply,
+    Reply,
+    Request,
+    Sampling,
+    VerdictDraft,
+)
 from recjudge_tui.domain.event_types import owned
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
 from recjudge_tui.domain.material import ItemView, Material
-from recjudge_tui.domain.prompt import AspectSpec, Prompt
-from recjudge_tui.domain.protocols import LINES, OVERALL, THEMES, protocol_facts
-from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.base import (
-    LONGEST_ANALYSIS,
-    LONGEST_REASON,
-    LONGEST_REASONING,
-    Protocol,
-    adjudicate,
-    answer_schema,
-    object_schema,
-    only_answer,
-    text_schema,
-    turned,
-)
+from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt
+from recjudge_tui.domain.protocols import LINES, OVERALL, THEMES, ProtocolFacts, protocol_facts
+from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.rendering import as_data, messages, profile_messages, system_text
 from recjudge_tui.protocols.replies import (
     PROFILE_FIELD,
@@ -43,6 +42,145 @@ from recjudge_tui.protocols.replies import (
     read_lines,
     text_of,
 )
+
+# answers about one case and aspect, by the order shown; None where the call failed
+AnswersByOrder = Mapping[Order, Answer | None]
+
+
+class Asked(NamedTuple):
+    """The fields of a reply with their schemas, a name for the whole, and the field whose confidence is wanted, if one."""
+
+    name: str
+    fields: dict[str, Any]
+    label_field: str = ""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is asked;
+    without swapping, only the first one is used. `asked(prompt, material, aspect)` is what a call asks for. `parse(prompt,
+    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
+    `verdict(prompt, aspect, answers)` makes the verdict by a named rule; it is not called where a protocol only reads
+    texts. `material` always comes in the order of the
+    systems."""
+
+    facts: ProtocolFacts
+    orders: tuple[Order, ...]
+    asked: Callable[[Prompt, Material, str], Asked]
+    parse: Callable[[Prompt, Material, Reply, Order, str], ParsedReply]
+    verdict: Callable[[Prompt, str, AnswersByOrder], VerdictDraft]
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    def request(
+        self, prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
+    ) -> Request:
+        """A call; the lists are shown in this order."""
+        shown = material.swapped() if order == "ba" else material
+        asked = self.asked(prompt, shown, aspect)
+        return Request(
+            messages=messages(prompt, shown, aspect),
+            reply_schema=object_schema(asked.fields),
+            schema_name=asked.name,
+            label_field=asked.label_field,
+            sampling=sampling,
+            material=shown,
+        )
+
+
+def reask(request: Request, reply: Reply, fault: str) -> Request:
+    """The request again, with the reply and its fault. Each reply gets one such second chance."""
+    wanted = "Answer again with one JSON object in the form asked for, and nothing else."
+    said = Message(role="assistant", content=reply.text or "(empty)")
+    told = Message(role="user", content=f"That reply cannot be used: {fault}. {wanted}")
+    return request.model_copy(update={"messages": (*request.messages, said, told)})
+
+
+# the longest reasoning, and analysis of one aspect, in characters: what loops ends there, on servers that enforce it
+LONGEST_REASONING, LONGEST_ANALYSIS, LONGEST_REASON = 1_500, 600, 200
+
+
+def text_schema(longest: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest}
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema in the subset that every server supports: all fields required, no others allowed."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
+    """The schema of one field: a number on the scale, integers if all labels are integers, else words."""
+    if prompt.scale is not None:
+        return {"type": "number", "minimum": prompt.scale.low, "maximum": prompt.scale.high}
+    replies = [label.reply for label in prompt.labels_of(aspect)]
+    if all(reply.isascii() and reply.isdigit() for reply in replies):
+        return {"type": "integer", "enum": sorted(int(reply) for reply in replies)}
+    return {"type": "string", "enum": replies}
+
+
+def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
+    """The rule for cases that are asked once: the answer itself."""
+    answer, rule = next(iter(answers.values()), None), "as answered"
+    if answer is None:
+        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note="the call failed")
+    value, label, confidence = answer.value, answer.label, answer.confidence
+    return VerdictDraft(aspect=aspect, state="ok", value=value, label=label, rule=rule, confidence=confidence)
+
+
+# ---- both orders -------------------------------------------------------------------------------------------------
+
+BOTH_ORDERS = "both orders"
+ONE_ORDER = "one order"
+
+
+def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
+    """The label about Set 1 and Set 2 as a label about systems a and b: in order `ba` the sign changes. Raises PromptError
+    when no label has the opposite value."""
+    value = -label.value if order == "ba" else label.value
+    for spec in prompt.labels_of(aspect):
+        if spec.value == value:
+            return spec
+    raise PromptError(
+        f"prompt “{prompt.name}” cannot be asked in both orders",
+        f"Its label “{label.reply}” has the value {label.value:g}, and no label has {value:g}.",
+        "Give every label a counterpart with the opposite value.",
+    )
+
+
+def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
+    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
+    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict is
+    failed, never a tie."""
+    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
+    given = [answer for answer in answers.values() if answer is not None]
+    if len(given) < len(answers) or not given:
+        missing = ", ".join(order or "only" for order, answer in answers.items() if answer is None)
+        return VerdictDraft(
+            aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
+        )
+    weakest = min(given, key=lambda answer: abs(answer.value))
+    values = [answer.value for answer in given]
+    consistent = min(values) * max(values) > 0 or not any(values)
+    tie = next((label for label in prompt.labels_of(aspect) if label.value == 0), None)
+    confidences = [a.confidence for a in given if a.confidence is not None]
+    return VerdictDraft(
+        aspect=aspect,
+        state="ok",
+        value=weakest.value if consistent else 0.0,
+        label=weakest.label if consistent else (tie.name if tie else "Tie"),
+        rule=rule,
+        order_consistent=consistent if len(answers) > 1 else None,
+        confidence=min(confidences) if len(confidences) == len(given) else None,
+        note="" if consistent else "position-dependent",
+    )
 
 
 def protocol(name: str) -> Protocol:
@@ -56,25 +194,6 @@ def analysis_field(spec: AspectSpec) -> str:
     return f"{spec.field}_analysis"
 
 
-def _question(
-    prompt: Prompt,
-    shown: Material,
-    aspect: str,
-    sampling: Sampling,
-    fields: dict[str, Any],
-    names: tuple[str, str],
-) -> Request:
-    """The request for these fields; `names` are the schema's and that of the field whose confidence is wanted."""
-    return Request(
-        messages=messages(prompt, shown, aspect),
-        reply_schema=object_schema(fields),
-        schema_name=names[0],
-        label_field=names[1],
-        sampling=sampling,
-        material=shown,
-    )
-
-
 def _fields(prompt: Prompt, aspects: tuple[AspectSpec, ...]) -> dict[str, Any]:
     """A reasoning, unless the variable `reasoning` is `none`, and the label of each aspect."""
     reasoning = {"reasoning": text_schema(LONGEST_REASONING)}
@@ -84,13 +203,11 @@ def _fields(prompt: Prompt, aspects: tuple[AspectSpec, ...]) -> dict[str, Any]:
     }
 
 
-def rating_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
-    """A request for a rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
+def ratings_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+    """A rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
-    field = aspects[0].field if len(aspects) == 1 and prompt.scale is None else ""
-    return _question(prompt, material, aspect, sampling, _fields(prompt, aspects), ("ratings", field))
+    alone = len(aspects) == 1 and prompt.scale is None
+    return Asked("ratings", _fields(prompt, aspects), aspects[0].field if alone else "")
 
 
 def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -108,22 +225,12 @@ def _parsed(
     for spec in aspects:
         label = label_of(prompt, spec, fields[name_key(spec.field)])
         label = turned(prompt, spec.name, label, order) if order else label
-        reasoning = text_of(fields.get("reasoning"))
-        answers.append(
-            Answer(
-                aspect=spec.name,
-                value=label.value,
-                label=label.name,
-                reasoning=reasoning,
-                confidence=confidence,
-            )
-        )
+        answer = Answer(aspect=spec.name, value=label.value, label=label.name, confidence=confidence)
+        answers.append(answer.model_copy(update={"reasoning": text_of(fields.get("reasoning"))}))
     return ParsedReply(answers=tuple(answers), parsed_by=parsed_by), fields
 
 
-def _pointwise_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
+def _list_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
     spec, places = prompt.aspects[0], len(material.slates[0].items)
     fields = _fields(prompt, (spec,))
     if prompt.issues:
@@ -134,7 +241,7 @@ def _pointwise_request(
         }
         items = object_schema(flagged)
         fields["flagged_items"] = {"type": "array", "items": items, "maxItems": 2 * places}
-    return _question(prompt, material, aspect, sampling, fields, ("list_verdict", spec.field))
+    return Asked("list_verdict", fields, spec.field)
 
 
 def _pointwise_parse(
@@ -149,31 +256,16 @@ def _pointwise_parse(
     return parsed.model_copy(update={"flags": flags})
 
 
-def _shown(material: Material, order: Order) -> Material:
-    return material.swapped() if order == "ba" else material
+def _pair_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+    return ratings_asked(prompt, material, aspect)._replace(name="pair_verdict")
 
 
-def _pair_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
-    fields, names = _fields(prompt, prompt.aspects[:1]), ("pair_verdict", prompt.aspects[0].field)
-    return _question(prompt, _shown(material, order), aspect, sampling, fields, names)
-
-
-def _pair_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
-    return _parsed(prompt, reply, order, prompt.aspects[:1])[0]
-
-
-def _arena_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
-    aspects = prompt.aspects_of(aspect)
-    fields: dict[str, Any] = {}
+def _arena_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+    aspects, fields = prompt.aspects_of(aspect), dict[str, Any]()
     for spec in aspects:
         fields[analysis_field(spec)] = text_schema(LONGEST_ANALYSIS)
         fields[spec.field] = answer_schema(prompt, spec.name)
-    names = ("arena_verdict", _decisive(aspects).field)
-    return _question(prompt, _shown(material, order), aspect, sampling, fields, names)
+    return Asked("arena_verdict", fields, _decisive(aspects).field)
 
 
 def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:
@@ -195,13 +287,10 @@ def _arena_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return parsed.model_copy(update={"answers": tuple(answers)})
 
 
-def _lines_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
+def _lines_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
     assert prompt.scale is not None
     lines = {"type": "array", "items": text_schema(LONGEST_REASON), "maxItems": int(prompt.scale.high)}
-    fields = {prompt.aspects[0].field: lines}
-    return _question(prompt, material, aspect, sampling, fields, ("lines", ""))
+    return Asked("lines", {prompt.aspects[0].field: lines})
 
 
 def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -218,14 +307,8 @@ def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return ParsedReply(answers=(answer,), parsed_by="json")
 
 
-def _themes_request(
-    prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
-) -> Request:
-    """Of two reasons, that given in order `ba` is stored as the example."""
-    read = material.explanation if order != "ba" else material.example or material.explanation
-    shown = material.model_copy(update={"explanation": read, "example": None})
-    fields = _fields(prompt, prompt.aspects_of(aspect))
-    return _question(prompt, shown, aspect, sampling, fields, ("themes", ""))
+def _themes_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+    return Asked("themes", _fields(prompt, prompt.aspects_of(aspect)))
 
 
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:
@@ -238,21 +321,21 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
     )
 
 
-_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _pointwise_request, _pointwise_parse, only_answer)
-_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_request, _pair_parse, adjudicate)
-_RATING = Protocol(protocol_facts("absolute"), ("",), rating_request, parse_ratings, only_answer)
+_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_asked, _pointwise_parse, only_answer)
+_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_asked, parse_ratings, adjudicate)
+_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_asked, parse_ratings, only_answer)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
     for each in (
         _POINTWISE,
         _PAIRWISE,
-        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_request, _arena_parse, adjudicate),
+        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_asked, _arena_parse, adjudicate),
         _RATING,
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
-        Protocol(protocol_facts(LINES), ("",), _lines_request, _lines_parse, only_answer),
-        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_request, parse_ratings, only_answer),
+        Protocol(protocol_facts(LINES), ("",), _lines_asked, _lines_parse, only_answer),
+        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_asked, parse_ratings, only_answer),
     )
 }
 
@@ -286,7 +369,10 @@ class FlagReader:
         if isinstance(raw, str):
             if _NONE.fullmatch(" ".join(_WORD.findall(raw.casefold()))):
                 return ()
-            entries = _from_json(raw) or list(self._lines(raw))
+            entries = None
+            with suppress(ValueError, RecursionError):
+                entries = json.loads(raw, strict=False)
+            entries = entries or list(self._lines(raw))
         if (not entries and isinstance(entries, (dict, list))) or entries is None or not self._issues:
             return ()
         if not isinstance(entries, list):
@@ -342,13 +428,6 @@ class FlagReader:
 
 def _issue(key: str) -> re.Pattern[str]:
     return re.compile(rf"\b{key.replace('_', '[^a-z0-9]{1,3}')}\b")
-
-
-def _from_json(text: str) -> object:
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
 
 
 def refuted_by_data(flag: Flag, material: Material) -> str | None:

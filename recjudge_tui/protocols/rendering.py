@@ -25,15 +25,7 @@ from recjudge_tui.domain.material import ItemView, Material, ShownEvent
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.sandbox import (
-    Record,
-    Same,
-    TemplateSandbox,
-    described,
-    plain,
-    record,
-    written,
-)
+from recjudge_tui.protocols import sandbox
 
 _PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")
@@ -83,7 +75,7 @@ def with_article(noun: object) -> str:
     return f"{'an' if _VOWEL_SOUND.match(str(noun)) else 'a'} {noun}"
 
 
-def item_line(item: Record, *attributes: str) -> Lines:
+def item_line(item: sandbox.Record, *attributes: str) -> Lines:
     """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts are
     left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category."""
     _check(item, ItemView, "item_line expects an item")
@@ -101,12 +93,12 @@ def _item_line(title: str, parts: tuple[tuple[str, str], ...], image: str) -> Li
     return Lines(" | ".join([_part(title), *named]) + (f"\x00{image}\x00" if image else ""))
 
 
-def item_lines(items: Iterable[Record], *attributes: str) -> Lines:
+def item_lines(items: Iterable[sandbox.Record], *attributes: str) -> Lines:
     """A list as numbered lines, from 1."""
     return Lines("\n".join(f"{place}. {item_line(item, *attributes)}" for place, item in enumerate(items, 1)))
 
 
-def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
+def event_line(event: sandbox.Record, *attributes: str, values: bool = False) -> Lines:
     """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line. The value of events of other types than
     `rating` is shown only with `values`; so is the scale, where it is known."""
     _check(event, ShownEvent, "event_line expects an event")
@@ -120,14 +112,14 @@ def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
     return Lines(f"{head}: {what}{shown}")
 
 
-def event_lines(events: Iterable[Record], *attributes: str, values: bool = False) -> Lines:
+def event_lines(events: Iterable[sandbox.Record], *attributes: str, values: bool = False) -> Lines:
     """Events as lines that begin with a dash, in the order given."""
     return Lines("\n".join(f"- {event_line(event, *attributes, values=values)}" for event in events))
 
 
 def _check(value: object, kind: type[Model], what: str) -> None:
-    if type(value) is not Record or value.kind is not kind:
-        raise TypeError(f"{what}, not {described(value)}")
+    if type(value) is not sandbox.Record or value.kind is not kind:
+        raise TypeError(f"{what}, not {sandbox.described(value)}")
 
 
 @lru_cache(maxsize=20_000)
@@ -138,11 +130,11 @@ def _part(text: str) -> str:
 
 def system_text(prompt: Prompt, top_k: int, aspect: str = "") -> str:
     """The shared part: the same for every case of a run (and aspect), because no case is known here."""
-    return _system_text(Same(prompt), top_k, aspect)
+    return _system_text(sandbox.Same(prompt), top_k, aspect)
 
 
 @lru_cache(maxsize=32)
-def _system_text(key: Same, top_k: int, aspect: str) -> str:
+def _system_text(key: sandbox.Same, top_k: int, aspect: str) -> str:
     prompt = key.model
     assert isinstance(prompt, Prompt)
     return _rendered(prompt, prompt.system, "system", {**_of_prompt(key, aspect), **_bounds(top_k, top_k)})
@@ -154,25 +146,25 @@ def _bounds(top_k: int, length: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=32)
-def _of_prompt(key: Same, aspect: str) -> Mapping[str, Any]:
+def _of_prompt(key: sandbox.Same, aspect: str) -> Mapping[str, Any]:
     """The fields of the prompt that both texts get."""
     prompt = key.model
     assert isinstance(prompt, Prompt)
 
-    def worded(models: Iterable[Model], field: str) -> tuple[Record, ...]:
+    def worded(models: Iterable[Model], field: str) -> tuple[sandbox.Record, ...]:
         """Copies for a template, with the run's words in the text of one field."""
-        records: tuple[Record, ...] = tuple(map(plain, models))
+        records: tuple[sandbox.Record, ...] = tuple(map(sandbox.plain, models))
         for copy in records:
             copy[field] = prompt.worded(copy[field])
         return records
 
     return {
         "labels": worded(prompt.labels, "meaning"),
-        "scale": plain(prompt.scale),
+        "scale": sandbox.plain(prompt.scale),
         "aspects": worded(prompt.aspects_of(aspect), "question"),
         "issues": worded(prompt.issues, "meaning"),
-        "examples": plain(prompt.shown_examples()),
-        "variables": plain(prompt.variables),
+        "examples": sandbox.plain(prompt.shown_examples()),
+        "variables": sandbox.plain(prompt.variables),
     }
 
 
@@ -180,12 +172,12 @@ def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
     """The text of one case, lists in the order of `material.slates`; the bounds are those of the first list's length."""
     length = len(material.slates[0].items) if material.slates else material.top_k
     of_case = {
-        "user": record(material.user),
-        "slates": tuple(map(record, material.slates)),
-        "explanation": plain(material.explanation),
-        "example": plain(material.example),
+        "user": sandbox.record(material.user),
+        "slates": tuple(map(sandbox.record, material.slates)),
+        "explanation": sandbox.plain(material.explanation),
+        "example": sandbox.plain(material.example),
     }
-    names = {**of_case, **_of_prompt(Same(prompt), aspect), **_bounds(material.top_k, length)}
+    names = {**of_case, **_of_prompt(sandbox.Same(prompt), aspect), **_bounds(material.top_k, length)}
     return _rendered(prompt, prompt.user, "user", names)
 
 
@@ -202,7 +194,7 @@ def _with_images(text: str, material: Material) -> Message:
     the lines of items with images come above its text."""
     items = {item.item_id: item for item in material.items_with_images()}
     if items and not _IMAGE_MARK.search(text):
-        lines = [f"- {item_line(record(item))}" for item in items.values()]
+        lines = [f"- {item_line(sandbox.record(item))}" for item in items.values()]
         text = "\n".join(("Images of items:", *lines, "", text))
     images = {item.image.digest: item.image for item in items.values() if item.image}
     content = ""
@@ -222,7 +214,7 @@ def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Messa
     if prompt.profile is None:
         fault = f"prompt “{prompt.name}” has no instructions for writing a profile"
         raise PromptError(fault, next_step="Give it a [profile] table.")
-    names = {"user": record(material.user), "variables": plain(prompt.variables)}
+    names = {"user": sandbox.record(material.user), "variables": sandbox.plain(prompt.variables)}
     return (
         Message(role="system", content=_rendered(prompt, prompt.profile.system, "system", names)),
         Message(role="user", content=_rendered(prompt, prompt.profile.user, "user", names)),
@@ -235,9 +227,9 @@ def bound(share: float, top_k: int) -> int:
 
 
 @lru_cache(maxsize=2)
-def environment(part: str) -> TemplateSandbox:
+def environment(part: str) -> sandbox.TemplateSandbox:
     """The sandbox of the `system` or the `user` templates."""
-    return TemplateSandbox(
+    return sandbox.TemplateSandbox(
         {
             "json": as_json,
             "item_line": item_line,
@@ -269,7 +261,7 @@ def _template(source: str, part: str, parts: tuple[tuple[str, str], ...]) -> Tem
 def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> str:
     parts = tuple((prompt.parts or {}).items())
     try:
-        return written(_template(source, part, parts), names).strip()
+        return sandbox.written(_template(source, part, parts), names).strip()
     except _TEMPLATE_FAULTS as error:
         name, line = _template_line(error)
         fault = str(error).rstrip(".") or type(error).__name__

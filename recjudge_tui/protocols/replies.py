@@ -91,8 +91,8 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     ]
     lines = _prose(text, objects).split("\n")
     flagged = flagged_section(lines, wanted) if prompt.issues and not given else ""
-    labelled, summaries = label_lines(lines, wanted), summary_lines(lines)
-    _check_agreement(prompt, wanted, given, labelled, summaries)
+    labelled = [*label_lines(lines, wanted), *summary_lines(lines, wanted, strict=not given)]
+    _check_agreement(prompt, wanted, given, labelled)
     _check_beside([each for each in objects if each not in given], prompt, wanted, specs)
     parsed_by: ParsedBy = "text"
     if given:
@@ -102,15 +102,13 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
         after = _prose(text, [TextObject(first.fields, 0, first.end), *objects[objects.index(first) + 1 :]])
     elif labelled and {line.aspect for line in labelled} == set(wanted):
         fields = {**_spelled_out(prompt, lines, labelled), "flagged_items": flagged}
-        before, after = _around(lines, labelled)
+        numbers = sorted({line.number for line in labelled})
+        before, after = "\n".join(lines[: numbers[0]]), "\n".join(lines[numbers[-1] + 1 :])
         if len(wanted) == 1:
             # the text before the first line that names a label, and the text after it without such lines
             numbers = [line.number for line in labelled if _readable(prompt, wanted[0], line.value)]
             before = "\n".join(lines[: numbers[0]])
             after = "\n".join(x for n, x in enumerate(lines) if n > numbers[0] and n not in numbers)
-    elif summaries:
-        fields = _summary(prompt, lines, summaries[-1], wanted)
-        before, after = _around(lines, summaries)
     elif objects:
         # raises: a repeated example, or the fields asked for are missing
         examples = [each for each in objects if _is_example(prompt, each.fields)]
@@ -247,11 +245,7 @@ def _readable(prompt: Prompt, aspect: AspectSpec, value: object) -> str | None:
 
 
 def _check_agreement(
-    prompt: Prompt,
-    wanted: tuple[AspectSpec, ...],
-    given: list[TextObject],
-    labelled: list[LabelLine],
-    summaries: list[SummaryLine],
+    prompt: Prompt, wanted: tuple[AspectSpec, ...], given: list[TextObject], labelled: list[LabelLine]
 ) -> None:
     """Raise ReplyFault where two objects differ in more than their words, or two places name different labels."""
     for first, second in itertools.pairwise(each.fields for each in given):
@@ -259,14 +253,13 @@ def _check_agreement(
             second.get(name, value) != value for name, value in first.items() if not isinstance(value, str)
         ):
             raise ReplyFault("it has two JSON objects that differ")
-    for place, aspect in enumerate(wanted):
+    for aspect in wanted:
         labels = tuple(label.reply for label in prompt.labels_of(aspect.name))
         values = [value for answer in given for value in _given(answer.fields, aspect)]
         values = [value for value in values if not is_placeholder(str(value), labels)]
         values += [
             line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)
         ]
-        values += [line.values[place] for line in summaries if len(line.values) == len(wanted)]
         stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in values)
         if len(stated) > 1:
             shown = " and ".join(f"“{value}”" for value in stated)
@@ -301,11 +294,6 @@ def _prose(text: str, objects: list[TextObject]) -> str:
     return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> tuple[str, str]:
-    """The text before the first and after the last of the lines with labels."""
-    return "\n".join(lines[: labelled[0].number]), "\n".join(lines[labelled[-1].number + 1 :])
-
-
 def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
     """The published text forms: a line such as `CATEGORY: Good Match` for every aspect. The text before and after those
     lines is the reasoning, including lines on an aspect that argue without naming a label."""
@@ -317,18 +305,6 @@ def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) ->
     rest = "\n".join("" if number in labels else line for number, line in enumerate(lines))
     fields["reasoning"] = re.sub(r"^\W*reasoning\W*[:=]\W*", "", rest.strip(), flags=re.I)
     return fields
-
-
-def _summary(prompt: Prompt, lines: list[str], line: SummaryLine, wanted: tuple[AspectSpec, ...]) -> Fields:
-    """The published short form `Summary: 3 4 3 5`: a label for every aspect, in their order."""
-    if len(line.values) != len(wanted):
-        raise ReplyFault(
-            f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(line.values)}"
-        )
-    given = {
-        name_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, line.values, strict=True)
-    }
-    return {**given, "reasoning": "\n".join(lines[: line.number]).strip()}
 
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
@@ -539,17 +515,7 @@ _RETRACTED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"[\s\"'`*”’)]{0,9}[?？]")
-_WORDS_FOR_ANSWER = (
-    "answer",
-    "verdict",
-    "category",
-    "winner",
-    "rating",
-    "score",
-    "decision",
-    "choice",
-    "boxed",
-)
+_WORDS_FOR_ANSWER = "answer verdict category winner rating score decision choice boxed".split()
 # including what YAML may put before a value
 _VERBS = "a|an|str|is|was|are|of|would|should|must|be|to|remains|as"
 _NUMBERING = re.compile(r"\d{1,4}[.)][ \t*]*")
@@ -563,18 +529,12 @@ _DIGITS = re.compile(r"\d[\d \t]*")
 
 
 class LabelLine(NamedTuple):
-    """A line such as `CATEGORY: Good Match`: its number, its aspect and the text after the colon."""
+    """A line such as `CATEGORY: Good Match`: its number, its aspect and the text after the colon. A line such as `Summary:
+    3 4 3 5` counts as one for each aspect, in their order."""
 
     number: int
     aspect: AspectSpec
     value: str
-
-
-class SummaryLine(NamedTuple):
-    """A line such as `Summary: 3 4 3 5`."""
-
-    number: int
-    values: tuple[str, ...]
 
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
@@ -619,14 +579,20 @@ def flagged_section(lines: list[str], aspects: tuple[AspectSpec, ...]) -> str:
     return section
 
 
-def summary_lines(lines: list[str]) -> list[SummaryLine]:
-    """The lines `Summary: 3 4 3 5`. A line that begins with `>` quotes somebody, such as a text that marks itself."""
-    summaries = []
+def summary_lines(lines: list[str], aspects: tuple[AspectSpec, ...], *, strict: bool) -> list[LabelLine]:
+    """The lines `Summary: 3 4 3 5`. A line that begins with `>` quotes somebody, such as a text that marks itself. One with
+    fewer or more values than aspects is left out, or raises ReplyFault (`strict`)."""
+    summaries: list[LabelLine] = []
     for number, line in enumerate(lines):
         bare = line.strip(" \t*#-.\r")
         begin = _SUMMARY.match(bare)
-        if begin and _DIGITS.fullmatch(values := bare[begin.end() :].strip(" \t*")):
-            summaries.append(SummaryLine(number, tuple(values.split())))
+        if not begin or not _DIGITS.fullmatch(values := bare[begin.end() :].strip(" \t*")):
+            continue
+        if (given := len(values.split())) == len(aspects):
+            summaries += [LabelLine(number, *pair) for pair in zip(aspects, values.split(), strict=True)]
+        elif strict:
+            wanted = f"{len(aspects)} values, one for each aspect"
+            raise ReplyFault(f"“Summary” must hold {wanted}, not {given}")
     return summaries
 
 

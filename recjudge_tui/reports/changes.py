@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,12 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
-from recjudge_tui.domain.selection import Selection
+from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports.common.segments import about_occasions
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -27,6 +30,7 @@ from recjudge_tui.reports.common.table import (
     Table,
     columns,
     definition,
+    note_kind,
     real,
     seen_first,
     whole,
@@ -84,6 +88,7 @@ from recjudge_tui.store.answers import (
     changed_cases,
     judged_runs,
 )
+from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
@@ -578,3 +583,72 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, ob
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return one_line(text, _LONGEST) or "none"
+
+
+# ---- one question at a time --------------------------------------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """Two sides on one question (a protocol and an aspect) on some occasions. `changes` is None if they share no question.
+    `offered` are all possible sides, `questions` those that the two share; `p_holm` of the `summary` adjusts for all of
+    these. `answer` is its sentence, `ids` are the changed cases."""
+
+    offered: tuple[tuple[str, str], ...]
+    first: str
+    second: str
+    question: tuple[str, str]
+    occasions: OccasionFilter
+    questions: tuple[Meeting, ...] = ()
+    changes: Changes | None = None
+    summary: Mapping[str, Any] = {}
+    answer: str = ""
+    notes: tuple[str, ...] = ()
+    ids: array[int] = array("q")
+
+    @property
+    def names(self) -> tuple[str, str]:
+        assert self.changes is not None
+        return self.changes.first.name, self.changes.second.name
+
+    @property
+    def part(self) -> Part:
+        assert self.changes is not None
+        return self.changes.parts[0]
+
+
+def compared(
+    project: Project,
+    first: str = "",
+    second: str = "",
+    question: tuple[str, str] = ("", ""),
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> Comparison:
+    """Two sides, empty for the usual ones, on this question, or else on the first one that they share. Raises as
+    `sides_named`, and NotFoundError for an unknown context."""
+    check_contexts(project.db, project.id, occasions)
+    offered = offered_sides(project)
+    if not first:
+        first, second = usual_sides(project) or ("", "")
+    alone = Comparison(offered, first, second, question, occasions)
+    if not first:
+        return alone
+    sides = sides_named(project, first, second)
+    selection = Selection(cases=CaseSelection(occasions))
+    shared = tuple(shared_questions(project, sides, selection))
+    if not shared:
+        return alone
+    asked = next((one for one in shared if (one.protocol, one.aspect) == question), shared[0])
+    changes = compare_sides(project, sides, selection, (asked,))
+    told = about_occasions(summary(changes), occasions)
+    tested = told.rows[0]
+    if len(shared) > 1:
+        tested = summary(compare_sides(project, sides, selection, shared)).rows[shared.index(asked)]
+    return alone._replace(
+        question=(asked.protocol, asked.aspect),
+        questions=shared,
+        changes=changes,
+        summary={**told.rows[0], "p_holm": tested["p_holm"]},
+        answer=told.answer,
+        notes=tuple(note for note in told.notes if note_kind(note) != "definition"),
+        ids=array("q", changes.parts[0].grid.cases().tolist()),
+    )

@@ -258,8 +258,8 @@ _OLLAMA = "OLLAMA_HOST"
 # where a server that a variable names lists its models
 _ADDRESSES: dict[str, Callable[[str], str]] = {
     _OLLAMA: lambda _: f"{server_urls(())[0]}/api/tags",
-    "OPENAI_BASE_URL": lambda url: f"{openai.api_root(url)}/models",
-    "ANTHROPIC_BASE_URL": lambda url: f"{anthropic.api_root(url)}/v1/models",
+    "OPENAI_BASE_URL": lambda url: f"{openai.OpenAIJudge.api_root(url)}/models",
+    "ANTHROPIC_BASE_URL": lambda url: f"{anthropic.AnthropicJudge.api_root(url)}/v1/models",
 }
 
 

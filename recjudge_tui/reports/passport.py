@@ -58,7 +58,7 @@ from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
 from recjudge_tui.stats.registry import SHARE, STATISTICS, label_of
 from recjudge_tui.steps import Step
-from recjudge_tui.store.calls import cached_calls, call_counts, latencies, repeated_answers
+from recjudge_tui.store.calls import call_counts, latencies, repeated_answers
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Rater, project_questions, project_raters
@@ -369,8 +369,8 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:
     """The share of failed calls, and of each reason; answers reused from earlier runs are left out."""
-    counts = call_counts(of.project.db, of.rater.id)
-    reused = cached_calls(of.project.db, of.rater.id)
+    found = call_counts(of.project.db, of.rater.id)
+    counts, reused = [count[:3] for count in found if count[2]], sum(count[3] for count in found)
     note = f"{reused:,} answers from earlier runs left out" if reused else ""
     if not counts:
         why = f"all {reused:,} answers came from earlier runs" if reused else "no call has ended yet"

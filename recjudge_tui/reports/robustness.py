@@ -25,7 +25,7 @@ from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_un
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
+from recjudge_tui.judges.rules.issues import ISSUE_OF, Shopper, free_places
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
@@ -677,7 +677,7 @@ def _made_lists(items: Items, faults: Sequence[PlantedCase]) -> _Lists:
         shown = material.slates[0].items
         places = {item: start + at for at, item in enumerate(dict.fromkeys(item.item_id for item in shown))}
         planted.append(places[case.fault.item_id])
-        shopper = shopper_of(material.user)
+        shopper = Shopper(material.user)
         for kind in FAULT_KINDS:
             for place in free_places(kind, shopper, shown):
                 at = places[shown[place].item_id]

@@ -21,7 +21,6 @@ from recjudge_tui.store.runs import (
     newest_times,
     other_stage,
     prompt_label,
-    retried_calls,
     run_failures,
     run_progress,
     run_row,
@@ -205,7 +204,7 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     known = {name: row[name] for name in stored.split()}
     moments = "attempt_started_at heartbeat_at finished_at waiting_until retry_why retry_at"
     known |= {name: row[name] or "" for name in moments.split()}
-    progress = run_progress(db, run_id)
+    progress, marked = run_progress(db, run_id), marked_counts(db, run_id)
     worthless: tuple[str, ...] = ()
     if row["state"] == "done" and progress.done:
         from recjudge_tui.reports.sanity import lines_of_run
@@ -220,9 +219,9 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         concurrency=row["concurrency"] or settings.concurrency,
         progress=progress,
-        retried=retried_calls(db, run_id),
+        retried=marked["retried"],
         failures={row.error_kind: row.calls for row in run_failures(db, run_id)},
-        marked=marked_counts(db, run_id),
+        marked=marked,
         tallies=_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=_pace(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),

@@ -30,7 +30,7 @@ from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.stats.planning import Arm, lift
 from recjudge_tui.stats.retrieval import LIST_METRICS, NO_CUTOFF, list_values
 from recjudge_tui.store.cases import case_periods, slate_periods
-from recjudge_tui.store.data import check_systems, heldout_types, slate_systems
+from recjudge_tui.store.data import check_systems, heldout_types, of_slates
 from recjudge_tui.store.histories import current_list_ids, load_evaluation_data, ranked_slates
 from recjudge_tui.store.projects import list_outcomes, outcome_days
 from recjudge_tui.store.ratings import CaseColumns, Question, Verdicts, verdict_cells
@@ -265,7 +265,7 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
     if not metrics:
         return
     periods = slate_periods(project.db, project.id, choose.over, choose.cases.occasions)
-    systems, wanted = slate_systems(project.db, project.id), {*periods}
+    systems, wanted = of_slates(project.db, project.id, "system"), {*periods}
     if choose.over != "import":
         wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
     chosen, ranked = choose.cases.users, list(ranked_slates(project.db, project.id, wanted))

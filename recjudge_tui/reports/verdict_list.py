@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from recjudge_tui.domain.filters import VerdictFilter, parse_filter
 from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
@@ -17,7 +20,16 @@ from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.ratings import project_raters
-from recjudge_tui.store.verdicts import ATTENTION, Queue, VerdictRow, filtered_ids, queue, verdict_rows
+from recjudge_tui.store.verdicts import (
+    ATTENTION,
+    Queue,
+    VerdictRow,
+    count_verdicts,
+    filtered_ids,
+    queue,
+    verdict_rows,
+    verdicts_on,
+)
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
@@ -75,6 +87,43 @@ def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: 
     kept = set(queued.ids)
     ordered = filtered_ids(db, project_id, chosen.without("queue"), sort)
     return Queue(array("q", (key for key in ordered if key in kept)), ())
+
+
+class Listing(NamedTuple):
+    """Verdict ids in order. `total` counts all verdicts without the filter; `unknown`: what the filter
+    names and the project does not have. `texts`: explanation -> its verdicts, empty if others are listed, too."""
+
+    ids: array[int]
+    total: int
+    unknown: str = ""
+    texts: Mapping[int, list[int]] = MappingProxyType({})
+
+
+def list_verdicts(
+    db: Database,
+    project_id: int,
+    chosen: VerdictFilter,
+    sort: str,
+    only: tuple[int, ...] | None,
+    given: tuple[int, ...] = (),
+) -> Listing:
+    """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
+    ids = listed_verdicts(db, project_id, chosen, sort).ids
+    if only is not None:
+        kept = verdicts_on(db, only)
+        if given:
+            matching, kept = {*ids}, kept & {*given}
+            ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
+        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept))
+    total = count_verdicts(db, project_id) if chosen else len(ids)
+    unknown = ""
+    if not ids:
+        try:
+            check_filter_names(db, project_id, chosen)
+        except NotFoundError as error:
+            # what the filter names and the project does not have, and what it has instead
+            unknown = f"{error.title}. {error.cause}"
+    return Listing(ids, total, unknown)
 
 
 def _row(row: VerdictRow, reason: str) -> Row:

@@ -28,10 +28,11 @@ from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import benjamini_hochberg, sign_test
 from recjudge_tui.stats.intervals import share_estimate
-from recjudge_tui.stats.phrases import fisher_exact, log_odds, phrases, telling
-from recjudge_tui.store.answers import ReadAnswer, ReadRun, Reason, answers_read, reasons, runs_that_read
+from recjudge_tui.stats.text import fisher_exact, log_odds, phrases, telling
+from recjudge_tui.store.answers import ReadRun, Reason, answers_read, reasons, runs_that_read
 from recjudge_tui.store.cases import case_owners
 from recjudge_tui.store.data import case_titles
+from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Question
 
@@ -402,7 +403,7 @@ class _Themed(NamedTuple):
         return notes
 
 
-def _by_text(given: Sequence[ReadAnswer]) -> dict[tuple[int, str], dict[str, float]]:
+def _by_text(given: Sequence[StoredRow]) -> dict[tuple[int, str], dict[str, float]]:
     """The values by theme of each text."""
     by_text: dict[tuple[int, str], dict[str, float]] = {}
     for answer in given:

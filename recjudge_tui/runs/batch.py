@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recjudge_tui.domain.calls import CallResult, Reply, Request
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
@@ -31,6 +31,7 @@ from recjudge_tui.judges.batch import (
     ResultLine,
     Shape,
     batch_server,
+    lines_of,
     read_result,
     was_refused,
 )
@@ -38,10 +39,10 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import BatchJudge
 from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of, most_tokens
 from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.estimate import Price, cost_at, price_of
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.prices import Price, cost_at, price_of
 from recjudge_tui.runs.record import HeldRun, prepare_call, store_outcomes
-from recjudge_tui.store import batches as batch_store
+from recjudge_tui.store import calls as batch_store
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database, StoredRow, now
@@ -50,7 +51,7 @@ WINDOW = 256
 
 Tell = Callable[[str], None]
 Advance = Callable[[int], None]
-BatchRun = HeldRun[BatchJudge[Any]]
+BatchRun = HeldRun[BatchJudge]
 
 
 # ---- one way -----------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
         run_store.release_lease(db, run_id, owner, state, 0.0, error)
 
 
-def batch_judge(spec: JudgeSpec) -> BatchJudge[Any]:
+def batch_judge(spec: JudgeSpec) -> BatchJudge:
     """The judge named by `spec`; no call is made. Raises UsageError for a judge that does not support batches."""
     judge = make_judge(spec)
     if not isinstance(judge, BatchJudge):
@@ -115,7 +116,7 @@ def batch_price(spec: JudgeSpec) -> Price | None:
 class _Arrived:
     """A judge whose one answer has arrived: the body of a batch's result."""
 
-    judge: BatchJudge[Any]
+    judge: BatchJudge
     body: bytes
 
     @property
@@ -380,20 +381,13 @@ def _store_results(
                 progress(read)
 
 
-def _lines(files: Sequence[Path], tally: ImportTally) -> Iterator[Line]:
+def _lines(files: Iterable[Path], tally: ImportTally) -> Iterator[Line]:
+    def note(place: str, fault: LineFault) -> None:
+        tally.broken += 1
+        tally.note(f"{place}: {fault}")
+
     for path in files:
-        try:
-            with path.open("rb") as file:
-                for number, raw in enumerate(file, 1):
-                    if not raw.strip():
-                        continue
-                    try:
-                        yield f"{path}:{number}", read_result(raw)
-                    except LineFault as fault:
-                        tally.broken += 1
-                        tally.note(f"{path}:{number}: {fault}")
-        except OSError as error:
-            raise InputError(f"{path} cannot be read", f"{error.strerror}.") from error
+        yield from lines_of(path, read_result, note)
 
 
 def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
@@ -651,12 +645,8 @@ class _Provider:
 
     def _is_ours(self, batch_id: int, files: list[Path]) -> bool:
         """Whether the first lines of the results contain call names of this batch."""
-        names: list[str] = []
-        for path in files:
-            with path.open("rb") as file:
-                for raw in islice(file, LINES_LOOKED_AT):
-                    with contextlib.suppress(LineFault):
-                        names.append(read_result(raw).custom_id)
+        read = (islice(_lines([path], ImportTally()), LINES_LOOKED_AT) for path in files)
+        names = [result.custom_id for lines in read for _, result in lines]
         return batch_store.calls_in_batch(self.run.db, batch_id, names) > 0
 
     def store(self, batch_id: int, remote: RemoteBatch, tally: ImportTally) -> bool:

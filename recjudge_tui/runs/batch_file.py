@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from recjudge_tui.domain.judge import JudgeSpec
@@ -23,12 +23,12 @@ from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
-from recjudge_tui.judges.batch import LineFault, RequestLine, read_request, read_result
+from recjudge_tui.judges.batch import LineFault, RequestLine, lines_of, read_request, read_result
 from recjudge_tui.judges.http import Answer
-from recjudge_tui.judges.openai import OpenAIJudge, api_root
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.replies import error_of
 from recjudge_tui.runs import calls as retries
-from recjudge_tui.runs.calls import CallLimits, Failures, note_attempt
+from recjudge_tui.runs.calls import CallLimits, Failures
 
 # ---- lines -------------------------------------------------------------------------------------------------------
 
@@ -80,8 +80,8 @@ class _LineAsker(OpenAIJudge):
     default_key = keyed_host = ""
 
     def __init__(self, servers: Servers) -> None:
-        spec = JudgeSpec(spec="openai:the model of the file", api_key_env=servers.key_variable)
-        super().__init__(spec, tuple(map(api_root, servers.urls)))
+        name, key = "openai:the model of the file", servers.key_variable
+        super().__init__(JudgeSpec(spec=name, base_urls=servers.urls, api_key_env=key))
         self.send_headers(servers.header_env)
         self._look_up_key(typed=True)
         self._timeout_s = servers.timeout_s
@@ -95,14 +95,14 @@ class _LineAsker(OpenAIJudge):
             try:
                 body = _json((await self._endpoints.call(partial(self._sent, line))).text)
             except CallError as error:
-                note_attempt(self._limits, error)
+                self._limits.note(error)
                 if failures.end_with(error):
                     return _result(line, error={"code": error.kind, "message": str(error)})
                 await failures.wait(error)
             except JudgeError as error:
                 return _result(line, error={"code": FATAL, "message": str(error)})
             else:
-                note_attempt(self._limits)
+                self._limits.note()
                 return _result(line, response={"status_code": 200, "request_id": uuid4().hex, "body": body})
 
     async def _sent(self, line: RequestLine, url: str) -> Answer:
@@ -270,32 +270,44 @@ def run_file(
         names.add(line.custom_id)
     answered = _answered(out) & names
     pending = (line for line in read_requests(source) if line.custom_id not in answered)
+    done = failed = in_a_row = 0
+
+    def take(result: Result) -> None:
+        """Write one line. Raises JudgeError when no further call can work, or many calls in a row failed."""
+        nonlocal done, failed, in_a_row
+        error = result["error"]
+        if error and error["code"] == FATAL:
+            raise JudgeError("the servers cannot be used", error["message"])
+        file.write(json.dumps(result, ensure_ascii=False) + "\n")
+        file.flush()
+        done, failed, in_a_row = done + (not error), failed + bool(error), in_a_row + 1 if error else 0
+        if in_a_row >= retries.FAILURES_IN_A_ROW:
+            raise JudgeError(
+                f"{in_a_row} calls in a row failed",
+                f"The last error: {error['message']}",
+                "Fix the cause and repeat the same command. It continues where it stopped.",
+            )
+        if progress:
+            progress(done + failed)
+
     try:
         with out.open("a", encoding="utf-8") as file:
-            output = _Output(file, progress)
             if ray_address is None:
-                asyncio.run(ask_lines(pending, servers, output.take))
+                asyncio.run(ask_lines(pending, servers, take))
             else:
-                ask_by_ray(pending, len(names) - len(answered), servers, ray_address, output.take)
+                ask_by_ray(pending, len(names) - len(answered), servers, ray_address, take)
     except OSError as problem:
         raise RunError(f"{out} cannot be written", f"{problem.strerror}.") from problem
-    return FileProgress(output.done, output.failed, len(answered))
+    return FileProgress(done, failed, len(answered))
 
 
 def read_requests(source: Path) -> Iterator[RequestLine]:
     """The lines of a batch file. Raises InputError with file and line number for a bad one."""
-    try:
-        with source.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                if raw.strip():
-                    try:
-                        yield read_request(raw)
-                    except LineFault as fault:
-                        raise InputError(
-                            f"{source}:{number} is not a line of a batch file", f"{fault}."
-                        ) from None
-    except OSError as error:
-        raise InputError(f"{source} cannot be read", f"{error.strerror}.") from error
+
+    def refuse(place: str, fault: LineFault) -> None:
+        raise InputError(f"{place} is not a line of a batch file", f"{fault}.") from None
+
+    return (line for _, line in lines_of(source, read_request, refuse))
 
 
 def _answered(out: Path) -> set[str]:
@@ -319,32 +331,3 @@ def _answered(out: Path) -> set[str]:
                 names.add(result.custom_id)
         file.truncate(whole)
     return names
-
-
-class _Output:
-    """Writes result lines as they arrive, and stops when further calls are useless."""
-
-    def __init__(self, file: TextIO, progress: Callable[[int], None] | None) -> None:
-        self.done = self.failed = self._in_a_row = 0
-        self._file = file
-        self._progress = progress
-
-    def take(self, result: Result) -> None:
-        """Write one line. Raises JudgeError when no further call can work, or many calls in a row failed."""
-        error = result["error"]
-        if error and error["code"] == FATAL:
-            raise JudgeError("the servers cannot be used", error["message"])
-        self._file.write(json.dumps(result, ensure_ascii=False) + "\n")
-        self._file.flush()
-        if error is None:
-            self.done, self._in_a_row = self.done + 1, 0
-        else:
-            self.failed, self._in_a_row = self.failed + 1, self._in_a_row + 1
-        if self._in_a_row >= retries.FAILURES_IN_A_ROW:
-            raise JudgeError(
-                f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
-                f"The last error: {error['message']}",
-                "Fix the cause and repeat the same command. It continues where it stopped.",
-            )
-        if self._progress:
-            self._progress(self.done + self.failed)

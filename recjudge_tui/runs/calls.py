@@ -33,11 +33,11 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import Progress, RunSettings
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault, RunError
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.replies import added
-from recjudge_tui.protocols.base import Protocol, reask
+from recjudge_tui.protocols.registry import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
-from recjudge_tui.runs.prices import Price, unknown_price
+from recjudge_tui.runs.estimate import Price, unknown_price
+from recjudge_tui.system import within
 
 # ---- limits ------------------------------------------------------------------------------------------------------
 
@@ -313,14 +313,13 @@ class CallLimits:
         """Send nothing for this many seconds, as the server asked."""
         self.until = max(self.until, time.monotonic() + seconds)
 
-    def trouble(self) -> None:
-        """Note that the server turned a call away: too many calls, overloaded, or unreachable."""
-        if self.trouble_since is None:
-            self.trouble_since = time.monotonic()
-
-    def note_answer(self) -> None:
-        """Note that the server answered a call."""
-        self.trouble_since = None
+    def note(self, error: CallError | None = None) -> None:
+        """Note, by how an attempt ended, whether the server takes calls: it turned one away (too many calls, overloaded,
+        unreachable), or answered."""
+        if error is not None and error.kind in PATIENCE_S:
+            self.trouble_since = time.monotonic() if self.trouble_since is None else self.trouble_since
+        elif error is None or not error.retry:
+            self.trouble_since = None
 
     def backoff(self, failures: int) -> float:
         """Seconds to wait after so many failures: exponential with jitter, from 0.5 s to a minute."""
@@ -385,14 +384,6 @@ class Failures:
         delay = 0.0 if told or (told == 0 and self.in_row == 1) else limits.backoff(self.in_row)
         with limits.out_of_reach(error.title, delay) if error.kind == "connection" else nullcontext():
             await limits.sleep(delay)
-
-
-def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
-    """Note whether the server takes calls, by how an attempt ended."""
-    if error is not None and error.kind in PATIENCE_S:
-        limits.trouble()
-    elif error is None or not error.retry:
-        limits.note_answer()
 
 
 # ---- bill --------------------------------------------------------------------------------------------------------
@@ -681,13 +672,13 @@ class Call:
             error = _call_error(problem, self.timeout_s)
             cost, least = billed(error, self.cost_of, request)
             self._count(error.usage, started)
-            note_attempt(limits, error)
+            limits.note(error)
             if error is problem:
                 raise
             raise error from problem
         finally:
             self.bill.add(cost, limits.leave(reserved, cost, request, least))
-        note_attempt(limits)
+        limits.note()
         return reply
 
     def _count(self, usage: object, started: float) -> None:

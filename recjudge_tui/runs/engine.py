@@ -21,8 +21,7 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import JudgeError, RecjudgeError
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges.registry import Judge, make_judge
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import (
     Bill,
@@ -35,15 +34,14 @@ from recjudge_tui.runs.calls import (
     budget_of,
 )
 from recjudge_tui.runs.cases import setup_of
+from recjudge_tui.runs.estimate import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
-from recjudge_tui.runs.prices import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import (
     CallKey,
     outstanding,
-    outstanding_by_user,
     profiles_outstanding,
 )
 from recjudge_tui.store.database import Database, now
@@ -150,7 +148,7 @@ class CallQueue:
             fresh = [user for user in self._waiting if user not in self._begun]
             if len(fresh) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
-            calls = outstanding_by_user(self._db, self._run_id, self._last, WINDOW)
+            calls = outstanding(self._db, self._run_id, self._last, WINDOW)
             if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
                 self._has_profiles, calls = True, profiles
             elif calls and self._has_profiles:

@@ -22,18 +22,14 @@ SILENT_FOR_S = 120.0
 def acquire(db: Database, run_id: int) -> str:
     """Lease the run and return the owner's mark. Raises RunError when another live process works on it."""
     run_row(db, run_id)
-    mine = process_mark()
+    # host, process id, start time, and a random word
+    mine = f"{socket.gethostname()}|{os.getpid()}|{_started(os.getpid())}|{uuid4().hex}"
     owner, heartbeat = lease_owner(db, run_id)
     if owner is not None and is_alive(owner, heartbeat):
         raise _in_use(run_id, owner, f"Stop it with “recjudge runs stop {run_id}”, or wait for it.")
     if not take_lease(db, run_id, mine, owner):
         raise RunError(f"another process has just taken run {run_id}", next_step="Try again.")
     return mine
-
-
-def process_mark() -> str:
-    """The mark of this process as the owner of a lease: host, process id, start time, and a random word."""
-    return f"{socket.gethostname()}|{os.getpid()}|{_started(os.getpid())}|{uuid4().hex}"
 
 
 def process_of(owner: str) -> str:

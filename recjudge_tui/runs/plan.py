@@ -18,30 +18,19 @@ from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
-from recjudge_tui.judges.base import takes_images
-from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.judges.registry import make_judge, takes_images
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
-from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, cases_to_read, collect_cases
-from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long
+from recjudge_tui.runs import settings as run_settings
+from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, cases_to_read, collect_cases, positions
+from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.prices import require_price
 from recjudge_tui.runs.reading import ReadText
-from recjudge_tui.runs.selection import positions
-from recjudge_tui.runs.settings import (
-    AlreadyJudgedError,
-    check_series,
-    check_settings,
-    domain_words,
-    left_out_examples_note,
-    project_domain,
-    series_name,
-)
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases
-from recjudge_tui.store.data import event_counts, slate_digests
+from recjudge_tui.store.data import event_counts, of_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
@@ -110,10 +99,10 @@ def draft_run(
     if settings.budget_usd is not None:
         require_price(spec)
     load_shipped(db)
-    domain = settings.domain or project_domain(db, project_id)
+    domain = settings.domain or run_settings.project_domain(db, project_id)
     name = request.prompt or default_prompt(db, project_id, protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
-    check_settings(settings, protocol, prompt, judge)
+    run_settings.check_settings(settings, protocol, prompt, judge)
     known, takes = run_store.judge_capabilities(db, spec), takes_images(judge)
     if settings.images and (not takes or (known is not None and known.images is False)):
         raise UsageError(
@@ -121,11 +110,11 @@ def draft_run(
             "This is the result of “recjudge judge test”." if takes else "",
             "Leave out --images, or choose a judge that sees images (recjudge docs images).",
         )
-    settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
+    settings = settings.model_copy(update={"variables": run_settings.domain_words(prompt, domain, settings)})
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
     setup, series = Setup(spec, settings, protocol, prompt), (spec, prompt_id, settings)
-    rater = request.rater or series_name(db, project_id, spec.rater, *series)
-    check_series(db, project_id, rater, *series)
+    rater = request.rater or run_settings.series_name(db, project_id, spec.rater, *series)
+    run_settings.check_series(db, project_id, rater, *series)
     if request.texts:
         cases = cases_to_read(db, request.texts, settings, store=store)
     else:
@@ -161,7 +150,7 @@ def draft_run(
             "undated_note": undated,
             "copies_notes": tuple(held_out_copies(db, project_id).sentences),
             "published": preset.lines() if preset else (),
-            "domain_note": left_out_examples_note(prompt, domain),
+            "domain_note": run_settings.left_out_examples_note(prompt, domain),
         }
     )
     first = _first_messages(db, project_id, setup, cases, materials[0])
@@ -182,7 +171,7 @@ def _cases_of(
         cases = collect_cases(db, project_id, setup, judged, store=store, progress=progress)
     if not cases.cases:
         if count := cases.left_out[judged.reason]:
-            raise AlreadyJudgedError(rater, count)
+            raise run_settings.AlreadyJudgedError(rater, count)
         why = ", ".join(f"{n} × {reason}" for reason, n in cases.left_out.items()) or "nothing"
         is_late = not cases.left_out and settings.occasions.is_timed
         raise NoCasesError(
@@ -207,7 +196,7 @@ def store_draft(db: Database, draft: Draft) -> Plan:
     aspects = call_aspects(settings, prompt)
     try:
         with db.bulk_writing(_CACHE_KIB), db.transaction():
-            check_series(db, project_id, rater, spec, prompt_id, settings)
+            run_settings.check_series(db, project_id, rater, spec, prompt_id, settings)
             rater_id = ensure_rater(db, project_id, rater, draft.rater_kind, {"judge": spec.spec})
             new = run_store.NewRun(project_id, rater_id, prompt_id, spec, settings, draft.plan.estimate)
             run_id = run_store.create_run(db, new)
@@ -226,10 +215,11 @@ def store_draft(db: Database, draft: Draft) -> Plan:
                     (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
                 )
             orders = draft.cases.orders or case_orders(
-                protocol, settings, keys, lambda: slate_digests(db, project_id)
+                protocol, settings, keys, lambda: of_slates(db, project_id, "digest")
             )
             planned = list(map(CaseCalls, ids, views, orders))
-            shared = guidelines_are_shared(prompt, settings.top_k, aspects)
+            # then the question about an aspect follows the lists
+            shared = len({system_text(prompt, settings.top_k, aspect) for aspect in aspects}) == 1
             run_store.add_calls(
                 db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
             )
@@ -261,7 +251,7 @@ def _first_messages(
         return profile_messages(prompt, material)
     key = cases.cases[0][0]
     ((order, *_),) = cases.orders[:1] or case_orders(
-        protocol, settings, [key], lambda: slate_digests(db, project_id)
+        protocol, settings, [key], lambda: of_slates(db, project_id, "digest")
     )
     aspect = call_aspects(settings, prompt)[0]
     return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
@@ -271,7 +261,7 @@ def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: st
     """The protocol's prompt for the domain (empty: that of the project's data). If that is unknown: the prompt for media
     if users rate more than they buy, for shopping if they buy more, and the protocol's first prompt if they do neither."""
     prompts = protocol.facts.prompts
-    domain = domain or project_domain(db, project_id)
+    domain = domain or run_settings.project_domain(db, project_id)
     if domain and (data := domain_named(domain).data) in prompts:
         return prompts[data]
     counts: Counter[Data | None] = Counter()
@@ -296,11 +286,6 @@ class CaseCalls(NamedTuple):
     case_id: int
     shown: ShownCase
     orders: tuple[Order, ...]
-
-
-def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) -> bool:
-    """Whether the shared text is the same for all aspects: then the question about an aspect follows the lists."""
-    return len({system_text(prompt, top_k, aspect) for aspect in aspects}) == 1
 
 
 def ordered_calls(

@@ -17,7 +17,7 @@ from recjudge_tui.domain.calls import Answer, CallResult, Order, VerdictDraft
 from recjudge_tui.domain.judge import Identity
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.registry import Judge
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store
@@ -145,7 +145,9 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
         return Answer(aspect=aspect, value=mean, label=f"{mean:.4g}", reasoning=nearest.reasoning)
     counts = Counter(answer.value for answer in given)
     most = max(counts.values())
-    value = _chosen([v for v, n in counts.items() if n == most], prompt, aspect)
+    front, scale = [v for v, n in counts.items() if n == most], [s.value for s in prompt.labels_of(aspect)]
+    has_tie = min(scale) < 0 < max(scale) and 0 in scale
+    value = 0.0 if len(front) > 1 and has_tie else min(front)
     same = [answer for answer in given if answer.value == value]
     confidences = [answer.confidence for answer in same if answer.confidence is not None]
     label = next((spec.name for spec in prompt.labels_of(aspect) if spec.value == value), "")
@@ -157,13 +159,6 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
         reasoning=same[0].reasoning if same else "",
         confidence=weight / len(given),
     )
-
-
-def _chosen(front: list[float], prompt: Prompt, aspect: str) -> float:
-    if len(front) == 1:
-        return front[0]
-    scale = [spec.value for spec in prompt.labels_of(aspect)]
-    return 0.0 if min(scale) < 0 < max(scale) and 0 in scale else min(front)
 
 
 # ---- recorder ----------------------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.errors import PromptError, RunError, UsageError
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.judges.registry import Judge
 from recjudge_tui.protocols.lint import ambiguous
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
@@ -171,11 +171,6 @@ def left_out_examples_note(prompt: Prompt, domain: str) -> str:
     )
 
 
-def without_domain_words(variables: dict[str, str]) -> dict[str, str]:
-    """The variables that no domain sets, and the domain's name where one is set."""
-    return {name: word for name, word in variables.items() if "domain" not in variables or name not in WORDS}
-
-
 # ---- series ------------------------------------------------------------------------------------------------------
 
 
@@ -298,7 +293,9 @@ def _differences(
     old, new = (one.model_dump(mode="json", exclude=hidden) for one in (stored, settings))
     words, own = old.pop("variables"), new.pop("variables")
     changed = {name: words.get(name, "") for name in {**own, **words} if own.get(name) != words.get(name)}
-    before = {name: old[name] for name in old if new[name] != old[name]} | without_domain_words(changed)
+    if "domain" in changed:  # its words follow from it
+        changed = {name: word for name, word in changed.items() if name not in WORDS}
+    before = {name: old[name] for name in old if new[name] != old[name]} | changed
     return changes + [f"{name}={_word(value)}" for name, value in before.items()]
 
 

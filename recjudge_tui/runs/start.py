@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from bisect import bisect, bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,17 +15,17 @@ from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.domain.text import money
 from recjudge_tui.errors import JudgeError, RunError, UsageError
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.engine import OnProgress, workload_of
 from recjudge_tui.runs.engine import work as judge_outstanding
+from recjudge_tui.runs.estimate import require_price
 from recjudge_tui.runs.lease import refuse_when_active
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
-from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases import shorten_histories
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.system import within
 
 # ---- detach ------------------------------------------------------------------------------------------------------
 
@@ -228,23 +229,16 @@ def change_concurrency(db: Database, run_id: int, calls: int) -> None:
     db.change("runs", run_id, wanted_concurrency=calls)
 
 
+# each is a quarter of the power of two below from the next one
+_STEPS = [*range(1, 8), *(n << power for power in range(8) for n in (8, 10, 12, 14))]
+
+
 def step_concurrency(db: Database, run_id: int, up: bool) -> int:
     """Change the calls at once by one step and return the new number: 1 to 8, then 10, 12, 14, 16, 20, 24, ..."""
     with db.transaction():  # two key presses at the same moment both count
         now = requested_concurrency(db, run_id)
-        then = min(max(higher(now) if up else lower(now), 1), MOST_AT_ONCE)
+        at = bisect(_STEPS, now) if up else max(bisect_left(_STEPS, now) - 1, 0)
+        then = min(_STEPS[at], MOST_AT_ONCE) if at < len(_STEPS) else MOST_AT_ONCE
         if then != now:
             change_concurrency(db, run_id, then)
     return then
-
-
-def higher(calls: int) -> int:
-    """The next step up. A step is a quarter of the power of two below, at least 1."""
-    step = max(1, (1 << max(calls, 1).bit_length() - 1) // 4)
-    return (calls // step + 1) * step
-
-
-def lower(calls: int) -> int:
-    """The next step down."""
-    step = max(1, (1 << max(calls - 1, 1).bit_length() - 1) // 4)
-    return (calls - 1) // step * step

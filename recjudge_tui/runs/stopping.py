@@ -8,7 +8,6 @@ from itertools import groupby
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.early_stopping import (
     Pair,
     StoppingCriterion,
@@ -19,6 +18,7 @@ from recjudge_tui.protocols.early_stopping import (
     stopping_status,
     user_outcomes,
 )
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.stats.planning import initial_state, is_decided, update_state
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import case_statuses, case_values

@@ -108,9 +108,8 @@ CellFunction = Callable[[FloatArray, Cells], FloatArray]
 
 
 def _row_values(stat: str, a: FloatArray, b: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The values of rows whose mean is the statistic (_MEANS), and which rows count. `bias`: a - b, above 0 if a is
-    the more generous rater. `concurrence`, of signed preferences: whether a has the sign of b, on rows where b has a
-    direction; a tie of a does not concur (Liu et al., SIGIR 2026)."""
+    """The values of rows whose mean is the statistic (_MEANS), and which rows count. `concurrence`, of signed preferences:
+    whether a has the sign of b, where b has a direction (Liu et al., SIGIR 2026)."""
     if stat == "bias":
         return a - b, np.ones(a.size, dtype=np.bool_)
     if stat == "percent":
@@ -170,10 +169,9 @@ def _beyond_gwets_chance(disagreement: FloatArray, shares: FloatArray, cost: Flo
 
 
 def _alpha(w: FloatArray, cells: Cells, kind: str) -> FloatArray:
-    """Krippendorff's alpha: 1 - observed / expected disagreement over pairs of ratings of the same item: 1 for
-    different values, or the squared difference of the values, or of their pooled mean ranks, which is his ordinal
-    distance. Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability,
-    2011."""
+    """Krippendorff's alpha (Computing Krippendorff's Alpha-Reliability, 2011): 1 - observed / expected disagreement over
+    pairs of ratings of an item: 1 for different values, or the squared difference of values, or of pooled mean ranks
+    (ordinal)."""
     levels, a, b = cells.levels
     margin = np.add(*cells.margins(w))
     n = 2 * w.sum(axis=1)
@@ -276,7 +274,10 @@ def _table(
 
 
 def _jackknifed(
-    tables: Sequence[_Table], figure: Callable[[list[FloatArray]], FloatArray], scale: Scale, level: float
+    tables: Sequence[_Table],
+    figure: Callable[[list[FloatArray]], FloatArray],
+    scale: Scale,
+    level: float = LEVEL,
 ) -> Interval:
     """The interval of a figure of several tables of the same users, from the weights of the cells of each (m, cells)."""
     from scipy.sparse import hstack
@@ -334,10 +335,9 @@ class GroupMean(NamedTuple):
 
 
 def group_mean(method: str, a: npt.ArrayLike, b: npt.ArrayLike, groups: Ids) -> GroupMean:
-    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each group.
-    Groups with a constant side or fewer than two rows have no coefficient; they are left out and counted. `n` counts
-    complete rows. Source of the levels: Zhang et al., LLMs as Evaluators for Recommendation Explanations, 2024.
-    Raises KeyError for an unknown method."""
+    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each. Groups with a
+    constant side or fewer than two rows are left out and counted. Source: Zhang et al., LLMs as Evaluators for
+    Recommendation Explanations, 2024. Raises KeyError for an unknown method."""
     left, right, kept = complete(a, b)
     codes, count = encode(rows_of(groups, kept))
     values = GROUPED[method](left, right, codes, count)
@@ -397,25 +397,15 @@ def grouped_kendall(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) 
         for members in np.split(alike, range(step, alike.size, step)):
             rows = order[start[members][:, None] + np.arange(length)]
             if length > _PAIRWISE_UP_TO:
-                out[members] = _large_kendall(a[rows[0]], b[rows[0]])
-            else:
-                out[members] = _pairwise_kendall(a[rows], b[rows])
+                from scipy.stats import kendalltau
+
+                out[members] = float(kendalltau(a[rows[0]], b[rows[0]]).statistic)
+                continue
+            left, right = (np.sign(x[rows][:, :, None] - x[rows][:, None, :]).astype(np.int8) for x in (a, b))
+            net = (left * right).sum(axis=(1, 2), dtype=np.int64).astype(np.float64)
+            untied = [np.count_nonzero(side, axis=(1, 2)).astype(np.float64) for side in (left, right)]
+            out[members] = np.clip(ratio(net, np.sqrt(untied[0] * untied[1])), -1, 1)
     return out
-
-
-def _pairwise_kendall(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Tau-b of each row of (g, m)."""
-    left = np.sign(a[:, :, None] - a[:, None, :]).astype(np.int8)
-    right = np.sign(b[:, :, None] - b[:, None, :]).astype(np.int8)
-    net = (left * right).sum(axis=(1, 2), dtype=np.int64)
-    untied_a, untied_b = (np.count_nonzero(side, axis=(1, 2)).astype(np.float64) for side in (left, right))
-    return np.clip(ratio(net.astype(np.float64), np.sqrt(untied_a * untied_b)), -1, 1)
-
-
-def _large_kendall(a: FloatArray, b: FloatArray) -> float:
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(a, b).statistic)
 
 
 GROUPED: dict[str, Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]] = {
@@ -456,16 +446,14 @@ def agreement_estimates(
     mirrored: bool = False,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """The named statistics of two raters with their intervals over users: delete-one jackknife, on Fisher's scale.
-    `a`, `b`: one value per row, NaN if missing (such rows are left out and counted in the note). `labels`: the label
-    set as sorted values, or None for values that are no categories; percent, kappas, AC and concurrence are then
-    undefined, as they are if a value lies outside it. `concurrence` takes b as the consensus. `groups`: the figure is
-    the mean over groups that have one, with an interval over the users of these; all rows of a group must belong to
-    one user. `mirrored`: values are signed preferences without a common first side, so each row counts half as it is
-    and half negated, on both sides; a mean difference is then undefined. Kappas and alphas have no interval where
-    fewer than FEWEST_VARIED users carry anything but the commonest value, and these and AC where fewer than
-    FEWEST_DISAGREEING users show a disagreement. Raises KeyError for an unknown statistic, ValueError for unpaired or
-    unordered input."""
+    """The named statistics of two raters with intervals over users: delete-one jackknife, on Fisher's scale. `a`, `b`: one
+    value a row, NaN if missing (left out and counted in the note). `labels`: the label set as sorted values, or None for
+    values that are no categories; percent, kappas, AC and concurrence then are undefined, as for a value outside it.
+    `groups`: the mean over the groups that have a figure; all rows of a group belong to one user. `mirrored`: signed
+    preferences without a common first side: each row counts half as it is and half negated. Kappas and alphas have no
+    interval where fewer than FEWEST_VARIED users carry anything but the commonest value, these and AC where fewer than
+    FEWEST_DISAGREEING show a disagreement. Raises KeyError for an unknown statistic, ValueError for unpaired or unordered
+    input."""
     for stat in stats:
         if stat not in STATISTICS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(STATISTICS)}")
@@ -600,16 +588,10 @@ class RatedPair(NamedTuple):
 
 
 def pairs_interval(
-    pairs: Sequence[RatedPair],
-    labels: Sequence[float] | None,
-    stat: str,
-    *,
-    mirrored: bool = False,
-    level: float = LEVEL,
+    pairs: Sequence[RatedPair], labels: Sequence[float] | None, stat: str, *, mirrored: bool = False
 ) -> Interval:
-    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a
-    value. Each user is left out of all pairs at once, so that the user counts once, no matter how many people judged
-    their cases. None, with the reason, as for a statistic of two raters."""
+    """The interval of the mean of a statistic over pairs of raters, weighted by their cases; every pair must have a value.
+    Each user is left out of all pairs at once. None, with the reason, as for a statistic of two raters."""
     codes, count = encode(np.concatenate([pair.users for pair in pairs]))
     a, b = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
@@ -630,7 +612,7 @@ def pairs_interval(
 
     limits = STATISTICS[stat].limits
     scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    return _jackknifed(tables, mean, scale, level)
+    return _jackknifed(tables, mean, scale)
 
 
 @dataclass(frozen=True)
@@ -701,20 +683,17 @@ def mean_change(
 # ---- marks and labels against a reference -----------------------------------------------------------------------------
 
 
-def detection_estimates(
-    marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, *, level: float = LEVEL
-) -> dict[str, Estimate]:
-    """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against those of a reference, one row per
-    thing (n,). precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van
-    Rijsbergen 1979); the n of each counts the rows that it divides by, for F1 those that either of them marked, for
-    kappa all. Undefined with the reason where a denominator is 0. Raises ValueError for values other than 0 and 1, or
-    rows that are not paired."""
+def detection_estimates(marked: npt.ArrayLike, reference: npt.ArrayLike, users: Ids) -> dict[str, Estimate]:
+    """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against a reference, one row per thing (n,).
+    precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); n counts
+    the rows divided by, for F1 those that either marked. Undefined with the reason where that is 0. Raises ValueError for
+    values other than 0 and 1, or unpaired rows."""
     a, b = (np.asarray(values, dtype=np.float64) for values in (marked, reference))
     if a.shape != b.shape:
         raise ValueError(f"the two raters have {a.size} and {b.size} rows; they must be paired")
     if not (np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all()):
         raise ValueError("a mark is 0 or 1")
-    kappa = agreement_estimates(a, b, users, (0.0, 1.0), ("kappa",), level=level)["kappa"]
+    kappa = agreement_estimates(a, b, users, (0.0, 1.0), ("kappa",))["kappa"]
     if a.size and np.unique([a, b]).size == 1:
         what = "everything" if a[0] else "nothing"
         kappa = undefined(f"both marked {what}, so no disagreement is expected by chance", kappa.n)
@@ -723,19 +702,17 @@ def detection_estimates(
         "the reference marked nothing",
         "neither rater marked anything",
     )
-    return _overlap(a == 1, b == 1, users, level, reasons) | {"kappa": kappa}
+    return _overlap(a == 1, b == 1, users, reasons) | {"kappa": kappa}
 
 
-def _overlap(
-    by_a: BoolArray, by_b: BoolArray, users: Ids, level: float, reasons: Sequence[str]
-) -> dict[str, Estimate]:
+def _overlap(by_a: BoolArray, by_b: BoolArray, users: Ids, reasons: Sequence[str]) -> dict[str, Estimate]:
     """Precision, recall and F1 from masks (n,) of the rows that each rater marked. F1 rises with J = both / either, as
     2 J / (1 + J), so its interval is that of the share J."""
     either, both = by_a | by_b, by_a & by_b
     masks = {"precision": by_a, "recall": by_b, "f1": either}
     out = {}
     for (name, mask), reason in zip(masks.items(), reasons, strict=True):
-        share = share_estimate(both[mask], rows_of(users, mask), level=level)
+        share = share_estimate(both[mask], rows_of(users, mask))
         out[name] = share if mask.any() else undefined(reason)
     f1 = out["f1"]
     dice = [None if j is None else 2 * j / (1 + j) for j in (f1.value, f1.ci_low, f1.ci_high)]
@@ -759,21 +736,17 @@ class LabelScores(NamedTuple):
 
 
 def label_scores(
-    a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike, *, level: float = LEVEL
+    a: npt.ArrayLike, reference: npt.ArrayLike, users: Ids, labels: npt.ArrayLike
 ) -> LabelScores:
-    """How well the labels `a` (n,) match those of a reference (n,), with intervals over users. Rows with NaN are left
-    out. Of label k: precision = rows where both gave k / rows where `a` did, recall = both / rows where the reference
-    did, F1 = 2 both / (a's + reference's). `macro` is the plain mean over labels, `weighted` the mean weighted by the
-    reference's rows of each label, so that weighted recall is the percent agreement. A label without a value is left
-    out of both means and named in the note. These are the figures of scikit-learn with `zero_division=nan`, but
-    weighted precision is undefined if `a` gave none of the reference's labels. Raises ValueError for a value outside
-    the label set, or rows that are not paired."""
+    """How well the labels `a` (n,) match those of a reference (n,), with intervals over users; NaN rows are left out. Of
+    label k: precision = rows where both gave k / rows where `a` did, recall = both / the reference's, F1 = 2 both / the sum
+    of the two. `macro`: the mean over labels; `weighted`: by the reference's rows of each. A label without a value is left
+    out of both means and named in the note. As scikit-learn with `zero_division=nan`, but weighted precision is undefined
+    if `a` gave none of the reference's labels. Raises ValueError for a value outside the label set, or unpaired rows."""
     left, right, kept = complete(a, reference)
     owner, known = rows_of(users, kept), label_array(labels)
     _check_labels(np.concatenate([left, right]), known)
-    by_label = {
-        float(label): _overlap(left == label, right == label, owner, level, _NEVER) for label in known
-    }
+    by_label = {float(label): _overlap(left == label, right == label, owner, _NEVER) for label in known}
     if left.size == 0:
         nothing = dict.fromkeys(LABEL_STATISTICS, undefined(NO_ROWS))
         return LabelScores(by_label, dict.fromkeys(AVERAGES, nothing))
@@ -781,13 +754,13 @@ def label_scores(
     mine, true = ((side[:, None] == known).astype(np.float64) for side in (left, right))
     per_user = sums_by_user(np.concatenate([mine * true, mine, true], axis=1).T, codes, count)
     averages = {
-        average: {stat: _average(per_user, left.size, stat, average, level) for stat in LABEL_STATISTICS}
+        average: {stat: _average(per_user, left.size, stat, average) for stat in LABEL_STATISTICS}
         for average in AVERAGES
     }
     return LabelScores(by_label, averages)
 
 
-def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float) -> Estimate:
+def _average(per_user: FloatArray, n: int, stat: str, average: str) -> Estimate:
     """An average over labels from each user's rows where both, the rater, the reference gave a label (users, 3 labels)."""
 
     def below(given: FloatArray, true: FloatArray) -> FloatArray:
@@ -810,7 +783,7 @@ def _average(per_user: FloatArray, n: int, stat: str, average: str, level: float
     users = (below(*np.split(per_user, 3, axis=1)[1:]) > 0).sum(axis=0)
     if average == "macro" and (users[given + true > 0] < FEWEST_VARIED).any():
         return Estimate(value, None, None, n, note=join_notes(FEW_PER_LABEL, note))
-    ends = share_interval(value, mean(whole - per_user), n, level)
+    ends = share_interval(value, mean(whole - per_user), n)
     return Estimate(value, ends.low, ends.high, n, note=join_notes(ends.note, note))
 
 
@@ -825,15 +798,13 @@ def many_raters_estimates(
     stats: Sequence[str] = tuple(MANY_RATERS),
     *,
     mirrored: bool = False,
-    level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """MANY_RATERS of ratings (n,), one row per rater and item. `users` (n,) are the users of the items; intervals are
-    over users, as in `agreement_estimates`. `labels` are the values of the label set, rising. Rows with NaN are left
-    out; n counts the items with two ratings or more. `mirrored`: ratings are signed preferences without a first side,
-    so each item counts half as it is and half with all values negated. Alpha (Krippendorff 2011) leaves out items
-    with one rating. Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters 2 to 5) average the agreement over items
-    with two ratings or more, and the shares of labels over all rated items. Raises KeyError for an unknown statistic,
-    ValueError for a value outside the label set or an item of two users."""
+    """MANY_RATERS of ratings (n,), one row per rater and item; NaN rows are left out, n counts items with two ratings.
+    `users` (n,) are those of the items; intervals as in `agreement_estimates`. `labels`: the label set, rising. `mirrored`:
+    signed preferences without a first side: each item counts half as it is and half negated. Alpha (Krippendorff 2011)
+    leaves out items with one rating; Fleiss' kappa (1971) and AC1, AC2 (Gwet 2014, chapters 2 to 5) take the agreement from
+    items with two ratings or more, the shares of labels from all. Raises KeyError for an unknown statistic, ValueError for
+    a value outside the label set or an item of two users."""
     for stat in stats:
         if stat not in MANY_RATERS:
             raise KeyError(f"unknown statistic {stat!r}; there are {', '.join(MANY_RATERS)}")
@@ -863,7 +834,7 @@ def many_raters_estimates(
         reason = _withheld(stat, ratings[None, :], user, disagreeing)
         ends = Interval(None, None, reason)
         if not reason:
-            ends = jackknife(per_user, partial(_of_sums, stat, labels=known), FISHER, level)
+            ends = jackknife(per_user, partial(_of_sums, stat, labels=known), FISHER)
         out[stat] = Estimate(value, ends.low, ends.high, n, note=ends.note)
     return out
 
@@ -890,7 +861,15 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
     coincidences, pairs, shares, items = np.split(sums, [q * q, 2 * q * q, 2 * q * q + q], axis=1)
     square = (len(sums), q, q)
     if stat.startswith("alpha"):
-        return _of_coincidences(stat, coincidences.reshape(square), labels)
+        coincidences = coincidences.reshape(square)
+        totals = coincidences.sum(axis=2)
+        places = labels[None, :] if stat == "alpha_interval" else np.cumsum(totals, axis=1) - totals / 2
+        distances = (places[:, :, None] - places[:, None, :]) ** 2
+        if stat == "alpha_nominal":
+            distances = (labels[:, None] != labels).astype(np.float64)[None]
+        n = totals.sum(axis=1)
+        expected = (totals[:, :, None] * totals[:, None, :] * distances).sum(axis=(1, 2))
+        return 1 - ratio((coincidences * distances).sum(axis=(1, 2)) * (n - 1), expected)
     cost = _cost(labels, _POWERS.get(stat.partition("_")[2], 2 if stat == "ac2" else 0))
     observed = ratio((pairs.reshape(square) * cost).sum(axis=(1, 2)), pairs.sum(axis=1))
     shares = ratio(shares, items)
@@ -902,18 +881,6 @@ def _of_sums(stat: str, sums: FloatArray, labels: FloatArray) -> FloatArray:
 
 # of the name of a statistic of many raters
 _POWERS = {"linear": 1, "quadratic": 2, "ordinal": math.nan}
-
-
-def _of_coincidences(stat: str, coincidences: FloatArray, labels: FloatArray) -> FloatArray:
-    totals = coincidences.sum(axis=2)
-    if stat == "alpha_nominal":
-        distances = (labels[:, None] != labels).astype(np.float64)[None]
-    else:
-        places = labels[None, :] if stat == "alpha_interval" else np.cumsum(totals, axis=1) - totals / 2
-        distances = (places[:, :, None] - places[:, None, :]) ** 2
-    n = totals.sum(axis=1)
-    expected = (totals[:, :, None] * totals[:, None, :] * distances).sum(axis=(1, 2))
-    return 1 - ratio((coincidences * distances).sum(axis=(1, 2)) * (n - 1), expected)
 
 
 # ---- two figures over the same few systems ----------------------------------------------------------------------------
@@ -938,13 +905,15 @@ class Association(NamedTuple):
     note: str = ""
 
 
-def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
-    """Pearson's r of two figures over the systems that have both. p is that of a permutation test (Pitman 1937): the
-    share of all ways to assign the second figure to the systems in which r is at least as far from 0; with more than
-    8 systems, 9,999 random assignments and the observed one stand for all. `p_normal`: Student's t with n - 2 degrees
-    of freedom, which assumes normal figures. The interval, from four systems on and where |r| < 1, is Fisher's
-    (1915): z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one figure is the same for
-    all. Raises ValueError unless both sides have one figure per system."""
+def association(
+    a: Figures,
+    b: Figures,
+) -> Association:
+    """Pearson's r of two figures over the systems that have both. p: permutation test (Pitman 1937), the share of all ways
+    to assign the second figure to the systems in which r is at least as far from 0; above 8 systems 9,999 random ones.
+    `p_normal`: Student's t with n - 2 degrees of freedom. Interval, from four systems on and where |r| < 1: Fisher (1915),
+    z ± z(1 - a/2) / sqrt(n - 3). Undefined with fewer than three systems, or if one figure never varies. Raises ValueError
+    unless both sides have one figure per system."""
     pairs = _both(a, b)
     n = len(pairs)
     if n < FEWEST:
@@ -960,18 +929,15 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     p_normal = 0.0 if slack <= 0 else float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / slack)))
     low = high = None
     if n > 3 and slack > _ROUNDING:
-        half = NormalDist().inv_cdf(0.5 + level / 2) / math.sqrt(n - 3)
+        half = NormalDist().inv_cdf(0.5 + LEVEL / 2) / math.sqrt(n - 3)
         low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    return Association(r, _permutation_p(np.array(sorted(pairs))), p_normal, low, high, n)
-
-
-def _permutation_p(pairs: FloatArray) -> float:
-    """The p of `association` for rows (systems, 2) in an order that depends on their values alone."""
-    first, second = (pairs - pairs.mean(axis=0)).T
-    sums = np.abs(second[_assignments(len(pairs))] @ first)
+    # in an order that depends on the values alone
+    ordered = np.array(sorted(pairs))
+    first, second = (ordered - ordered.mean(axis=0)).T
+    sums = np.abs(second[_assignments(n)] @ first)
     # the same sum in another order differs in its last digits
     seen = abs(float(first @ second)) - _ROUNDING * float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float((sums >= seen).mean())
+    return Association(r, float((sums >= seen).mean()), p_normal, low, high, n)
 
 
 @lru_cache(maxsize=4)

@@ -56,14 +56,13 @@ def reliability(
 
 
 def calibration_error(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS, *, level: float = LEVEL
+    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS
 ) -> Estimate:
-    """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
-    Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. Noise in a bin counts whatever its sign, so the
-    figure is biased upwards and its interval lopsided: the noise of the bins' gaps is drawn, with a fixed seed, from
-    the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper end is the
-    97.5th percentile of the figure with the noise added; the lower end is the figure minus that of the noise alone,
-    summed over bins, by which it is at most too high. No interval with fewer than FEWEST_USERS users. Errors as in
+    """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1 (Naeini,
+    Cooper and Hauskrecht 2015; Guo et al. 2017). Noise in a bin counts whatever its sign, so the figure is biased upwards
+    and its interval lopsided: the noise of the gaps is drawn, with a fixed seed, from the normal distribution with the
+    jackknife's covariance over users, widened by Student's t. Upper end: the 97.5th percentile of the figure with noise;
+    lower end: the figure minus that of the noise alone. No interval with fewer than FEWEST_USERS users. Errors as in
     `reliability`."""
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
@@ -79,11 +78,11 @@ def calibration_error(
     without = (total[:-1] - per_user[:, :-1]) / (total[-1] - per_user[:, -1:])
     apart = without - without.mean(axis=0)
     values, vectors = np.linalg.eigh((count - 1) / count * apart.T @ apart)
-    wider = float(t_quantile(count - 1, level)) / NormalDist().inv_cdf(0.5 + level / 2)
+    wider = float(t_quantile(count - 1)) / NormalDist().inv_cdf(0.5 + LEVEL / 2)
     normal = np.random.default_rng(0).standard_normal((_DRAWS, values.size))
     noise = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
     below, above = (
-        float(np.quantile(np.abs(part).sum(axis=1), (1 + level) / 2)) for part in (noise, gaps + noise)
+        float(np.quantile(np.abs(part).sum(axis=1), (1 + LEVEL) / 2)) for part in (noise, gaps + noise)
     )
     return Estimate(value, max(0.0, value - below), min(1.0, max(value, above)), sure.size)
 
@@ -117,13 +116,10 @@ def _binned(
     return sure, right, place
 
 
-def calibrated(
-    confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, *, folds: int = FOLDS, seed: int = 0
-) -> tuple[FloatArray, str]:
+def calibrated(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids) -> tuple[FloatArray, str]:
     """Each verdict's confidence calibrated by isotonic regression (n,), NaN where there is none, and the reason if there is
-    no map at all: labels of fewer than FEWEST_USERS users, or all verdicts right or all wrong. `correct` is NaN for a
-    verdict without a label. Users with labels are split into `folds` parts; each part is calibrated by a map learned on the
-    others, so no case influences its own user's calibration. Users without labels get the map learned on all labels."""
+    no map at all. `correct` is NaN for a verdict without a label. Users with labels are dealt at random into FOLDS parts,
+    each calibrated by a map learned on the others; users without get the map of all labels."""
     sure, right = as_floats(confidence), as_floats(correct)
     ids = encode(users)[0]
     known = ~np.isnan(right)
@@ -135,51 +131,33 @@ def calibrated(
     out = whole(sure)
     labelled = np.isin(ids, ids[known])
     part = np.full(sure.size, -1, dtype=np.int64)
-    part[labelled] = user_folds(ids[labelled], folds, seed)
-    for at in range(int(part.max()) + 1):
+    owner, count = encode(ids[labelled])
+    part[labelled] = (np.arange(count) % FOLDS)[np.argsort(np.random.default_rng(0).permutation(count))][
+        owner
+    ]
+    for at in range(FOLDS):
         others = known & (part != at)
         learned = isotonic(sure[others], right[others])
         out[part == at] = np.nan if learned is None else learned(sure[part == at])
     return out, ""
 
 
-def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
-    """The fold 0..folds-1 of each row (n,). All rows of a user are in one fold; users are assigned at random and
-    evenly. With fewer users than `folds` every user is a fold of its own. Raises ValueError for fewer than two
-    folds."""
-    if folds < 2:
-        raise ValueError("cross-validation needs at least two folds")
-    codes, count = encode(users)
-    if count == 0:
-        return np.zeros(0, dtype=np.int64)
-    dealt = np.arange(count) % min(folds, count)
-    order = np.random.default_rng(seed).permutation(count)
-    part = np.empty(count, dtype=np.int64)
-    part[order] = dealt
-    return part[codes]
-
-
 def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
-    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares. Pool
-    adjacent violators (Ayer et al. 1955; as calibration Zadrozny and Elkan 2002). Equal confidences are one point,
-    weighted by their number; between points the function is linear, outside them constant. None if all are right or all
-    wrong."""
+    """The nondecreasing function of the confidence that fits right (1) and wrong (0) best in least squares, by pooling
+    adjacent violators (Ayer et al. 1955; Zadrozny and Elkan 2002); linear between points, constant outside. None if all are
+    right or all wrong."""
     if correct.all() or not correct.any():
         return None
     points, place = np.unique(confidence, return_inverse=True)
     weight = np.bincount(place.reshape(-1)).astype(np.float64)
-    heights = _pooled(np.bincount(place.reshape(-1), weights=correct) / weight, weight)
-    return lambda values: np.interp(values, points, heights)
-
-
-def _pooled(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Replace adjacent blocks that descend by their mean, until none descends."""
+    means = np.bincount(place.reshape(-1), weights=correct) / weight
     blocks: list[tuple[float, float, int]] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        mean, mass, width = value, weight, 1
+    for mean, mass in zip(means.tolist(), weight.tolist(), strict=True):
+        width = 1
         while blocks and blocks[-1][0] >= mean:
             before, before_mass, before_width = blocks.pop()
             mean = (before * before_mass + mean * mass) / (before_mass + mass)
             mass, width = mass + before_mass, width + before_width
         blocks.append((mean, mass, width))
-    return np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+    heights = np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+    return lambda values: np.interp(values, points, heights)

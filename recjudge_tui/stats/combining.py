@@ -91,10 +91,9 @@ _EVEN = 1e-6
 
 @dataclass(frozen=True)
 class DawidSkene:
-    """The fitted model, with K labels in the order of the scale, R raters, n items. `posterior` (n, K): probability
-    of each label, NaN for an item without ratings. `prior` (K,): frequency of each label. `confusion` (R, K, K):
-    probability that a rater gives the column's label when the row's label is true. `objective`: the penalised
-    log-likelihood of each step; it never falls."""
+    """The fitted model, with K labels in the order of the scale, R raters, n items. `posterior` (n, K): probability of each
+    label, NaN for an item without ratings. `prior` (K,). `confusion` (R, K, K): row the true label, column the given one.
+    `objective`: the penalised log-likelihood of each step; it never falls."""
 
     labels: FloatArray
     posterior: FloatArray
@@ -121,16 +120,12 @@ class DawidSkene:
         return accuracy
 
 
-def dawid_skene(
-    ratings: npt.ArrayLike, *, mirrored: bool = False, most_steps: int = _MOST_STEPS
-) -> DawidSkene:
-    """Each rater's confusion matrix and each item's label, jointly by expectation-maximisation on `ratings` (R, n);
-    any number of labels and raters. Source: Dawid and Skene 1979, Applied Statistics 28. It starts from each item's
-    shares of the votes and ends when a step gains less than 1e-8 for each item. Shares and logarithms are rounded to
-    powers of two, so that sums are exact and no result depends on the order of raters and items, not even where
-    votes are balanced and a rounding error would decide. `mirrored`: the labels are signed
-    preferences between two things of which neither is the first, so a label and its opposite are equally frequent,
-    and a rater treats them alike. Raises ValueError for another shape or more than 20 labels."""
+def dawid_skene(ratings: npt.ArrayLike, *, mirrored: bool = False) -> DawidSkene:
+    """Each rater's confusion matrix and each item's label by expectation-maximisation on `ratings` (R, n) (Dawid and Skene
+    1979, Applied Statistics 28), from each item's shares of the votes until a step gains less than 1e-8 an item. Shares and
+    logarithms are rounded to powers of two, so that sums are exact and no result depends on the order of raters and items.
+    `mirrored`: signed preferences of which neither side is the first: a label and its opposite are equally frequent and
+    treated alike. Raises ValueError for another shape or more than 20 labels."""
     table = _table(ratings)
     rater, item = np.nonzero(~np.isnan(table))
     given = table[rater, item]
@@ -177,7 +172,7 @@ def dawid_skene(
         height = float((np.log(total) + top[:, 0])[rated].sum())
         objective.append(height + SMOOTHING * float(np.log(prior).sum() + np.log(confusion).sum()))
         gain = objective[-1] - objective[-2] if len(objective) > 1 else math.inf
-        if len(objective) > most_steps or gain <= _SETTLED * max(int(rated.sum()), 1):
+        if len(objective) > _MOST_STEPS or gain <= _SETTLED * max(int(rated.sum()), 1):
             break
     posterior = np.where(rated[:, None], posterior, np.nan)
     return DawidSkene(labels, posterior, prior, confusion, tuple(objective))
@@ -195,9 +190,8 @@ _CHUNK = 4_000_000
 
 
 class SizeFigures(NamedTuple):
-    """The figures of all subsets of one size; `low`, `mean`, `high` and the `quartiles` (25, 50, 75 %, interpolated)
-    over those that have one (None if none has). `best` and `worst` are the members (row numbers, rising) of the first
-    subset with the highest and the lowest."""
+    """The figures of all subsets of one size; `low`, `mean`, `high` and `quartiles` over those that have one. `best`,
+    `worst`: the members (row numbers) of the first subset with the highest and the lowest."""
 
     size: int
     subsets: int
@@ -214,11 +208,9 @@ class SizeFigures(NamedTuple):
 def subset_figures(
     stat: str, ratings: npt.ArrayLike, truth: npt.ArrayLike, groups: Ids | None = None
 ) -> tuple[SizeFigures, ...]:
-    """For each size 1..K the correlation `stat` (pearson, spearman, kendall) of the subsets' means with `truth` (n,).
-    `ratings` (K, n), NaN where missing: a row counts only if the truth and ALL K raters have a value, so that all
-    sizes are compared on the same rows (`n`). With `groups`, the figure of a subset is the mean over the groups in
-    which it is defined. Raises ValueError for unpaired input or more than 15 raters, KeyError for an unknown
-    `stat`."""
+    """For each size 1..K the correlation `stat` of the subsets' means with `truth` (n,). `ratings` (K, n), NaN where
+    missing: a row counts only if the truth and ALL K raters have a value. With `groups`, the mean over the groups in which
+    it is defined. Raises ValueError for unpaired input or more than 15 raters, KeyError for an unknown `stat`."""
     table, side = _table(ratings), as_floats(truth)
     if table.shape[1] != side.size:
         raise ValueError("ratings must be an array of (raters, rows of the truth)")
@@ -256,13 +248,9 @@ def _values(
         of = codes + np.arange(chosen.shape[0])[:, None] * groups
         sides = np.broadcast_to(truth, sums.shape).reshape(-1)
         by_group = grouped(sums.reshape(-1), sides, of.reshape(-1), groups * chosen.shape[0])
-        out.append(_mean_defined(by_group.reshape(chosen.shape[0], groups)))
+        values = by_group.reshape(chosen.shape[0], groups)
+        out.append(ratio(np.nansum(values, axis=1), (~np.isnan(values)).sum(axis=1).astype(np.float64)))
     return np.concatenate(out)
-
-
-def _mean_defined(values: FloatArray) -> FloatArray:
-    has = ~np.isnan(values)
-    return ratio(np.where(has, values, 0.0).sum(axis=1), has.sum(axis=1).astype(np.float64))
 
 
 def _summary(size: int, members: BoolArray, values: FloatArray, n: int) -> SizeFigures:

@@ -20,10 +20,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its interval. `n` is the number of rows used. `groups` is set if the figure is a mean over
-    groups: the number of groups, including the `groups_undefined` groups without a value, which are left out. An
-    undefined figure has value None and the reason in `note`; so does a missing interval. Raises ValueError when built
-    with NaN, or undefined without a reason."""
+    """A figure with its interval. `n`: rows used. `groups`: of a mean over groups, their number, with the
+    `groups_undefined` ones left out. An undefined figure has value None and the reason in `note`; so does a missing
+    interval. Raises ValueError when built with NaN, or undefined without a reason."""
 
     value: float | None
     ci_low: float | None

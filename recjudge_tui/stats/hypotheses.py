@@ -21,7 +21,7 @@ from recjudge_tui.stats.arrays import (
     encode,
     rows_of,
 )
-from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
+from recjudge_tui.stats.defaults import ALPHA, POWER
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, t_quantile
 
@@ -37,11 +37,10 @@ MOST_USERS = 10_000_000
 
 
 def sign_flip_test(differences: npt.ArrayLike) -> float | None:
-    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the users' differences (n,)
-    whose sum is at least as far from 0 (Fisher 1935). NaN and 0 are left out. None if no user differs. Up to 14 users
-    all 2^n assignments are counted; up to 500 9,999 are drawn with a fixed seed, and the observed one counts as one
-    more; above, and where fewer than ten reach the observed sum, the normal distribution of the sum is used. Where
-    all users differ by the same amount it is the exact sign test."""
+    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the users' differences (n,) whose sum
+    is at least as far from 0 (Fisher 1935). NaN and 0 are left out; None if no user differs. Up to 14 users all 2^n are
+    counted; up to 500 9,999 are drawn, the observed one added; above, and where fewer than ten reach it, the normal
+    distribution. Where all differ by the same amount it is the exact sign test."""
     array = as_floats(differences)
     # sorted and without signs, so that neither the order of users nor the side matters
     sizes = np.sort(np.abs(array[~np.isnan(array) & (array != 0)]))
@@ -72,9 +71,8 @@ def user_means(differences: FloatArray, users: Ids) -> FloatArray:
 
 
 def sign_test(positive: int, negative: int) -> float | None:
-    """Two-sided exact sign test: the probability, if both signs are equally likely, of a split at least as uneven.
-    Zeros must be left out beforehand (Dixon and Mood 1946). None without any sign. With one row per user it is
-    McNemar's exact test. Raises ValueError for a negative count."""
+    """Two-sided exact sign test of counts without zeros (Dixon and Mood 1946); with one row per user McNemar's. None
+    without any sign. Raises ValueError for a negative count."""
     if min(positive, negative) < 0:
         raise ValueError("a count cannot be negative")
     if positive + negative == 0:
@@ -85,11 +83,9 @@ def sign_test(positive: int, negative: int) -> float | None:
 
 
 def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None]:
-    """P values adjusted for multiple testing by Holm's step-down method (Holm 1979), in their order. The k-th
-    smallest of m becomes max over j <= k of min(1, (m - j + 1) p_(j)): the chance of at least one false finding stays
-    below the level, whatever the dependence between the tests. None (not tested) stays None and is not counted. If
-    `groups` such families are examined, each p value is also multiplied by their number (Bonferroni). Raises
-    ValueError for a value outside 0..1."""
+    """P values adjusted by Holm's step-down method (1979), in their order: the k-th smallest of m becomes max over j <= k
+    of min(1, (m - j + 1) p_(j)). None (not tested) stays None and is not counted. Of several `groups` of tests each p is
+    also multiplied by their number (Bonferroni). Raises ValueError for a value outside 0..1."""
     known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
     if any(not 0 <= p <= 1 for p, _ in known):
         raise ValueError("a p value lies between 0 and 1")
@@ -112,10 +108,9 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def holm_claims(shown: Callable[[float], Sequence[bool | None]], level: float) -> list[bool]:
-    """Which of several claims, each based on an interval, can be made together (Holm 1979). `shown(confidence)` says
-    for each claim whether its interval at that confidence shows it, None if there is no interval. Of m claims with an
-    interval the first must be shown at 1 - (1 - level) / m, the next ones at 1 - (1 - level) / (m - 1) and so on: the
-    chance of at least one false claim stays below 1 - level, however the intervals depend on each other."""
+    """Which of several claims, each based on an interval, can be made together (Holm 1979). `shown(confidence)` says of
+    each whether its interval at that confidence shows it, None without one. Of m claims the first must be shown at 1 - (1 -
+    level) / m, the next at 1 - (1 - level) / (m - 1) and so on."""
     first = shown(level)
     left = sum(claim is not None for claim in first)
     made = [False] * len(first)
@@ -202,9 +197,8 @@ def mean_tests(
 
 
 def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
-    """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer. Rows with
-    a NaN on either side are left out. The exact `sign_test` of these two counts treats users as independent, whatever
-    the number of their rows. Raises ValueError for arrays of different lengths."""
+    """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer, for
+    `sign_test`. NaN rows are left out. Raises ValueError for arrays of different lengths."""
     left, right, kept = complete(first, second)
     codes, count = encode(rows_of(users, kept))
     net = np.bincount(codes, weights=np.sign(left - right), minlength=count)
@@ -212,12 +206,11 @@ def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> t
 
 
 def difference_of_groups(
-    first: FloatArray, second: FloatArray, fewest: int = 2, level: float = LEVEL
+    first: FloatArray, second: FloatArray, fewest: int = 2
 ) -> tuple[Estimate, float | None]:
-    """The mean of one group of users minus that of another, one value each, with the interval and the two-sided p of the t
-    test for unequal variances, with the degrees of freedom of the smaller group, which is on the safe side of Welch's
-    (Moore and McCabe 1989, section 7.2). Without both, and with the reason, where a group has fewer than `fewest` users
-    or none differs within both."""
+    """The mean of one group of users minus another's, one value each, with interval and two-sided p of the t test for
+    unequal variances, with the degrees of freedom of the smaller group (Moore and McCabe 1989, section 7.2). Without both,
+    and with the reason, where a group has fewer than `fewest` users or none differs within both."""
     n = first.size + second.size
     value = float(first.mean() - second.mean())
     if min(first.size, second.size) < fewest:
@@ -229,7 +222,7 @@ def difference_of_groups(
     spread = np.array([side.var(ddof=1) / side.size for side in (first, second)])
     freedom = min(first.size, second.size) - 1
     error = math.sqrt(spread.sum())
-    half = float(t_quantile(freedom, level)) * error
+    half = float(t_quantile(freedom)) * error
     return Estimate(value, value - half, value + half, n), 2 * float(stdtr(freedom, -abs(value) / error))
 
 
@@ -246,12 +239,10 @@ class ChiSquared:
 
 
 def stuart_maxwell(table: npt.ArrayLike) -> ChiSquared:
-    """Stuart and Maxwell's test of marginal homogeneity. `table` (k, k) counts the cases with label i from one rater
-    and j from the other. With d_i = n_i. - n_.i and their covariance S if the margins are equal, S_ii = n_i. + n_.i -
-    2 n_ii, S_ij = -(n_ij + n_ji), the statistic d' S^- d is compared with chi-squared; df is the rank of S: the
-    labels in a change less the groups of labels connected by changes. With two labels it is McNemar's test without
-    continuity correction. Asymptotic. Undefined if nothing changed. Raises ValueError for a table that is not square
-    or holds no counts. Source: Stuart 1955, Biometrika 42:412; Maxwell 1970, British Journal of Psychiatry
+    """Stuart and Maxwell's test of marginal homogeneity of a table (k, k) of counts. With d_i = n_i. - n_.i, S_ii = n_i. +
+    n_.i - 2 n_ii, S_ij = -(n_ij + n_ji), d' S^- d is compared with chi-squared; df is the rank of S. With two labels
+    McNemar's test without continuity correction. Undefined if nothing changed. Raises ValueError for a table that is not
+    square or holds no counts. Source: Stuart 1955, Biometrika 42:412; Maxwell 1970, British Journal of Psychiatry
     116:651."""
     from scipy.sparse.csgraph import connected_components
 
@@ -272,10 +263,9 @@ def stuart_maxwell(table: npt.ArrayLike) -> ChiSquared:
 
 
 def bowker(table: npt.ArrayLike) -> ChiSquared:
-    """Bowker's test of symmetry: is every change as frequent as the change back? Sum over i < j of (n_ij - n_ji)² /
-    (n_ij + n_ji), df the number of pairs of labels between which any case changed. Asymptotic. Undefined if nothing
-    changed. Raises ValueError as `stuart_maxwell` does. Source: Bowker 1948, Journal of the American Statistical
-    Association 43:572."""
+    """Bowker's test of symmetry: sum over i < j of (n_ij - n_ji)² / (n_ij + n_ji), df the pairs of labels between which any
+    case changed. Undefined if nothing changed. Errors as in `stuart_maxwell`. Source: Bowker 1948, Journal of the American
+    Statistical Association 43:572."""
     counts = _square(table)
     above = np.triu_indices(counts.shape[0], 1)
     there, back = counts[above], counts.T[above]

@@ -141,13 +141,12 @@ class UserSums(NamedTuple):
 def ratios(
     sums: UserSums, figures: int, bounds: Sequence[Bounds | None] | Bounds | None = None, level: float = LEVEL
 ) -> list[Estimate]:
-    """The ratio of sums over users of each figure, with its interval: means, shares, win rates, s = Q / (1 + Q).
-    `bounds`: the lowest and the highest value of a figure or of each. Without them Student's t. With them the
-    jackknife on the logit scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest
-    value Korn and Graubard's interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective
-    number of rows, n over the design effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees
-    of freedom. At the bounds the design effect is unknown, and the number of users is taken. All is closed-form: no
-    pass over rows for each user."""
+    """The ratio of sums over users of each figure, with its interval: means, shares, win rates, s = Q / (1 + Q). `bounds`:
+    the lowest and highest value of a figure or of each. Without them Student's t; with them the jackknife on the logit
+    scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest value Korn and Graubard's
+    interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective number of rows, n over the design
+    effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees of freedom; at the bounds the number of
+    users."""
     at, count = sums.figure, figures
     ends = _each_bounds(bounds, count)
     low_end, width = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -281,7 +280,10 @@ def group_means(
     array, group = as_floats(values), np.asarray(groups)
     kept = ~np.isnan(array)
     rows, here = array[kept], group[kept]
-    _check_bounds(rows, here, bounds)
+    low, high = _each_bounds(bounds, count)[here].T
+    strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
+    if strange.any():
+        raise ValueError(f"a value of {rows[strange][0]:g} lies outside its bounds")
     codes, _ = encode(rows_of(users, kept))
     cell, cells = encode(codes * max(count, 1) + here)
     owner = np.zeros(cells, dtype=np.int64)
@@ -296,29 +298,14 @@ def group_means(
     ]
 
 
-def _check_bounds(
-    rows: FloatArray, groups: IntArray, bounds: Sequence[Bounds | None] | Bounds | None
-) -> None:
-    if bounds is None or not rows.size:
-        return
-    low, high = _each_bounds(bounds, int(groups.max()) + 1)[groups].T
-    strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
-    if strange.any():
-        raise ValueError(f"a value of {rows[strange][0]:g} lies outside its bounds")
-
-
 def mean_estimates(
-    values: Sequence[FloatArray],
-    users: Sequence[IntArray],
-    bounds: Sequence[Bounds | None],
-    *,
-    level: float = LEVEL,
+    values: Sequence[FloatArray], users: Sequence[IntArray], bounds: Sequence[Bounds | None]
 ) -> list[Estimate]:
     """The mean of each of several measures, with an array of values and of their users for each."""
     if not values:
         return []
     group = np.repeat(np.arange(len(values)), [part.size for part in values])
-    return group_means(np.concatenate(values), np.concatenate(users), group, len(values), bounds, level=level)
+    return group_means(np.concatenate(values), np.concatenate(users), group, len(values), bounds)
 
 
 def mean_estimate(
@@ -341,9 +328,7 @@ def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> 
     return estimate if estimate.ci_low is None else replace(estimate, note="")
 
 
-def difference_of_means(
-    values: npt.ArrayLike, first: npt.ArrayLike, users: Ids, *, level: float = LEVEL
-) -> Estimate:
+def difference_of_means(values: npt.ArrayLike, first: npt.ArrayLike, users: Ids) -> Estimate:
     """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out. A user's rows on both
     sides are left out together, so what a user does to both cancels."""
     array = as_floats(values)
@@ -359,25 +344,23 @@ def difference_of_means(
         return ratio(parts[:, 0], parts[:, 1]) - ratio(parts[:, 2], parts[:, 3])
 
     value = float(finish(whole[None, :])[0])
-    ends = jackknife_interval(value, finish(whole - sums), IDENTITY, level)
+    ends = jackknife_interval(value, finish(whole - sums))
     return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
 
 
-def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
-    """The p-quantile of independent values (linear between order statistics), with SciPy's distribution-free interval: two
-    order statistics, the narrowest that enclose it by the binomial distribution (Hahn and Meeker 1991, section 5.2); none
-    where there are none. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and 0 <
-    level < 1."""
+def quantile_estimate(values: npt.ArrayLike, p: float) -> Estimate:
+    """The p-quantile of independent values with SciPy's distribution-free interval (Hahn and Meeker 1991, section 5.2). NaN
+    rows are left out; undefined without values. Raises ValueError unless 0 < p < 1."""
     from scipy.stats import quantile_test
 
-    if not (0 < p < 1 and 0 < level < 1):
-        raise ValueError(f"a quantile and a level lie between 0 and 1, not at {p} and {level}")
+    if not 0 < p < 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not at {p}")
     array = as_floats(values)
     known = array[~np.isnan(array)]
     if not known.size:
         return undefined("no values")
     value = float(np.quantile(known, p))
-    ends: Any = quantile_test(known, p=p).confidence_interval(level)
+    ends: Any = quantile_test(known, p=p).confidence_interval(LEVEL)
     if np.isnan([ends.low, ends.high]).any():
         return Estimate(value, None, None, known.size, note=f"no interval: {known.size} values are too few")
     if ends.low == ends.high:

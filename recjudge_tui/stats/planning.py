@@ -30,9 +30,8 @@ from recjudge_tui.stats.intervals import (
 
 @dataclass(frozen=True)
 class Discordance:
-    """How often cases, a pair of lists or a user with a list of each system, favour one of two systems. `psi`: the
-    share of cases that favour one of the two; `delta`: the share for a minus the share for b. With ties counted half,
-    the win rate is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1."""
+    """How often cases favour one of two systems. `psi`: the share that favours either; `delta`: that for a minus that for
+    b, so the win rate with ties half is 1/2 + delta/2. Raises ValueError unless 0 <= |delta| <= psi <= 1."""
 
     psi: float
     delta: float
@@ -55,9 +54,8 @@ def win_rate_discordance(win_rate: float, ties: float = 0.0, consistency: float 
 
 
 def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) -> Discordance:
-    """Two shares over the same users: how often a's list and b's list get a label. psi = p_a (1 - p_b) + p_b (1 -
-    p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises ValueError for shares outside 0..1, or a
-    correlation phi that is impossible for these shares."""
+    """Two shares over the same users: psi = p_a (1 - p_b) + p_b (1 - p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta
+    = p_a - p_b. Raises ValueError for shares outside 0..1, or a correlation phi that is impossible for them."""
     if not all(0 <= share <= 1 for share in (share_a, share_b)):
         raise ValueError("a share lies between 0 and 1")
     spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
@@ -134,10 +132,9 @@ def detectable(
 
 
 def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
-    """Correlation of two cases of one user, by one-way analysis of variance; without an interval. icc = (MSB - MSW) /
-    (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases (Donner 1986, International
-    Statistical Review 54:67-82). NaN rows are left out. Undefined if no user has two cases, if there is only one
-    user, or if all values are equal."""
+    """Correlation of two cases of one user, by one-way analysis of variance; no interval. icc = (MSB - MSW) / (MSB + (m0 -
+    1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) (Donner 1986, International Statistical Review 54:67-82). NaN rows are left
+    out. Undefined with one user, no user of two cases, or equal values."""
     array = as_floats(values)
     kept = ~np.isnan(array)
     rows = array[kept]
@@ -170,12 +167,10 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class PredictionPoweredMean:
-    """A mean three ways, each over cases and with an interval over users. `human` uses the labels alone, `judge` the
-    judge's verdicts alone (what the judge thinks, not what people think), `powered` both. `power` is lambda, the
-    weight of the judge in the powered mean: 0 ignores it. `n_effective`: how many labels the human estimate would
-    need to reach the variance of the powered one. `balance_p`: Student's two-sided p for equal means of the judge on
-    labelled and unlabelled cases; a small value suggests that the labelled cases are not a random sample. None with
-    fewer than FEWEST_USERS users on either side."""
+    """A mean three ways, each with an interval over users: of the labels (`human`), of the judge's verdicts (`judge`), of
+    both (`powered`). `power` is lambda, the judge's weight. `n_effective`: how many labels alone would reach the variance
+    of `powered`. `balance_p`: Student's two-sided p for equal means of the judge on labelled and unlabelled cases; None
+    with fewer than FEWEST_USERS users on either side."""
 
     human: Estimate
     judge: Estimate
@@ -193,13 +188,7 @@ class PredictionPoweredMean:
 
 
 def prediction_powered_mean(
-    human: npt.ArrayLike,
-    judge: npt.ArrayLike,
-    users: Ids,
-    *,
-    scale: Bounds | None = SHARE,
-    clip: bool = True,
-    level: float = LEVEL,
+    human: npt.ArrayLike, judge: npt.ArrayLike, users: Ids, *, scale: Bounds | None = SHARE, clip: bool = True
 ) -> PredictionPoweredMean:
     """The mean human score of all cases, from labels (n,) on some of them and a judge's scores (n,); NaN where missing.
 
@@ -220,7 +209,7 @@ def prediction_powered_mean(
         raise ValueError(f"{labels.size} labels for {scores.size} scores; they must be paired")
     of_judge = scale if clip else None
     judged = ~np.isnan(scores)
-    alone = _mean_alone(scores[judged], rows_of(users, judged), of_judge, level)
+    alone = _mean_alone(scores[judged], rows_of(users, judged), of_judge)
     codes, count = encode(rows_of(users, judged))
     known = labels[~np.isnan(labels)]
     if scale is not None and known.size and (known.min() < scale[0] or known.max() > scale[1]):
@@ -230,7 +219,7 @@ def prediction_powered_mean(
     n = int(here.sum())
     if not n:
         return PredictionPoweredMean(undefined(NO_LABELS), alone, undefined(NO_LABELS), 0, labels.size)
-    people = _mean_alone(labels[here], codes[here], scale, level)
+    people = _mean_alone(labels[here], codes[here], scale)
     owners, others = (np.unique(codes[side]).size for side in (here, ~here))
     if here.all() or others < FEWEST_USERS:
         why = ALL_LABELLED if here.all() else FEW_UNLABELLED
@@ -247,7 +236,7 @@ def prediction_powered_mean(
     left = of_people - weight * apart
     variance = float(left @ left)
     reason = FEW_USERS if owners < FEWEST_USERS else ALIKE if plain <= _ROUNDING**2 else ""
-    low, high = (None, None) if reason else _wald(value, math.sqrt(variance), owners - 1, scale, level)
+    low, high = (None, None) if reason else _wald(value, math.sqrt(variance), owners - 1, scale)
     note = reason or ("" if low is not None else AT_END) or ("" if varies > _ROUNDING**2 else UNVARIED)
     balance = None
     if min(owners, others) >= FEWEST_USERS and varies > _ROUNDING**2:
@@ -270,10 +259,10 @@ def _adds(values: FloatArray, here: BoolArray, codes: IntArray, users: int) -> F
 
 
 def _wald(
-    value: float, error: float, freedom: int, scale: Bounds | None, level: float
+    value: float, error: float, freedom: int, scale: Bounds | None
 ) -> tuple[float | None, float | None]:
     """Student's interval, between bounds on the logit scale by the delta method."""
-    half, between = float(t_quantile(freedom, level)) * error, Scale.between(scale)
+    half, between = float(t_quantile(freedom)) * error, Scale.between(scale)
     if scale is not None:
         slope = (value - scale[0]) * (scale[1] - value) / (scale[1] - scale[0])
         if slope <= 0:
@@ -283,8 +272,12 @@ def _wald(
     return low, high
 
 
-def _mean_alone(values: FloatArray, users: Ids, scale: Bounds | None, level: float) -> Estimate:
-    return mean_estimate(values, users, scale, level=level) if values.size else undefined("no verdicts")
+def _mean_alone(
+    values: FloatArray,
+    users: Ids,
+    scale: Bounds | None,
+) -> Estimate:
+    return mean_estimate(values, users, scale) if values.size else undefined("no verdicts")
 
 
 # ---- early stopping ---------------------------------------------------------------------------------------------------
@@ -309,10 +302,9 @@ class StoppingRule:
 @dataclass(frozen=True, eq=False)
 class StoppingState:
     """The comparisons after `users` users. Of each (pairs,): the `n` values with sum `total`, and the interval low < mean <
-    high, whose ends other than 0 and 1 are themselves rejected. `spread`: sum of squared distances from the running means.
-    `up` and `down` (pairs, candidates): log winnings of betting that the mean lies above, and below, each candidate.
-    `closed`: every candidate is rejected, since the values have no common mean or by chance; the last interval that is not
-    empty then stays."""
+    high, whose ends other than 0 and 1 are rejected. `spread`: sum of squared distances from the running means. `up`,
+    `down` (pairs, candidates): log winnings of betting that the mean lies above, below. `closed`: every candidate is
+    rejected; the last interval that is not empty stays."""
 
     users: int
     n: IntArray
@@ -433,7 +425,10 @@ class TwoProportions(NamedTuple):
     note: str = ""
 
 
-def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
+def lift(
+    a: Arm,
+    b: Arm,
+) -> Estimate:
     """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
     exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
     Undefined if b has no click; no interval if a has none."""
@@ -445,16 +440,15 @@ def lift(a: Arm, b: Arm, level: float = LEVEL) -> Estimate:
     from scipy.stats.contingency import relative_risk
 
     ratio = relative_risk(a.clicks, a.impressions, b.clicks, b.impressions)
-    ends = ratio.confidence_interval(level)
+    ends = ratio.confidence_interval(LEVEL)
     return Estimate(ratio.relative_risk - 1, float(ends.low) - 1, float(ends.high) - 1, n)
 
 
 def two_proportions(a: Arm, b: Arm) -> TwoProportions:
-    """Two-proportion z test with the pooled rate, two-sided. z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)),
-    r = all clicks / all impressions; p = 2 (1 - Φ(|z|)) (Fleiss, Levin and Paik 2003, ch. 3, without continuity
-    correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or would have fewer than FEWEST_EXPECTED clicks or
-    non-clicks at the pooled rate, p is that of Fisher's exact test (1935): with few clicks z would find a difference
-    between equal rates in up to 13 % of samples. Undefined if r is 0 or 1."""
+    """Two-proportion z test with the pooled rate r, two-sided: z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b))
+    (Fleiss, Levin and Paik 2003, ch. 3, without continuity correction). Where an arm has fewer than FEWEST_IMPRESSIONS, or
+    would have fewer than FEWEST_EXPECTED clicks or non-clicks at r, p is Fisher's exact (1935). Undefined if r is 0 or
+    1."""
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):
         return TwoProportions(None, None, NO_SPREAD)

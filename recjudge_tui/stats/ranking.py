@@ -248,12 +248,10 @@ def user_counts(
 # ---- Q and win rates --------------------------------------------------------------------------------------------------
 
 
-def system_intervals(
-    users: UserCounts, figure: Figure, level: float = LEVEL, count_ties: CountTies = "half"
-) -> list[Interval]:
+def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies = "half") -> list[Interval]:
     """The interval of each system's Q or win rate against all its opponents, over the users who judged it."""
     record, _, system = users.of_systems()
-    return _intervals(record, system, users.total.systems, figure, level, count_ties)
+    return _intervals(record, system, users.total.systems, figure, LEVEL, count_ties)
 
 
 def pair_intervals(
@@ -272,17 +270,16 @@ def _intervals(
     above, below = (_Q_PARTS if figure == "q" else _win_rate_parts(count_ties)) @ record.T
     some = below > 0
     shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE, level)
-    intervals = [Interval(share.ci_low, share.ci_high, share.note) for share in shares]
-    return [_q_interval(share) for share in intervals] if figure == "q" else intervals
-
-
-def _q_interval(share: Interval) -> Interval:
-    """The interval of Q = s / (1 - s) from that of s."""
-    if share.low is None or share.high is None:
-        return share
-    if share.high > 1 - 1e-9:
-        return Interval(None, None, "no interval: never lost or tied")
-    return Interval(share.low / (1 - share.low), share.high / (1 - share.high))
+    intervals = []
+    for share in shares:
+        low, high, note = share.ci_low, share.ci_high, share.note
+        if figure == "q" and low is not None and high is not None:
+            # Q = s / (1 - s)
+            lost = high <= 1 - 1e-9
+            low, high = (low / (1 - low), high / (1 - high)) if lost else (None, None)
+            note = "" if lost else "no interval: never lost or tied"
+        intervals.append(Interval(low, high, note))
+    return intervals
 
 
 def outcome_estimates(
@@ -333,13 +330,10 @@ class Connectivity:
 
 
 def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
-    """Which systems can be rated. A tie counts as half a win of each, so it connects both ways. The maximum of the
-    likelihood is finite if and only if every system beat every other one, directly or through others (Ford 1957).
-    Sets of systems that never met have no common ranking: only the largest is ranked. In it, the largest strongly
-    connected set is rated without the other systems: in the limit, battles with them carry no information about it.
-    Of sets of equal size, the one with more battles counts, and none if they have equally many. With Davidson's ties
-    the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without
-    bound as the tie parameter and the distances increase together."""
+    """Which systems can be rated; a tie connects both ways. The maximum of the likelihood is finite if and only if every
+    system beat every other one, directly or through others (Ford 1957). Only the largest set that met is ranked, and in it
+    the largest strongly connected set rated; of equal sets the one with more battles, or none. With Davidson's ties it must
+    also hold a cycle of results in which wins outnumber ties."""
     from scipy.sparse.csgraph import connected_components
 
     beats = np.zeros((pairs.systems, pairs.systems), dtype=np.bool_)
@@ -433,12 +427,10 @@ class BradleyTerry:
 
 
 def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
-    """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems. Bradley and
-    Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i wins",
-    "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Or a tie counts as half a win for each. The
-    likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
-    Systems without a finite rating (only won, only lost, not connected) are left out, each with the reason. Raises
-    RuntimeError if the maximum is not found, which should not happen with any data."""
+    """Ratings of systems: 1000 + 400 log10 of the strength, mean 1000. Bradley and Terry (1952): i beats j with probability
+    p_i / (p_i + p_j). Davidson (1970): "i wins", "tie", "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j; or a tie
+    is half a win for each. Newton's method on the counts. Systems without a finite rating are left out, each with the
+    reason. Raises RuntimeError if the maximum is not found, which should not happen with any data."""
     who = connectivity(pairs, ties)
     ratings = np.full(pairs.systems, np.nan)
     if not who.rated.size:
@@ -586,13 +578,13 @@ def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArr
     return users.covariances.setdefault(fitted.ties, (each.T @ each, rows.shape[0]))
 
 
-def _wald(value: float, error: float, users: int, level: float = LEVEL) -> Interval:
+def _wald(value: float, error: float, users: int) -> Interval:
     """Student's t with users - 1 degrees of freedom."""
     if users < FEWEST_USERS:
         return Interval(None, None, ONE_USER if users < 2 else FEW_USERS)
     if error <= _NO_ERROR:
         return Interval(None, None, ALL_EQUAL)
-    half = float(t_quantile(users - 1, level)) * error
+    half = float(t_quantile(users - 1)) * error
     return Interval(value - half, value + half)
 
 
@@ -603,7 +595,10 @@ def _wald_p(value: float, error: float, users: int) -> float | None:
     return 2 * float(stdtr(users - 1, -abs(value) / error)) if error > _NO_ERROR else None
 
 
-def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:
+def rating_intervals(
+    users: UserCounts,
+    fitted: BradleyTerry,
+) -> list[Interval]:
     """The interval of each system's rating: Student's t with users - 1 degrees of freedom and the sandwich variance; none
     for a system without a rating."""
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]
@@ -611,7 +606,7 @@ def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEV
     if rated.size:
         covariance, count = rating_covariance(users, fitted)
         for system, variance in zip(rated.tolist(), np.diag(covariance).tolist(), strict=True):
-            out[system] = _wald(float(fitted.ratings[system]), math.sqrt(variance), count, level)
+            out[system] = _wald(float(fitted.ratings[system]), math.sqrt(variance), count)
     return out
 
 
@@ -620,9 +615,8 @@ def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEV
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two systems next to each other in a ranking. `p` and `p_holm` are None, with the reason in `note`, if they
-    could not be tested; `more` estimates how many more users are needed, None if the systems are separable or no
-    number would help."""
+    """Two systems next to each other in a ranking. `p` and `p_holm` are None, with the reason in `note`, if untested;
+    `more` users are needed, None if they are separable or no number would help."""
 
     upper: int
     lower: int
@@ -634,12 +628,10 @@ class Neighbours:
 
 
 def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
-    """The test of every pair of systems (first < second) that can be compared, Holm-adjusted over all of them. Two
-    systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's
-    ties, half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's
-    t, which also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS
-    users, are tested by their direct battles as two systems are. The tests are the same for every ranking, so
-    rankings cannot disagree."""
+    """The test of every pair of systems (first < second) that can be compared, Holm-adjusted over all. Two systems: sign
+    flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's ties, half-wins where
+    these have no fit) by the sandwich over users (Wald), with Student's t. A system without a finite rating, and all with
+    fewer than FEWEST_USERS users, by their direct battles as two systems are."""
     return adjusted(_direct_tests(users) if users.total.systems <= 2 else _rated_tests(users), groups)
 
 
@@ -730,10 +722,9 @@ def rank_ranges(
 
 @dataclass(frozen=True)
 class ControlledRatings:
-    """A Bradley-Terry model with covariates. `ratings` (systems,) with the covariates at 0, NaN if there is none, with the
-    reason in the note of the interval; `effects` (k,) in points of the rating, NaN for a covariate that never differs; the
-    `intervals` of both, and the two-sided p of each effect, None where it cannot be tested. `errors` (systems, systems) are
-    those of differences of ratings, over `users`."""
+    """A Bradley-Terry model with covariates. `ratings` (systems,) with the covariates at 0, NaN with the reason in the
+    interval's note; `effects` (k,) in points of the rating, NaN for one that never differs; the `intervals` of both, and
+    each effect's two-sided p. `errors` (systems, systems) are those of differences of ratings, over `users`."""
 
     ratings: FloatArray
     intervals: list[Interval]
@@ -754,11 +745,10 @@ class ControlledRatings:
 def controlled_ratings(
     first: IntArray, second: IntArray, outcomes: FloatArray, users: Ids, covariates: FloatArray, systems: int
 ) -> ControlledRatings:
-    """Ratings of systems with covariates x (n, k) of each battle, each the first list's value less the second's: log odds
-    of the first winning = (r_first - r_second) / SCALE + x b, a tie as half a win of each (style control, Chiang et al.
-    2024; Bradley and Terry 1952). Fitted and tested as `bradley_terry` and `pair_tests` do. `outcomes` are 1, 0 or -1; NaN,
-    and rows with an unknown covariate, are left out. Systems without a finite rating, and a covariate that separates wins
-    from losses, have none."""
+    """Ratings with covariates x (n, k) of each battle, the first list's value less the second's: log odds of the first
+    winning = (r_first - r_second) / SCALE + x b, a tie as half a win of each (style control, Chiang et al. 2024; Bradley
+    and Terry 1952). `outcomes` are 1, 0 or -1; NaN, and rows with an unknown covariate, are left out. Systems without a
+    finite rating, and a covariate that separates wins from losses, have none."""
     from scipy.sparse import csr_matrix
 
     kept = ~np.isnan(outcomes) & ~np.isnan(covariates).any(axis=1)

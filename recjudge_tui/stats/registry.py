@@ -22,12 +22,10 @@ NO_SIDE = "pairs of several systems have no common first side, so a mean differe
 
 @dataclass(frozen=True)
 class Statistic:
-    """`label` is for people, `undefined` is the reason if the figure has no value. `bounds`: lowest and highest
-    value; None if they are those of the ratings. `labels`: it needs a label set; `directed`: it needs labels on both
-    sides of 0, as pairs of lists have. `correlation`: it compares raters whose scales differ. `symmetric`: the two
-    raters can be exchanged. `rising`: higher is better. `by_chance`: it is corrected for chance, so it is low if
-    nearly all ratings are alike. `nominal`: it needs no order of the labels. `open_below`: it can lie below its
-    scale, with very few ratings."""
+    """`undefined`: the reason without a value. `bounds`: None if those of the ratings. `labels`: it needs a label set;
+    `directed`: with labels on both sides of 0. `correlation`: of raters whose scales may differ. `symmetric`: the raters
+    can be exchanged. `rising`: higher is better. `by_chance`: corrected for chance. `nominal`: needs no order of labels.
+    `open_below`: can lie below its scale, with very few ratings."""
 
     label: str
     undefined: str

@@ -35,9 +35,8 @@ Gain = Literal["relevant", "linear", "exp"]
 
 
 class HeldOut(NamedTuple):
-    """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out; None
-    where every value above 0 is relevant. `context` and `served_at` name the occasion that it is about; empty:
-    any."""
+    """One held-out event on an item. `mean`: the user's over all valued events; None where every value above 0 is relevant.
+    `context`, `served_at`: the occasion that it is about; empty: any."""
 
     item_id: str
     value: float | None
@@ -167,24 +166,6 @@ class EvaluationData:
         return EvaluationArrays(self)
 
 
-def evaluation_data(
-    held_out: Mapping[str, Iterable[HeldOut]],
-    categories: Mapping[str, str],
-    counts: Mapping[str, int],
-    titles: Mapping[str, str] | None = None,
-    relevant_from: float | None = None,
-    gain: Gain = "relevant",
-) -> EvaluationData:
-    """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts; titles."""
-    return EvaluationData(
-        truths=truths_of(held_out, relevant_from),
-        categories={item: categories_of(text) for item, text in categories.items()},
-        counts=counts,
-        titles=titles or {},
-        gain=gain,
-    )
-
-
 def categories_of(text: str) -> frozenset[str]:
     """The categories in an item's text, separated by `|`."""
     return frozenset(part.strip() for part in text.split("|") if part.strip())
@@ -274,10 +255,10 @@ class _Lists:
         longest = max(size.max(initial=1), np.diff(arrays.start).max(initial=1))
         self.width = min(k, int(longest))
 
-    def top(self, values: npt.NDArray[_Scalar], fill: float, width: int = 0) -> npt.NDArray[_Scalar]:
+    def top(self, values: npt.NDArray[_Scalar], fill: float) -> npt.NDArray[_Scalar]:
         """`values`, one for each item, as a matrix (lists, width); `fill` beyond a list's end."""
-        rows = np.full((self.count, width or self.width), fill, dtype=values.dtype)
-        within = self.places < rows.shape[1]
+        rows = np.full((self.count, self.width), fill, dtype=values.dtype)
+        within = self.places < self.width
         rows[self.codes[within], self.places[within]] = values[within]
         return rows
 
@@ -367,15 +348,10 @@ def _auc(lists: _Lists) -> FloatArray:
     return ratio(places - good * (good + 1) / 2, good * bad)
 
 
-def _discount(width: int) -> FloatArray:
-    discount: FloatArray = 1 / np.log2(np.arange(2, width + 2))
-    return discount
-
-
 def _cumulated(lists: _Lists, gains: FloatArray | BoolArray, ideal: FloatArray | BoolArray) -> FloatArray:
     """DCG@k / ideal DCG@k, sum of gain / log2(rank + 1) over the first k (Järvelin and Kekäläinen 2002), from the gains in
     the order of the list and in the best order (lists, width)."""
-    discount = _discount(lists.width)
+    discount = 1 / np.log2(np.arange(2, lists.width + 2))
     return ratio(gains @ discount, ideal @ discount)
 
 
@@ -437,10 +413,9 @@ def _reciprocal_rank(lists: _Lists) -> FloatArray:
 
 
 def _urd(lists: _Lists) -> FloatArray:
-    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k. Each item spreads a
-    weight of 1 evenly over its categories; items without any are left out. 0 for a list of one category, log2(c) for
-    c equally frequent ones. Not divided by its maximum, so a list's figure does not depend on the catalogue. RecSys
-    Arena names URD without a formula; this definition is ours."""
+    """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k. Each item spreads a weight
+    of 1 over its categories; items without any are left out. RecSys Arena names URD without a formula; this definition is
+    ours."""
     names = lists.arrays.set_names
     size = np.array([len(name) for name in names], dtype=np.int64)
     category: dict[str, int] = {}
@@ -500,10 +475,8 @@ def _title_ild(data: EvaluationData, first: list[str]) -> float | None:
 
 
 def _near_duplicates(data: EvaluationData, first: list[str]) -> float | None:
-    """Share of the first k items that nearly repeat an item above them, 0..1. An item counts if an item above it is
-    the same, or if the titles share at least NEAR of their words and the categories, if both have any, are not
-    disjoint. Of three sizes of one shampoo two count; a shampoo and the conditioner of the same series do not, nor do
-    a film and its sequel."""
+    """Share of the first k items that nearly repeat an item above them, 0..1: the same item, or titles that share at least
+    NEAR of their words and categories that are not disjoint, if both have any."""
     words, categories = data.words, data.categories
 
     def alike(item: str, above: str) -> bool:

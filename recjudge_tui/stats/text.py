@@ -19,11 +19,16 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
 from recjudge_tui.errors import RunError
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 
 Tokens = Literal["auto", "words", "jieba", "characters"]
 TOKENS: tuple[Tokens, ...] = get_args(Tokens)
@@ -49,14 +54,17 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _KANA_SHARE = 0.1
 
 
-def missing_package(error: ModuleNotFoundError) -> RunError:
-    """The error for a missing package of the extra `text`, or of `chinese`, which is jieba alone."""
-    extra = "chinese" if error.name == "jieba" else "text"
-    return RunError(
-        f"text metrics need the package {error.name}",
-        "It is not installed here.",
-        f"Install it with: pip install 'recjudge[{extra}]'",
-    )
+def _loaded(module: str) -> Any:
+    """A module of the extra `text`, or of `chinese`, which is jieba alone. Raises RunError where it is missing."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        extra = "chinese" if error.name == "jieba" else "text"
+        raise RunError(
+            f"text metrics need the package {error.name}",
+            "It is not installed here.",
+            f"Install it with: pip install 'recjudge[{extra}]'",
+        ) from None
 
 
 def resolve(how: Tokens, *texts: str) -> Cut:
@@ -71,9 +79,8 @@ def resolve(how: Tokens, *texts: str) -> Cut:
 
 
 def cut(text: str, how: Cut, spaced: Callable[[str], list[str]] = str.split) -> list[str]:
-    """The words of a text in order, including punctuation; none is empty or contains white space. `spaced` cuts text
-    that has spaces between words. The text is normalised to Unicode NFC first. Raises RunError if jieba is needed and
-    missing."""
+    """The words of a text (in NFC) in order, with punctuation; none is empty or contains white space. `spaced` cuts text
+    with spaces between words. Raises RunError if jieba is needed and missing."""
     text = unicodedata.normalize("NFC", text)
     if how == "words" or text.isascii():
         return spaced(text)
@@ -84,8 +91,7 @@ def cut(text: str, how: Cut, spaced: Callable[[str], list[str]] = str.split) -> 
 
 
 def plain_words(text: str, how: Cut) -> list[str]:
-    """Lower-case words of letters, digits and their marks; everything else is a separator (ROUGE's convention). For
-    ASCII text these are the tokens of rouge-score's own tokeniser without stemming."""
+    """Lower-case words of letters, digits and their marks: of ASCII text the tokens of rouge-score without stemming."""
     return [part for word in cut(text, how) for part in _letters(word.lower())]
 
 
@@ -113,10 +119,6 @@ def _runs(text: str, how: Cut) -> Iterator[tuple[str, bool]]:
 def _unspaced(run: str, how: Cut) -> list[str]:
     if how == "jieba" and _IS_HAN.search(run):
         return list(_jieba()(run))
-    return _characters(run)
-
-
-def _characters(run: str) -> list[str]:
     characters: list[str] = []
     for character in run:
         if characters and unicodedata.category(character).startswith("M"):
@@ -138,21 +140,15 @@ def _jieba() -> Callable[[str], tuple[str, ...]]:
     return words_of
 
 
-def jieba_cutter() -> Callable[[str], list[str]]:
-    """jieba's cutter; it returns spaces as words. Raises RunError if jieba is missing."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import jieba
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
-    return _cutter_of(jieba)
-
-
 @cache
-def _cutter_of(jieba: Any) -> Callable[[str], list[str]]:
-    """The cutter with its dictionary, which takes a second to read. It is read here because jieba itself would report
-    on stderr, and would write and trust a cache file in the folder for temporary files, where anybody may put one."""
+def jieba_cutter() -> Callable[[str], list[str]]:
+    """jieba's cutter with its dictionary, which takes a second to read; it returns spaces as words. Raises RunError if jieba
+    is missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jieba = _loaded("jieba")
+    # read here because jieba itself would report on stderr, and would write and trust a cache file in the folder for
+    # temporary files, where anybody may put one
     cutter = jieba.Tokenizer()
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
@@ -179,9 +175,8 @@ _Measure = Callable[[list[str], list[str]], float]
 
 
 def text_metric(name: str, tokens: Tokens = "auto") -> TextMetric:
-    """The metric called `name` (a key of TEXT_METRICS) as a function of text and reference. ROUGE-L of more than
-    5,000 words is not computed: its table grows with the product of both lengths. Raises RunError if a package is
-    missing, here or at the first text in Chinese."""
+    """The metric called `name` (a key of TEXT_METRICS) as a function of text and reference. ROUGE-L of more than 5,000
+    words is not computed. Raises RunError if a package is missing, here or at the first text in Chinese."""
     words, measure = TEXT_METRICS[name]()
     longest = _LONGEST if name == "rouge-l" else None
 
@@ -200,10 +195,7 @@ def text_metric(name: str, tokens: Tokens = "auto") -> TextMetric:
 
 
 def _bleu(order: int) -> tuple[_Cutter, _Measure]:
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
+    BLEU = _loaded("sacrebleu.metrics.bleu").BLEU  # noqa: N806
     bleu = BLEU(tokenize="none", max_ngram_order=order, effective_order=True)
     mteval = BLEU(tokenize="13a").tokenizer
 
@@ -220,11 +212,7 @@ def _bleu(order: int) -> tuple[_Cutter, _Measure]:
 
 
 def _rouge(kind: str) -> tuple[_Cutter, _Measure]:
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ModuleNotFoundError as error:
-        raise missing_package(error) from None
-    scorer = RougeScorer([kind], tokenizer=_WordListTokenizer())
+    scorer = _loaded("rouge_score.rouge_scorer").RougeScorer([kind], tokenizer=_WordListTokenizer())
 
     def measure(written: list[str], wanted: list[str]) -> float:
         return float(scorer.score(wanted, written)[kind].fmeasure)
@@ -246,3 +234,69 @@ TEXT_METRICS: Mapping[str, Callable[[], tuple[_Cutter, _Measure]]] = {
     "rouge-l": lambda: _rouge("rougeL"),
 }
 """Metric -> a function that loads its library and returns how to cut words and how to measure."""
+
+
+# ---- words and phrases that tell two sets of texts apart -------------------------------------------------------------
+
+
+LONGEST = 3
+# a phrase is left out if a longer one stands in this share of its texts
+_SAID_LONGER = 0.9
+_SHORTEST_WORD = 3
+
+
+def phrases(text: str, stop: Collection[str], longest: int = LONGEST) -> set[str]:
+    """The phrases of 1 to `longest` neighbouring words of a text, in lower case. None begins or ends with a word of `stop`
+    or a number; a single word has at least three letters (two in scripts without spaces)."""
+    words = plain_words(text, resolve("auto", text))
+    edge = [word in stop or not any(map(str.isalpha, word)) for word in words]
+    found = set()
+    for start, word in enumerate(words):
+        if edge[start]:
+            continue
+        if len(word) >= (_SHORTEST_WORD if word.isascii() else 2):
+            found.add(word)
+        for end in range(start + 1, min(start + longest, len(words))):
+            if not edge[end]:
+                found.add(" ".join(words[start : end + 1]))
+    return found
+
+
+def telling(texts: Sequence[Collection[str]], fewest: int) -> list[str]:
+    """The phrases of at least `fewest` texts, by name, without those that nearly always stand in one longer phrase."""
+    counts = Counter(phrase for text in texts for phrase in text)
+    common = {phrase for phrase, count in counts.items() if count >= fewest}
+    within: Counter[str] = Counter()
+    for phrase in common:
+        words = phrase.split()
+        for size in range(1, len(words)):
+            for start in range(len(words) - size + 1):
+                part = " ".join(words[start : start + size])
+                within[part] = max(within[part], counts[phrase])
+    return sorted(phrase for phrase in common if within[phrase] < _SAID_LONGER * counts[phrase])
+
+
+def log_odds(first: IntArray, second: IntArray, background: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Of each phrase (n,) the log-odds ratio with an informative Dirichlet prior, and its z: above 0 in the first set.
+
+    With y the counts in a set, N their sum, and the prior a = A p, where p is the phrase's share of `background` (one more
+    count is for phrases not seen) and A a hundredth of all counts, at least 1: delta = log((y1 + a) / (N1 + A - y1 - a)) -
+    log((y2 + a) / (N2 + A - y2 - a)), z = delta / sqrt(1 / (y1 + a) + 1 / (y2 + a)) (Monroe, Colaresi and Quinn 2008,
+    equations 16, 18 and 19). Every phrase has a count in `background`."""
+    y = np.stack([first, second]).astype(np.float64)
+    weight = max(1.0, float(y.sum()) / 100)
+    prior = weight * background / (int(background.sum()) + 1)
+    n = y.sum(axis=1, keepdims=True)
+    odds = np.log(y + prior) - np.log(n + weight - y - prior)
+    delta = odds[0] - odds[1]
+    return delta, delta / np.sqrt((1.0 / (y + prior)).sum(axis=0))
+
+
+def fisher_exact(first: IntArray, first_n: int, second: IntArray, second_n: int) -> FloatArray:
+    """Of each row (n,) the two-sided p of `first` of `first_n` against `second` of `second_n`, twice the smaller tail of
+    the hypergeometric distribution and at most 1 (Fisher 1935)."""
+    from scipy.stats import hypergeom
+
+    drawn = (first_n + second_n, first + second, first_n)
+    low, high = hypergeom.cdf(first, *drawn), hypergeom.sf(first - 1, *drawn)
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(low, high)), dtype=np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,29 +155,16 @@ def load_calls(db: Database, calls: IntArray, aspect: str) -> CallRows:
     return CallRows(cached, tokens_in, tokens_out, cost, seconds, sure, models, errors)
 
 
-@dataclass(frozen=True)
-class ReasonCounts:
-    """Reasons of a rater: how many were read, how often the commonest stands among them, and how many stand word for word
-    in the prompt."""
-
-    read: int = 0
-    same: int = 0
-    of_prompt: int = 0
-    commonest: str = ""
-
-
-def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str, most: int = 1000) -> ReasonCounts:
-    """Of the first `most` answers with a reason."""
-    sql = """SELECT reasoning, count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
+def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str) -> StoredRow:
+    """Of the first 1,000 reasons of a rater: how many were `read`, how often the commonest stands among them (`same`), and
+    how many stand word for word in the prompt (`of_prompt`)."""
+    sql = """SELECT ifnull(sum(n), 0) AS read, ifnull(max(n), 0) AS same, ifnull(sum(n * copied), 0) AS of_prompt FROM (
+        SELECT count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
           SELECT trim(a.reasoning) AS reasoning, p.content FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
           JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
-          WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT ?4)
-        GROUP BY reasoning ORDER BY n DESC, reasoning"""
-    rows = db.rows(sql, (rater_id, protocol, aspect, most))
-    if not rows:
-        return ReasonCounts()
-    copied = sum(row["n"] for row in rows if row["copied"])
-    return ReasonCounts(sum(row["n"] for row in rows), rows[0]["n"], copied, rows[0]["reasoning"])
+          WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT 1000)
+        GROUP BY reasoning)"""
+    return db.only(sql, (rater_id, protocol, aspect))
 
 
 def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) -> tuple[int, int]:
@@ -187,8 +173,8 @@ def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) ->
              FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.list_order <> ''
              JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
              WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)"""
-    row = db.row(sql, (rater_id, protocol, aspect))
-    return (0, 0) if row is None else (int(row[0]), int(row[1]))
+    first, decided = db.only(sql, (rater_id, protocol, aspect))
+    return int(first), int(decided)
 
 
 class FlipCount(NamedTuple):
@@ -246,8 +232,7 @@ class Cell(NamedTuple):
 
 
 class ChangedCase(NamedTuple):
-    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
-    `several_occasions`: the user has more than one."""
+    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict)."""
 
     case_id: int
     user_id: str
@@ -352,16 +337,6 @@ class ReadRun(NamedTuple):
     prompt_id: int
 
 
-class ReadAnswer(NamedTuple):
-    """An answer about a text: that of a case in one order. `value` is that of the aspect, seen from system a."""
-
-    case_id: int
-    order: str
-    aspect: str
-    value: float
-    text: str
-
-
 def runs_that_read(db: Database, project_id: int, protocol: str) -> list[ReadRun]:
     """The project's runs that read texts under a protocol, the newest first."""
     sql = """SELECT id, json_extract(settings, '$.reading'), prompt_id FROM runs
@@ -374,8 +349,10 @@ def runs_that_read(db: Database, project_id: int, protocol: str) -> list[ReadRun
     ]
 
 
-def answers_read(db: Database, run_id: int) -> list[ReadAnswer]:
-    """Everything that a run answered, in the order of its calls."""
-    sql = """SELECT k.case_id, k.list_order, a.aspect, a.value, a.reasoning FROM calls k JOIN answers a ON a.call_id = k.id
+def answers_read(db: Database, run_id: int) -> list[StoredRow]:
+    """Everything that a run answered about texts, in the order of its calls: case_id and order of the text, aspect, value
+    (seen from system a) and text."""
+    sql = """SELECT k.case_id, k.list_order AS "order", a.aspect, a.value, a.reasoning AS text
+             FROM calls k JOIN answers a ON a.call_id = k.id
              WHERE k.run_id = ? AND k.state = 'done' ORDER BY k.id, a.id"""
-    return [ReadAnswer(*row) for row in db.tuples(sql, (run_id,))]
+    return db.rows(sql, (run_id,))

@@ -26,17 +26,14 @@ Slates = tuple[tuple[str, SlateView], ...]
 
 
 class CaseDetail(NamedTuple):
-    """One verdict and its case.
-
-    `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown, None
-    if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect: call,
-    aspect (empty: all), set_one (the system shown as Set 1, empty unless the case is a pair), sample, label, reasoning,
-    confidence, parsed_by, failed, error_kind, error and attempts. `opinions` are the verdicts on the questions of this
-    verdict's protocol, and on the case as a whole: rater, rater_kind, protocol, aspect, label, value, failed, flipped,
-    confidence and `mine`, which marks this verdict; `aspects` are the aspects of them, in the order of the prompt. `flags`:
-    rater, item_id, issue, reason, set_one and `mine`. `profile` is the reply with the user's profile (may be empty),
-    `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown,
-    digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run."""
+    """One verdict and its case. `slates` are (system, list) in the order of the case's systems. `run_shown`: the run
+    whose snapshots are shown; None: the material is that of the current imports. `run_answers`: those of the verdict's
+    run on every aspect: call, aspect (empty: all), set_one (the system shown first, empty unless a pair), sample,
+    label, reasoning, confidence, parsed_by, failed, error_kind, error, attempts. `opinions`: the verdicts on this
+    protocol's questions and the case as a whole: rater, rater_kind, protocol, aspect, label, value, failed, flipped,
+    confidence, `reason` (only about texts), `mine`; `aspects`: theirs, as in the prompt. `flags`: rater, item_id,
+    issue, reason, set_one, `mine`; `flags_beyond`: other raters' on positions not shown in this run. `profile`: the
+    reply with it (may be empty). `triage`: the readers' actions. `images`: digest -> JPEG."""
 
     verdict_id: int
     case_id: int
@@ -98,7 +95,10 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
     else:
         (user, slates, explanation), example = imported_case(db, row), None
     opinions = _opinions(db, row)
-    flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
+    listed = [item for _, slate in slates for item in slate.items]
+    flags, flags_beyond = _flags(db, row, {item.item_id for item in listed})
+    items = listed if explanation is None else [*listed, explanation.item]
+    images = {item.image.digest for item in items if item.image is not None}
     return CaseDetail(
         **named_cells(row, CaseDetail._fields),
         occasion=Occasion(row["context"], row["served_at"]),
@@ -116,25 +116,18 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         profile=(shown and profile_reply(db, shown["run_id"], row["case_id"])) or "",
         example=example,
         triage=verdict_entries(db, verdict_id),
-        images=_images(db, slates, explanation),
+        images=image_contents(db, images) if images else {},
         flags_beyond=flags_beyond,
     )
 
 
-def _images(db: Database, slates: Slates, explanation: ExplanationView | None) -> Mapping[str, bytes]:
-    items = [item for _, slate in slates for item in slate.items]
-    items += [explanation.item] if explanation is not None else []
-    shown = {item.image.digest for item in items if item.image is not None}
-    return image_contents(db, shown) if shown else {}
-
-
 def _opinions(db: Database, row: StoredRow) -> tuple[StoredRow, ...]:
-    sql = f"""SELECT r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label, v.value,
-          v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.confidence, v.id = ?2 AS mine
-        FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?1
-        ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
+    sql = f"""SELECT rater, rater_kind, protocol, aspect, label, value, state = 'failed' AS failed,
+          order_consistent IS 0 AS flipped, confidence, iif(?3, reasoning, '') AS reason, verdict_id = ?2 AS mine
+        FROM v_verdicts WHERE case_id = ?1
+        ORDER BY rater_kind IN {sql_list(PEOPLE)}, rater, aspect <> '{OVERALL}', verdict_id
         LIMIT 400"""
-    opinions = db.rows(sql, (row["case_id"], row["id"]))
+    opinions = db.rows(sql, (row["case_id"], row["id"], row["kind"] == "explanation"))
     # six aspects of an arena tell nothing of a pairwise verdict
     asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
     return tuple(opinion for opinion in opinions if opinion.aspect in asked)
@@ -189,8 +182,7 @@ def _flags(db: Database, row: StoredRow, shown: set[str]) -> tuple[tuple[StoredR
 
 
 def imported_case(db: Database, row: StoredRow) -> tuple[UserView, Slates, ExplanationView | None]:
-    """Profile and newest events that a judge may see, lists by system, and text as imported, of the case in
-    `row` (its columns)."""
+    """Profile and newest visible events, lists by system, and text as imported, of the case in `row`."""
     project, occasion = row["project_id"], Occasion(row["context"], row["served_at"])
     slates = tuple(
         (row[system], SlateView(items=slate_top(db, project, row[column], _MOST_ITEMS)))

@@ -115,16 +115,6 @@ def _quoted(context: str) -> str:
     return f"“{one_line(context, 60)}”" if context else "“” (none)"
 
 
-def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[str, str]]:
-    """A condition that each of these columns is empty or names one of the systems, and its parameters. Always true
-    without systems."""
-    if not systems:
-        return "1", {}
-    named = {f"system{at}": system for at, system in enumerate(systems)}
-    among = ", ".join(f":{name}" for name in named)
-    return " AND ".join(f"{column} IN ('', {among})" for column in columns), named
-
-
 class SelectedCases(NamedTuple):
     """The ids of the selected cases, in order, and of the cases that were left out because a time was chosen
     and theirs is unknown."""
@@ -137,7 +127,9 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
     occasions = chosen.occasions
     within, parameters = occasion_condition(occasions._replace(start="", end=""), "c")
     timed, times = occasion_condition(occasions._replace(contexts=()), "c", name="time")
-    of_systems, named = system_condition(chosen.systems, "c.system_a", "c.system_b")
+    named = {f"system{at}": system for at, system in enumerate(chosen.systems)}
+    among = f"IN ('', {', '.join(f':{name}' for name in named)})"
+    of_systems = f"c.system_a {among} AND c.system_b {among}" if named else "1"
     import numpy as np
 
     ids: list[int] = []
@@ -159,8 +151,7 @@ def case_owners(db: Database, project_id: int, case_ids: Sequence[int]) -> list[
     """The user and the context of each of these cases, which are in order."""
     sql = """SELECT user_id, context FROM cases NOT INDEXED
              WHERE project_id = ? AND id IN (SELECT value FROM json_each(?)) ORDER BY id"""
-    rows = db.tuples(sql, (project_id, json.dumps(case_ids)))
-    return [(user, context) for user, context in rows]
+    return [(user, context) for user, context in db.tuples(sql, (project_id, json.dumps(case_ids)))]
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
@@ -171,8 +162,7 @@ def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSe
     within, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")
     sql = f"""SELECT t.user_id, t.context FROM {_TABLES[what]} t
               WHERE t.project_id = :project AND t.served_at = '' AND {within}"""
-    rows = db.rows(sql, parameters | {"project": project_id})
-    return sum(chosen.holds(*row) for row in rows)
+    return sum(chosen.holds(*row) for row in db.rows(sql, parameters | {"project": project_id}))
 
 
 def untimed_note(count: int, what: Countable) -> str:
@@ -197,8 +187,7 @@ def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
         }
         return {case: import_period(source) for case, source in brought.items() if source}
     sql = "SELECT id, substr(served_at, 1, 10) FROM cases WHERE project_id = ? AND served_at <> ''"
-    rows = db.rows(sql, (project_id,))
-    return {row[0]: period_of(row[1], over) for row in rows}
+    return {row[0]: period_of(row[1], over) for row in db.rows(sql, (project_id,))}
 
 
 def slate_periods(
@@ -275,9 +264,8 @@ def ensure_case(db: Database, project_id: int, key: CaseKey) -> int:
 
 
 def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list[int]:
-    """The ids of the cases, in order; creates those that are new. If labels created a case before its lists were known
-    (no slate, same user, systems and occasion), the lists are added now, so that labels and judges meet whichever came
-    first. Call inside a transaction."""
+    """The ids of the cases, in order; creates those that are new. A case that labels made before its lists were known gets
+    them now, so that labels and judges meet whichever came first. Call inside a transaction."""
     ids: list[int] = []
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
@@ -398,8 +386,7 @@ def judged_cases(db: Database, rater_id: int, protocol: str) -> set[CaseKey]:
     sql = f"""SELECT DISTINCT {", ".join(f"c.{name}" for name in CaseKey._fields)}
               FROM verdicts v JOIN cases c ON c.id = v.case_id
               WHERE v.rater_id = ? AND v.protocol = ? AND v.state = 'ok'"""
-    rows = db.records(CaseKey, sql, (rater_id, protocol))
-    return set(rows)
+    return set(db.records(CaseKey, sql, (rater_id, protocol)))
 
 
 def case_row(db: Database, case_id: int) -> StoredRow:
@@ -472,15 +459,13 @@ def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items that the user bought, rated or watched at any time, among the events shown to judges; not clicks."""
     sql = f"""SELECT DISTINCT item_id, type FROM events WHERE project_id = ? AND user_id = ? AND item_id <> ''
               AND {shown_event()}"""
-    rows = db.rows(sql, (project_id, user_id))
-    return {row[0] for row in rows if owned(row[1])}
+    return {row[0] for row in db.rows(sql, (project_id, user_id)) if owned(row[1])}
 
 
 def generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int:
-    """The id of a generated list; stores it if it is new. Call inside a transaction. It is never a current list: current
-    lists are linked to an import, and this one is not."""
+    """The id of a generated list; stores it if new, never as a current list. Call inside a transaction."""
     slate_id = known_generated_slate(db, project_id, user_id, system, occasion, items)
     if slate_id is not None:
         return slate_id
@@ -589,8 +574,7 @@ class ShownCase(NamedTuple):
 
 
 def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> Sequence[int]:
-    """The id of each content, in order; stores those that are new. Call inside a transaction. Each text is stored before
-    the next one is made, so that one of them at a time is in memory."""
+    """The id of each content, in order; stores new ones, one text at a time in memory. Call inside a transaction."""
     digests: list[str] = []
 
     def rows() -> Iterator[tuple[str, SnapshotKind, str]]:
@@ -613,8 +597,7 @@ def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> 
 
 
 def snapshot_text(view: Model) -> str:
-    """The content of a snapshot: the view as JSON without its defaults. A user's or a list's content is assembled from
-    the texts of its events and items, which many snapshots share."""
+    """The view as JSON without its defaults, assembled from the texts of events and items, which many snapshots share."""
     from recjudge_tui.domain.material import SlateView, UserView
 
     if isinstance(view, SlateView):

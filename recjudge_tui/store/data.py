@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView
 
 
-def systems(db: Database, project_id: int) -> list[str]:
-    """The systems that have lists, by name."""
-    sql = """SELECT DISTINCT s.system FROM slates s JOIN slate_imports si ON si.slate_id = s.id
-                 WHERE s.project_id = ? ORDER BY s.system"""
+def systems(db: Database, project_id: int, content: Replaceable | None = None) -> list[str]:
+    """The systems that have lists, or another content such as TEXTS, by name."""
+    table, links, key, _ = content or LISTS
+    sql = f"""SELECT DISTINCT s.system FROM {table} s JOIN {links} l ON l.{key} = s.id
+              WHERE s.project_id = ? ORDER BY s.system"""
     return db.column(sql, (project_id,))
 
 
@@ -65,9 +66,9 @@ def check_judgeable(
             )
 
 
-def slate_systems(db: Database, project_id: int) -> dict[int, str]:
-    """Slate id -> its system, for every list of a project."""
-    return db.pairs("SELECT id, system FROM slates WHERE project_id = ?", (project_id,))
+def of_slates(db: Database, project_id: int, column: Literal["system", "digest"]) -> dict[int, str]:
+    """Slate id -> its system, or the digest of its items and their scores, for every list of a project."""
+    return db.pairs(f"SELECT id, {column} FROM slates WHERE project_id = ?", (project_id,))
 
 
 class CurrentSlate(NamedTuple):
@@ -97,11 +98,6 @@ def newest_slates(db: Database, project_id: int) -> dict[str, dict[str, CurrentS
         }
         for user, slates in current_slates(db, project_id).items()
     }
-
-
-def slate_digests(db: Database, project_id: int) -> dict[int, str]:
-    """slate id -> digest of its items and their scores, independent of user and system."""
-    return db.pairs("SELECT id, digest FROM slates WHERE project_id = ?", (project_id,))
 
 
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
@@ -203,8 +199,7 @@ _TEXTS: tuple[tuple[Owner, str, tuple[str, ...]], ...] = (
 
 
 def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
-    """Every non-empty text of the current data: items, users, their searches, explanations. Rows are read lazily.
-    Held-out events are left out, because no judge sees them."""
+    """Every non-empty text of the current data that a judge may see: items, users, their searches, explanations; lazily."""
     for owner, sql, fields in _TEXTS:
         for identity, attributes, *texts in db.tuples(sql, (project_id,)):
             for field, text in zip(fields, texts, strict=True):
@@ -216,9 +211,8 @@ def data_texts(db: Database, project_id: int) -> Iterator[DataText]:
 
 
 def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> dict[str, list[int]]:
-    """id -> the cases that show it; ids that no case shows are left out. An item is shown by lists, by its users' events
-    (all of them, although the window of a run may be shorter) and by its explanations; a user by all of their cases; an
-    explanation by its own case."""
+    """id -> the cases that show it. An item is shown by lists, its users' events (all of them) and its explanations; a user
+    by all of their cases; an explanation by its own."""
     sql = f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
               SELECT id, json_group_array(case_id) FROM (SELECT * FROM shown ORDER BY id, case_id) GROUP BY id"""
     rows = db.tuples(sql, (project_id, json.dumps(list(ids), ensure_ascii=False)))
@@ -317,13 +311,6 @@ class ExplanationKey(NamedTuple):
     system: str
     id: int
     occasion: Occasion = NO_OCCASION
-
-
-def explanation_systems(db: Database, project_id: int) -> list[str]:
-    """The systems that have explanations, by name."""
-    sql = """SELECT DISTINCT e.system FROM explanations e JOIN explanation_imports ei ON ei.explanation_id = e.id
-             WHERE e.project_id = ? ORDER BY e.system"""
-    return db.column(sql, (project_id,))
 
 
 def current_explanations(db: Database, project_id: int) -> list[ExplanationKey]:
@@ -440,20 +427,6 @@ def delete_unused_images(db: Database) -> None:
 
 
 # ---- segments ----------------------------------------------------------------------------------------------------
-
-
-def user_values(db: Database, project_id: int, attribute: str) -> dict[str, str]:
-    """user_id -> the value of an attribute, for the users who have one."""
-    return {
-        user: value
-        for user, attributes in user_attributes(db, project_id).items()
-        if (value := attributes.get(attribute, "").strip())
-    }
-
-
-def user_attribute_names(db: Database, project_id: int) -> list[str]:
-    """The attributes that any user has, by name."""
-    return sorted({name for attributes in user_attributes(db, project_id).values() for name in attributes})
 
 
 def user_attributes(

@@ -211,9 +211,8 @@ class Database:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept` reads each
-        key only once. A nested block joins the outer one. Inside a transaction it joins the transaction, and nothing is
-        kept."""
+        """All reads inside the block see one state of the file, and `kept` reads each key once. A nested block joins the
+        outer one; inside a transaction nothing is kept."""
         if self.connection.in_transaction:
             yield
             return
@@ -376,11 +375,17 @@ def odd_json(db: Database) -> Iterator[StoreError]:
 
 def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
     """A connection to the file; the schema is not updated. Without `one_thread`, threads may take turns to use it."""
+    address: Path | str = path
+    if read_only:
+        # if nobody can write to it, SQLite needs no log and no locks
+        log = path.with_name(f"{path.name}-wal")
+        is_still = is_read_only(path) and not (log.exists() and log.stat().st_size > 0)
+        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_still else ''}"
     with explained(path):
         if not read_only:
             _own_file(path)
         connection = sqlite3.connect(
-            _read_only_address(path) if read_only else path,
+            address,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=one_thread,
@@ -405,15 +410,6 @@ def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -
 def is_read_only(path: Path) -> bool:
     """Whether the file exists and this process may not write it, or cannot create the log beside it."""
     return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-
-
-def _read_only_address(path: Path) -> str:
-    """The address with which SQLite opens the file read-only. If nobody can write to it, SQLite needs no log and no
-    locks."""
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    log = path.with_name(f"{path.name}-wal")
-    has_log = log.exists() and log.stat().st_size > 0
-    return address if has_log or not is_read_only(path) else f"{address}&immutable=1"
 
 
 def _own_file(path: Path) -> None:

@@ -36,9 +36,9 @@ def question_in(column: str) -> str:
     return f"CASE {column} {cases} ELSE {column} END"
 
 
-def same_question(left: str = "o.protocol", right: str = "v.protocol") -> str:
-    """SQL for: two verdicts, given by their protocol columns, answer the same question."""
-    return f"{question_in(left)} = {question_in(right)}"
+def same_question() -> str:
+    """SQL for: the verdicts `o` and `v` answer the same question."""
+    return f"{question_in('o.protocol')} = {question_in('v.protocol')}"
 
 
 def disagreement_in(column: str = "v.protocol") -> str:
@@ -52,9 +52,9 @@ def width(column: str = "v.protocol") -> str:
     return _by_protocol(column, {f.name: f.high - f.low for f in PROTOCOLS.values()}, 2.0)
 
 
-def apart(left: str = "o", right: str = "v") -> str:
-    """SQL for: the values of two verdicts on one question disagree."""
-    return f"abs({left}.value - {right}.value) >= {disagreement_in(f'{right}.protocol')}"
+def apart() -> str:
+    """SQL for: the values of the verdicts `o` and `v`, on one question, disagree."""
+    return f"abs(o.value - v.value) >= {disagreement_in()}"
 
 
 def with_unit_in(column: str, unit: CaseKind) -> str:

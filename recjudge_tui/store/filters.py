@@ -33,17 +33,18 @@ _NAMED = f"""(name = :value COLLATE NOCASE OR (NOT EXISTS (
     SELECT 1 FROM raters WHERE project_id = :project AND name = :value COLLATE NOCASE)
   AND CASE WHEN lower(:value) = '{ALL_PEOPLE}' THEN kind IN {sql_list(PEOPLE)}
     ELSE instr(lower(name), lower(:value)) END))"""
-# A label or its beginning: “poor” matches “Poor Match”. A project has few labels, so they are looked up one
-# by one in their index instead of scanning it.
-WITH_LABEL = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
-  WITH RECURSIVE known(label) AS (
+# A project has few labels, so they are looked up one by one in their index instead of scanning it.
+_KNOWN_LABELS = """WITH RECURSIVE known(label) AS (
     SELECT min(label COLLATE NOCASE) FROM verdicts
     WHERE project_id = :project AND (label = '') = 0
     UNION ALL
     SELECT (SELECT min(label COLLATE NOCASE) FROM verdicts
       WHERE project_id = :project AND (label = '') = 0 AND label COLLATE NOCASE > known.label)
-    FROM known WHERE known.label IS NOT NULL)
-  SELECT label FROM known WHERE label = :value COLLATE NOCASE
+    FROM known WHERE known.label IS NOT NULL{limit})
+  SELECT label FROM known WHERE label"""
+# a label or its beginning: “poor” matches “Poor Match”
+WITH_LABEL = f"""(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
+  {_KNOWN_LABELS.format(limit="")} = :value COLLATE NOCASE
     OR substr(label, 1, length(:value) + 1) = :value || ' ' COLLATE NOCASE)"""
 # the verdicts that a reader decided on; NULL if the verdict was deleted
 DECIDED = """SELECT verdict_id FROM v_triage WHERE project_id = :project AND standing
@@ -108,8 +109,7 @@ def _on_the_question() -> str:
 
 
 def _disagree_with() -> str:
-    """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone who
-    prefers the other list."""
+    """SQL for a disagreement. A metric has no aspects: it disagrees with everyone who prefers the other list."""
     return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM verdicts o
   WHERE o.case_id = v.case_id AND o.rater_id <> v.rater_id AND o.state = 'ok' AND {same_question()}
     AND o.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_NAMED})
@@ -119,9 +119,8 @@ def _disagree_with() -> str:
 
 
 def _compared(key: str) -> str:
-    """SQL for the number that a comparison refers to. It is NULL if no one else judged the question, so that no
-    comparison is true. Metrics are left out: they range from 0 to 1 where people's scores go up to 5, so the difference
-    is meaningless."""
+    """SQL for the number that a comparison refers to; NULL if no one else judged the question. Without metrics: they range
+    from 0 to 1."""
     if key == "conf":
         # the index is ordered by the first half
         return "(v.confidence IS NULL) = 0 AND v.confidence"
@@ -262,9 +261,8 @@ _USUAL_LABELS = {label.casefold() for facts in PROTOCOLS.values() for label in f
 
 
 def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
-    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or
-    run, or a protocol that there is not. After `system:`, `judge:` and `disagree:` any part of a name will do. The error
-    names those that there are, as far as they can be listed."""
+    """Raises NotFoundError for what the project does not have: a context, system, rater, aspect, label, user, case or run,
+    or an unknown protocol; it names those that there are. After `system:`, `judge:`, `disagree:` any part will do."""
 
     def named(*keys: str, op: str = ":") -> list[str]:
         return [term.value for term in chosen.terms if term.key in keys and term.op == op]
@@ -314,57 +312,49 @@ def _missing(kind: str, value: str, known: Iterable[str], step: str) -> NotFound
 
 MOST = 200
 _LONGEST = 60
-_LABELS = """
-WITH RECURSIVE found(label) AS (
-  SELECT * FROM (SELECT label FROM verdicts WHERE project_id = :p AND (label = '') = 0
-    ORDER BY label COLLATE NOCASE LIMIT 1)
-  UNION ALL
-  SELECT (SELECT v.label FROM verdicts v WHERE v.project_id = :p AND (v.label = '') = 0
-      AND v.label COLLATE NOCASE > found.label COLLATE NOCASE ORDER BY v.label COLLATE NOCASE LIMIT 1)
-  FROM found WHERE found.label IS NOT NULL
-  LIMIT :most + 1
-)
-SELECT label FROM found WHERE label IS NOT NULL"""
+_LABELS = f"{_KNOWN_LABELS.format(limit=' LIMIT :most + 1')} IS NOT NULL"
 # a rater rarely changes protocol and aspects, so its first verdicts show them
 _QUESTIONS = """
 SELECT DISTINCT s.{column} FROM raters r, verdicts s
-WHERE r.project_id = :p AND s.id IN (SELECT v.id FROM verdicts v WHERE v.rater_id = r.id LIMIT 60)
+WHERE r.project_id = :project AND s.id IN (SELECT v.id FROM verdicts v WHERE v.rater_id = r.id LIMIT 60)
 ORDER BY 1 LIMIT :most"""
 _USED_SYSTEMS = """
 SELECT system FROM (
-  SELECT system_a AS system FROM (SELECT system_a FROM cases WHERE project_id = :p AND kind = 'list' LIMIT 4000)
-  UNION SELECT system_a FROM (SELECT system_a FROM cases WHERE project_id = :p AND kind = 'pair' LIMIT 4000)
-  UNION SELECT system_b FROM (SELECT system_b FROM cases WHERE project_id = :p AND kind = 'pair' LIMIT 4000)
-  UNION SELECT system_a FROM (SELECT system_a FROM cases WHERE project_id = :p AND kind = 'explanation' LIMIT 4000)
+  SELECT system_a AS system FROM (SELECT system_a FROM cases WHERE project_id = :project AND kind = 'list' LIMIT 4000)
+  UNION SELECT system_a FROM (SELECT system_a FROM cases WHERE project_id = :project AND kind = 'pair' LIMIT 4000)
+  UNION SELECT system_b FROM (SELECT system_b FROM cases WHERE project_id = :project AND kind = 'pair' LIMIT 4000)
+  UNION SELECT system_a FROM (SELECT system_a FROM cases WHERE project_id = :project AND kind = 'explanation' LIMIT 4000)
 ) WHERE system <> '' ORDER BY system LIMIT :most"""
 _CONTEXTS = """
-SELECT DISTINCT context FROM (SELECT context FROM cases WHERE project_id = :p LIMIT 4000) ORDER BY context LIMIT :most"""
+SELECT DISTINCT context FROM (SELECT context FROM cases WHERE project_id = :project LIMIT 4000)
+ORDER BY context LIMIT :most"""
 _DAYS = """
 SELECT DISTINCT substr(served_at, 1, 10) FROM (
-  SELECT served_at FROM cases WHERE project_id = :p AND served_at <> '' LIMIT 4000
+  SELECT served_at FROM cases WHERE project_id = :project AND served_at <> '' LIMIT 4000
 ) ORDER BY 1 LIMIT :most"""
 _ISSUES = """
 SELECT json_extract(i.value, '$.name') AS issue FROM prompts pr, json_each(pr.content, '$.issues') i
-WHERE pr.id IN (SELECT prompt_id FROM runs WHERE project_id = :p)
+WHERE pr.id IN (SELECT prompt_id FROM runs WHERE project_id = :project)
 UNION SELECT f.issue FROM (
-    SELECT id, run_id, case_id FROM verdicts WHERE project_id = :p AND flag_count > 0 ORDER BY id DESC LIMIT 1000
+    SELECT id, run_id, case_id FROM verdicts WHERE project_id = :project AND flag_count > 0 ORDER BY id DESC LIMIT 1000
   ) v LEFT JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id
   JOIN flags f ON f.call_id = k.id OR f.verdict_id = v.id
 ORDER BY 1 LIMIT :most"""
 _TAGS = """
 SELECT DISTINCT text FROM (
-  SELECT text FROM triage_log WHERE project_id = :p AND action = 'tag' ORDER BY id DESC LIMIT 4000
+  SELECT text FROM triage_log WHERE project_id = :project AND action = 'tag' ORDER BY id DESC LIMIT 4000
 ) ORDER BY text COLLATE NOCASE LIMIT :most"""
-_RATERS = "SELECT name FROM raters WHERE project_id = :p ORDER BY name COLLATE NOCASE LIMIT :most"
-_RUNS = "SELECT id FROM runs WHERE project_id = :p ORDER BY id DESC LIMIT 50"
+_RATERS = "SELECT name FROM raters WHERE project_id = :project ORDER BY name COLLATE NOCASE LIMIT :most"
+_RUNS = "SELECT id FROM runs WHERE project_id = :project ORDER BY id DESC LIMIT 50"
 
 
 def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
     """filter key -> at most MOST values that can be typed on one line; without keys that have no suggestions."""
 
     def read(sql: str) -> tuple[str, ...]:
-        values = db.column(sql, {"p": project_id, "most": MOST})
-        texts = (str(value) for value in values if value is not None)
+        texts = (
+            str(value) for value in db.column(sql, {"project": project_id, "most": MOST}) if value is not None
+        )
         return tuple(text for text in texts if text and '"' not in text and one_line(text, _LONGEST) == text)
 
     raters, days, systems = read(_RATERS), read(_DAYS), read(_USED_SYSTEMS)
@@ -380,8 +370,6 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
         "from": days,
         "to": days,
         "tag": read(_TAGS),
-        "theme": read(
-            f"SELECT DISTINCT a.aspect {_OF_THEMES.replace(':project', ':p')} ORDER BY 1 LIMIT :most"
-        ),
+        "theme": read(f"SELECT DISTINCT a.aspect {_OF_THEMES} ORDER BY 1 LIMIT :most"),
         "run": read(_RUNS),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -86,7 +86,13 @@ class UserHistory:
         if self._is_held:
             places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
         if len(places) > limit:
-            places = self._first_of_each_type(places, limit)
+            taken: Counter[str] = Counter()
+            first = []
+            for place in places:
+                taken[kind := self.events[place].type] += 1
+                if taken[kind] <= limit:
+                    first.append(place)
+            places = first
         shown = self._shown
         if unseen := [place for place in places if place not in shown]:
             self._show(unseen)
@@ -112,15 +118,6 @@ class UserHistory:
     @cached_property
     def _is_held(self) -> bool:
         return any(event.held_for for event in self.events)
-
-    def _first_of_each_type(self, places: Iterable[int], limit: int) -> list[int]:
-        taken: Counter[str] = Counter()
-        first = []
-        for place in places:
-            taken[kind := self.events[place].type] += 1
-            if taken[kind] <= limit:
-                first.append(place)
-        return first
 
     def _show(self, places: Collection[int]) -> None:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
@@ -299,14 +296,18 @@ def load_evaluation_data(
     db: Database, project_id: int, relevant_from: float | None = None, gain: Gain = "relevant"
 ) -> EvaluationData:
     """All inputs of a project's offline metrics except the lists; see `stats.retrieval`."""
-    from recjudge_tui.stats.retrieval import evaluation_data
+    from recjudge_tui.stats.retrieval import EvaluationData, categories_of, truths_of
 
     def read() -> EvaluationData:
         sql = "SELECT item_id, category, title FROM v_current_items WHERE project_id = ?"
         items = db.rows(sql, (project_id,))
-        categories, titles = ({row[0]: row[at] for row in items} for at in (1, 2))
-        counts = training_counts(db, project_id)
-        return evaluation_data(held_out(db, project_id), categories, counts, titles, relevant_from, gain)
+        return EvaluationData(
+            truths=truths_of(held_out(db, project_id), relevant_from),
+            categories={row["item_id"]: categories_of(row["category"]) for row in items},
+            counts=training_counts(db, project_id),
+            titles={row["item_id"]: row["title"] for row in items},
+            gain=gain,
+        )
 
     return db.kept((load_evaluation_data, project_id, relevant_from, gain), read)
 
@@ -420,8 +421,7 @@ def ensure_text_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     ]
     ensure_cases(db, project_id, keys)
     sql = "SELECT id, explanation_id FROM cases WHERE project_id = ? AND kind = 'explanation' ORDER BY id"
-    rows = db.rows(sql, (project_id,))
-    return [(case, "explanation", (text,)) for case, text in rows]
+    return [(case, "explanation", (text,)) for case, text in db.rows(sql, (project_id,))]
 
 
 def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
@@ -435,8 +435,7 @@ def ensure_list_cases(db: Database, project_id: int) -> list[MeasuredCase]:
     ensure_cases(db, project_id, keys)
     sql = """SELECT user_id, system_a, system_b, context, served_at FROM cases
              WHERE project_id = ? AND kind = 'pair' AND item_id = '' AND slate_a IS NULL AND slate_b IS NULL"""
-    bare = db.rows(sql, (project_id,))
-    for user_id, a, b, context, served_at in bare:
+    for user_id, a, b, context, served_at in db.rows(sql, (project_id,)):
         known = current_keys(db, project_id, CaseKey("pair", user_id, a, b))
         meant = meant_occasions(Occasion(context, served_at), known)
         if len(meant) == 1:

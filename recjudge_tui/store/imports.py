@@ -57,8 +57,7 @@ def same_import(
     sha256: str,
     is_alike: Callable[[int, str], bool],
 ) -> int | None:
-    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id, path)` is
-    true."""
+    """The newest import, not undone, of the same bytes, kind and layout for which `is_alike(id, path)` is true."""
     sql = """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
              AND undone_at IS NULL ORDER BY id DESC"""
     rows = db.rows(sql, (project_id, kind, layout, sha256))
@@ -66,9 +65,8 @@ def same_import(
 
 
 class ImportFacts(NamedTuple):
-    """What matters next about the project's data. `ready`: the users of lists who have a history that a judge may see;
-    `untitled`: the lists with an item that the project does not describe; `on_lists`: the labels whose case has its lists
-    or text."""
+    """What matters next about the project's data. `ready`: users of lists with a visible history; `untitled`: lists with an
+    item without a description; `on_lists`: labels whose case has its lists or text."""
 
     users: int
     ready: int
@@ -89,13 +87,12 @@ def import_facts(db: Database, project_id: int) -> ImportFacts:
                   SELECT 1 FROM items t WHERE t.project_id = :project AND t.item_id = i.item_id)"""
     listed = f"(SELECT DISTINCT user_id FROM {current}) u"
     labels = "FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.project_id = :project AND v.import_id IS NOT NULL"
-    sql = f"""SELECT (SELECT count(*) FROM {listed}), (SELECT count(*) FROM {listed} WHERE EXISTS ({history})),
-                (SELECT count(*) FROM {current}), (SELECT count(*) FROM {current} AND EXISTS ({untitled})),
-                (SELECT count(*) {labels}),
-                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)),
-                (SELECT count(*) FROM explanations WHERE project_id = :project)"""
-    row = db.only(sql, {"project": project_id})
-    return ImportFacts(*row)
+    sql = f"""SELECT (SELECT count(*) FROM {listed}) AS users,
+                (SELECT count(*) FROM {listed} WHERE EXISTS ({history})) AS ready, (SELECT count(*) FROM {current}) AS lists,
+                (SELECT count(*) FROM {current} AND EXISTS ({untitled})) AS untitled, (SELECT count(*) {labels}) AS labels,
+                (SELECT count(*) {labels} AND (c.slate_a IS NOT NULL OR c.explanation_id IS NOT NULL)) AS on_lists,
+                (SELECT count(*) FROM explanations WHERE project_id = :project) AS texts"""
+    return ImportFacts(*db.only(sql, {"project": project_id}))
 
 
 def imported_at(db: Database, import_id: int) -> str:
@@ -162,10 +159,9 @@ def list_imports(db: Database, project_id: int | None = None) -> list[StoredRow]
 
 
 def undo_import(db: Database, import_id: int) -> UndoneImport:
-    """Remove exactly what one import added; its row stays, marked as undone. Lists and explanations that another import
-    also contains stay; those that a case refers to stay but are no longer current. Labels are removed with their flags,
-    then cases that have no other verdict, call or task, then raters that have no verdict or run left. Raises
-    NotFoundError for an unknown import, UsageError for one that was already undone."""
+    """Remove exactly what one import added; its row stays, marked as undone. Lists and texts that another import also
+    contains stay; those that a case refers to stay but are not current. Labels go with their flags, then cases and raters
+    that have nothing else. Raises NotFoundError for an unknown import, UsageError for one already undone."""
     with db.transaction():
         sql = "SELECT i.*, p.name AS project FROM imports i JOIN projects p ON p.id = i.project_id WHERE i.id = ?"
         row = db.only(sql, (import_id,), NotFoundError(f"no import {import_id}", step=Step("list imports")))
@@ -333,16 +329,10 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
     )
 
 
-def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
-    """Store one list, as `add_slates` does."""
-    return add_slates(target, [slate])[0]
-
-
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
-    """Store lists, or link existing equal ones (the same items and scores in the same order); those of which the project
-    has none yet by a few statements. Of each the outcome and the import it refers to: `new`; `unchanged` if the current
-    list is equal; `replaces` if an earlier import has another list of this user, system and occasion; `disagrees` if an
-    import of this command has one. In the last case nothing is stored."""
+    """Store lists, or link existing equal ones (the same items and scores in order). Of each the outcome and the import it
+    refers to: `new`; `unchanged` if the current list is equal; `replaces` another of this user, system and occasion;
+    `disagrees` with one of this command: then nothing is stored."""
     db, project_id, import_id, _ = target
     owners = [(slate.user_id, slate.system, slate.context, slate.served_at) for slate in slates]
     sql = """SELECT user_id, system, context, served_at FROM slates
@@ -423,10 +413,9 @@ class LabelledCase(NamedTuple):
 
 
 def label_key(db: Database, project_id: int, label: Label, *, alone: bool = False) -> tuple[CaseKey, int]:
-    """The key of a label's case; `occasions` as in LabelledCase. The case gets the project's current lists
-    or explanation if they are known; a pair gets both lists or none. A label without context and time refers to the only
-    occasion there is. An adversarial pair is the newest one with these names. `alone`: the project
-    has no lists and no texts."""
+    """The key of a label's case with the current lists or text if known (a pair gets both or none), and the number of
+    occasions it may mean; an adversarial pair is the newest of these names. `alone`: the project has no lists and no
+    texts."""
     unit = protocol_facts(label.protocol).unit
     a, b = (label.system_a, label.system_b) if label.system_a else (label.system, "")
     bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
@@ -507,7 +496,11 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
             (
                 *(at, *target[1:3], rater, case, label.aspect, label.protocol),
                 *("failed" if label.value is None else "ok", label.value, label.label, label.rule),
-                *(len(label.flags), label.note, made, _agree(label)),
+                *(len(label.flags), label.note, made),
+                # whether the two orders agree; None with one order, or where a judgement failed
+                None
+                if len(label.games) < 2 or label.value is None
+                else len({game.value for game in label.games}) == 1,
             )
             for at, (rater, case, label) in enumerate(new, first)
         ),
@@ -525,10 +518,3 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
         ((at, *flag) for at, (_, _, label) in enumerate(new, first) for flag in label.flags),
     )
     return clashes
-
-
-def _agree(label: Label) -> bool | None:
-    """Whether the two orders agree; None with one order, or where a judgement failed."""
-    if len(label.games) < 2 or label.value is None:
-        return None
-    return len({game.value for game in label.games}) == 1

@@ -75,8 +75,7 @@ def task_annotators(
 
 
 def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
-    """The cases that the annotator is assigned or has judged under another protocol: each rater gives one verdict per
-    aspect."""
+    """The cases that the annotator has under another protocol: each rater gives one verdict per aspect."""
     sql = """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
              UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2"""
     return set(db.column(sql, (rater_id, protocol)))
@@ -177,10 +176,9 @@ def own_verdict(db: Database, task: Task) -> CaseAnswers:
 def submit_verdict(
     db: Database, task_id: int, judged: CaseAnswers, seconds: float, rule: str = AS_GIVEN
 ) -> None:
-    """Store an annotator's verdict and close the task, in one transaction; replaces an earlier verdict of the task. Note
-    and flags are stored with the first answer. `seconds` is added to the time spent before. Raises UsageError after other
-    verdicts were revealed, without an answer, or when the annotator's verdict came from an import or a run; NotFoundError
-    when the task no longer exists."""
+    """Store an annotator's verdict in place of an earlier one and close the task, in one transaction; note and flags go
+    with the first answer, `seconds` is added. Raises UsageError after other verdicts were revealed, without an answer, or
+    when a verdict came from an import or a run; NotFoundError when the task no longer exists."""
     if not judged.answers:
         raise UsageError("a verdict needs an answer", next_step="Skip the case if you cannot judge it.")
     with db.transaction():
@@ -231,8 +229,7 @@ def skip_task(db: Database, task_id: int, reason: str, seconds: float) -> None:
 
 
 def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
-    """Mark tasks as revealed: other verdicts may be shown now, and the annotator's own can no longer change. Raises
-    UsageError for an open task."""
+    """Mark tasks as revealed: their own verdicts can no longer change. Raises UsageError for an open task."""
     wanted = json.dumps(list(task_ids))
     with db.transaction():
         if db.value(
@@ -249,8 +246,7 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
 def own_tasks(db: Database, rater_id: int, protocol: str) -> list[Task]:
     """The annotator's tasks of a protocol, in order."""
     sql = f"{_TASK} WHERE t.rater_id = ? AND t.protocol = ? ORDER BY t.position"
-    rows = db.rows(sql, (rater_id, protocol))
-    return list(map(_task, rows))
+    return list(map(_task, db.rows(sql, (rater_id, protocol))))
 
 
 def next_open(db: Database, rater_id: int, protocol: str) -> int | None:

@@ -121,9 +121,8 @@ def labellers(db: Database, project_id: int) -> dict[str, int]:
 
 
 class DataCounts(NamedTuple):
-    """What is stored in a project. `users` counts those named by a row of their own, a list, an event or a text;
-    `items_described` those with a row of their own. `images`: items with an image. `systems` by name. `contexts`: how
-    many occasions have a name; `first_served` and `last_served` are ISO 8601, empty where no list has a time."""
+    """What is stored in a project. `users`: those named anywhere; `items_described`: with a row of their own. `contexts`:
+    occasions with a name; `first_served`, `last_served`: ISO 8601, empty where no list has a time."""
 
     users: int
     items_described: int
@@ -142,11 +141,6 @@ class DataCounts(NamedTuple):
     @property
     def labels(self) -> int:
         return sum(self.labellers.values())
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to judge and people have judged nothing."""
-        return not (self.lists or self.explanations or self.labels)
 
 
 def data_counts(db: Database, project_id: int) -> DataCounts:
@@ -320,14 +314,12 @@ def snapshot_references(db: Database) -> list[tuple[str, str]]:
     """(table, column) of every foreign key to `snapshots`, read from the schema of the file."""
     sql = """SELECT m.name, f."from" FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
              WHERE m.type = 'table' AND lower(f."table") = 'snapshots' ORDER BY 1, 2"""
-    rows = db.rows(sql)
-    return [(_quoted(row[0]), _quoted(row[1])) for row in rows]
+    return [(_quoted(row[0]), _quoted(row[1])) for row in db.rows(sql)]
 
 
 def _delete_unused_snapshots(db: Database) -> None:
-    """Delete the snapshots that no row refers to. Call inside a transaction. SQLite checks every deleted snapshot against
-    every column that may refer to it. Nothing else needs indexes on these columns, so they exist during the deletion
-    only: a second for a million calls."""
+    """Delete the snapshots that no row refers to. Call inside a transaction. SQLite checks each against every column that
+    may refer to it; indexes on these exist during the deletion only: a second for a million calls."""
     references = snapshot_references(db)
     indexes = [f"snapshots_used_{number}" for number in range(len(references))]
     for index, (table, column) in zip(indexes, references, strict=True):
@@ -409,8 +401,7 @@ class Outcome(NamedTuple):
 
 
 def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
-    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the table refuses
-    invalid ones with a ConstraintError."""
+    """Store an experiment. Raises UsageError when the name is taken, ConstraintError for invalid numbers or names."""
     with db.transaction():
         if db.any("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
             raise UsageError(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -69,10 +67,9 @@ Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
 
 
 class UsedPrompt(NamedTuple):
-    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such. `origin`:
-    `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is stored as
-    shipped, but this package's file is another; `changed`, its content is not that of the stored digest; `unreadable`,
-    its content is no prompt, and `digest` is empty."""
+    """`name` is NAME@VERSION; `digest` is computed from the stored content. `origin`: `shipped`, this package's file;
+    `user`; `earlier`, stored as shipped, but this package's file is another; `changed`, not that of the stored digest;
+    `unreadable`, with an empty `digest`."""
 
     name: str
     digest: str
@@ -269,18 +266,19 @@ def _problems(error: ValidationError) -> str:
     return "; ".join(lines) + (f"; and {more} more." if more > 0 else ".")
 
 
+_RUN_PROMPTS = "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY prompt_id"
+
+
 def run_prompts(db: Database, project_id: int, protocol: str) -> list[Prompt]:
     """The prompts of the runs of a protocol, oldest first."""
-    sql = "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY prompt_id"
-    return [prompt_by_id(db, number) for number in db.column(sql, (project_id, protocol))]
+    return [prompt_by_id(db, number) for number in db.column(_RUN_PROMPTS, (project_id, protocol))]
 
 
 def finer_labels(db: Database, project_id: int, protocol: str, aspect: str) -> dict[float, float]:
     """The value of each finer label of the project's prompts -> the value of the label that it rolls up to. A stored
     prompt that cannot be read any more has none: its verdicts stay as they are."""
     found: dict[float, float] = {}
-    sql = "SELECT DISTINCT prompt_id FROM runs WHERE project_id = ? AND protocol = ? ORDER BY 1"
-    for number in db.column(sql, (project_id, protocol)):
+    for number in db.column(_RUN_PROMPTS, (project_id, protocol)):
         try:
             labels = prompt_by_id(db, number).labels_of(aspect)
         except PromptError:
@@ -355,58 +353,35 @@ def _own() -> Path:
 # ---- toml --------------------------------------------------------------------------------------------------------
 
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # characters that TOML forbids in a literal string, and the carriage return, which a TOML reader changes
 _NOT_LITERAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|'''|'\Z")
 
 
 def prompt_toml(prompt: Prompt) -> str:
-    """TOML that `read_prompt` reads back as the same prompt; default values are left out. Raises PromptError for a value
-    that TOML cannot hold (null)."""
+    """TOML that `read_prompt` reads back as the same prompt, without defaults. Raises PromptError for null."""
+    import tomlkit
+    from tomlkit.items import String, StringType, Trivia
+
+    def is_table(value: object) -> bool:
+        return isinstance(value[0] if isinstance(value, list) and value else value, dict)
+
+    def written(value: Any) -> Any:
+        if value is None:
+            raise PromptError("the prompt cannot be written as TOML", "TOML has no NoneType.")
+        if isinstance(value, dict):
+            # what follows a table would belong to it
+            return {
+                key: written(part)
+                for key, part in sorted(value.items(), key=lambda entry: is_table(entry[1]))
+            }
+        if isinstance(value, list):
+            return [written(part) for part in value]
+        if isinstance(value, str) and "\n" in value and not _NOT_LITERAL.search(value):
+            return String(StringType.MLL, value, f"\n{value}", Trivia())
+        return value
+
     fields = prompt.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
-    tables = {
-        name: fields.pop(name)
-        for name in ("variables", "parts", "scale", "profile", "labels", "aspects", "issues", "examples")
-        if name in fields
-    }
-    lines = [f"{name} = {_value(value)}" for name, value in fields.items()]
-    for name, content in tables.items():
-        for entry in content if isinstance(content, list) else [content]:
-            header = f"[[{name}]]" if isinstance(content, list) else f"[{name}]"
-            lines += ["", *_table(name, header, entry)]
-    return "\n".join(lines) + "\n"
-
-
-def _table(name: str, header: str, entry: Mapping[str, Any]) -> list[str]:
-    """The lines of one table; the input and reply of an example are tables of their own."""
-    inner = {key: value for key, value in entry.items() if name == "examples" and isinstance(value, dict)}
-    lines = [header, *(f"{_key(key)} = {_value(value)}" for key, value in entry.items() if key not in inner)]
-    for key, value in inner.items():
-        lines += [f"[{name}.{key}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())]
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _quoted(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return f"'''\n{value}'''" if "\n" in value and not _NOT_LITERAL.search(value) else _quoted(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(entry) for entry in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
-    raise PromptError("the prompt cannot be written as TOML", f"TOML has no {type(value).__name__}.")
-
-
-def _quoted(text: str) -> str:
-    """A basic string. TOML has the escapes of JSON, and also requires DEL to be escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return tomlkit.dumps(written(fields))
 
 
 # ---- toml file ---------------------------------------------------------------------------------------------------

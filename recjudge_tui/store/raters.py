@@ -41,8 +41,7 @@ def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
-    """Set the kind of an imported rater: a person, the users themselves, or a judge. Raises UsageError for any other
-    rater."""
+    """Set the kind of an imported rater: a person, the users, or a judge. Raises UsageError for any other rater."""
     rater = rater_row(db, project_id, name)
     if rater["kind"] not in IMPORTED:
         raise UsageError(
@@ -58,8 +57,7 @@ def judged_kinds(db: Database, rater_id: int) -> set[str]:
     """The kinds of cases (list, pair, explanation, adversarial) on which the rater has a verdict."""
     sql = f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
         FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?"""
-    kinds = db.column(sql, (rater_id,))
-    return set(kinds)
+    return set(db.column(sql, (rater_id,)))
 
 
 def rater_row(db: Database, project_id: int, name: str) -> StoredRow:
@@ -90,8 +88,7 @@ def list_raters(db: Database, project_id: int) -> list[StoredRow]:
                ifnull(group_concat(DISTINCT v.protocol), '') AS protocols
              FROM raters r LEFT JOIN verdicts v ON v.rater_id = r.id
              WHERE r.project_id = ? GROUP BY r.id ORDER BY r.name"""
-    rows = db.rows(sql, (project_id,))
-    return list(map(_read, rows))
+    return list(map(_read, db.rows(sql, (project_id,))))
 
 
 def provenance(db: Database, project_id: int) -> dict[str, StoredRow]:
@@ -144,18 +141,6 @@ def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> Non
 # ---- combined ----------------------------------------------------------------------------------------------------
 
 
-class InputVerdict(NamedTuple):
-    """One rater's verdict on a question; `value` is None if it failed."""
-
-    rater_id: int
-    case_id: int
-    case_kind: str
-    aspect: str
-    protocol: str
-    value: float | None
-    label: str
-
-
 class DerivedVerdict(NamedTuple):
     """A verdict made by an adjudication rule or a metric."""
 
@@ -168,12 +153,13 @@ class DerivedVerdict(NamedTuple):
     confidence: float | None = None
 
 
-def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
-    """All verdicts of these raters, by case and aspect."""
-    sql = """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
+def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[StoredRow]:
+    """All verdicts of these raters, by case and aspect: rater_id, case_id, case_kind, aspect, protocol, value (None if it
+    failed) and label."""
+    sql = """SELECT v.rater_id, v.case_id, c.kind AS case_kind, v.aspect, v.protocol, v.value, v.label
              FROM verdicts v JOIN cases c ON c.id = v.case_id
              WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol"""
-    return db.records(InputVerdict, sql, (json.dumps(list(rater_ids)),))
+    return db.rows(sql, (json.dumps(list(rater_ids)),))
 
 
 def tie_label(db: Database, project_id: int) -> str:

@@ -126,8 +126,7 @@ def project_raters(db: Database, project_id: int) -> dict[str, Rater]:
                SELECT min(m.kind = 'metric') FROM json_each(r.recipe, '$.raters') j
                JOIN raters m ON m.project_id = r.project_id AND m.name = j.value), 0)
              FROM raters r WHERE project_id = ? ORDER BY name"""
-    rows = db.rows(sql, (project_id,))
-    return {row["name"]: Rater(row[0], row[1], row[2], bool(row[3])) for row in rows}
+    return {row["name"]: Rater(row[0], row[1], row[2], bool(row[3])) for row in db.rows(sql, (project_id,))}
 
 
 def load_cases(db: Database, project_id: int) -> CaseColumns:
@@ -136,8 +135,7 @@ def load_cases(db: Database, project_id: int) -> CaseColumns:
     sql = """SELECT json_group_array(id), json_group_array(kind = 'pair'), json_group_array(user_id),
                json_group_array(item_id), json_group_array(system_a), json_group_array(system_b)
              FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id)"""
-    row = db.only(sql, (project_id,))
-    columns: list[list[Any]] = [json.loads(text) for text in row]
+    columns: list[list[Any]] = [json.loads(text) for text in db.only(sql, (project_id,))]
     ids, pairs, users, items, first, second = columns
     systems = tuple(sorted(set(first) | set(second)))
     places = {name: place for place, name in enumerate(systems)}
@@ -299,12 +297,12 @@ def columns_of(
     return np.fromiter(db.tuples(sql, parameters), dtype=np.dtype(list(dtype)))
 
 
-def _coded(names: Sequence[str]) -> IntArray:
-    """The place of each name among the sorted ones."""
+def _coded(names: Sequence[str], *others: str) -> IntArray:
+    """The place of each name among the sorted ones and `others`."""
     # NumPy sorts many short names several times as fast, but pads all of them to the longest
-    if names and max(map(len, names)) <= _PADDED:
+    if names and not others and max(map(len, names)) <= _PADDED:
         return encode(np.array(names))[0]
-    return _mapped(names, {name: at for at, name in enumerate(sorted(set(names)))})
+    return _mapped(names, {name: at for at, name in enumerate(sorted({*names, *others}))})
 
 
 def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
@@ -417,15 +415,9 @@ def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasi
     # another process may have added cases since they were read
     wanted = {*cases.tolist()}
     sql = "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id"
-    rows = db.tuples(sql, (project_id,))
-    known = [row for row in rows if row[0] in wanted]
-    return CaseOccasions(_codes([row[1] for row in known]), _codes([row[2] for row in known]))
-
-
-def _codes(texts: Collection[str]) -> IntArray:
-    """By text: its place among all of them in alphabetical order, where the empty one is 0."""
-    places = {text: at for at, text in enumerate(sorted({"", *texts}))}
-    return np.array([places[text] for text in texts], dtype=np.int64)
+    known = [row for row in db.tuples(sql, (project_id,)) if row[0] in wanted]
+    contexts, times = ([row[at] for row in known] for at in (1, 2))
+    return CaseOccasions(_coded(contexts, ""), _coded(times, ""))
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
@@ -499,10 +491,9 @@ class ListItems(NamedTuple):
 
 @dataclass(frozen=True)
 class RaterFlags:
-    """The flags of one rater: each pair of item and issue once a case. `depth`: by case, how many items of its list were
-    shown; 0 if the rater did not judge it. `row` is the flag's case, `item` the row of ListItems (-1 if the item is not
-    in the list), `issue` the index into `FlaggedLists.issues`, `refuted` whether the data shown contradict it in each
-    answer. `asked`: whether the rater was asked for flags, or gave one."""
+    """The flags of one rater: each pair of item and issue once a case. `depth`: by case, how many items were shown; 0: not
+    judged. `row`: the flag's case, `item` the row of ListItems (-1: not in the list), `issue` the index into
+    `FlaggedLists.issues`, `refuted`: the data contradict it in each answer. `asked`: for flags, or gave one."""
 
     depth: IntArray
     row: IntArray
@@ -595,8 +586,7 @@ def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> lis
              SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v
                JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
              WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0"""
-    rows = db.tuples(sql, (rater.id, protocol))
-    flags = ((_row(cases, case_id), *flag) for case_id, *flag in rows)
+    flags = ((_row(cases, case_id), *flag) for case_id, *flag in db.tuples(sql, (rater.id, protocol)))
     return [flag for flag in flags if flag[0] >= 0]
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
@@ -26,10 +26,13 @@ from recjudge_tui.store.database import (
 from recjudge_tui.store.facts import sane_name, sql_list
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.base import Model
     from recjudge_tui.domain.calls import Order
     from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
     from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
     from recjudge_tui.store.prompts import UsedPrompt
+
+M = TypeVar("M", bound="Model")
 
 
 class NewRun(NamedTuple):
@@ -411,17 +414,13 @@ def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list
 
 
 def marked_counts(db: Database, run_id: int) -> StoredRow:
-    """How many verdicts of a run have flagged items (`flagged`), and of those asked in `both_orders` how many `flips`."""
+    """How many verdicts of a run have flagged items (`flagged`), of those asked in `both_orders` how many `flips`, and how
+    many calls succeeded after more than one attempt (`retried`)."""
     sql = """SELECT ifnull(sum(flag_count > 0), 0) AS flagged, ifnull(sum(order_consistent = 0), 0) AS flips,
-               count(order_consistent) AS both_orders FROM verdicts WHERE run_id = ?"""
+               count(order_consistent) AS both_orders,
+               (SELECT count(*) FROM calls WHERE run_id = ?1 AND state = 'done' AND attempts > 1) AS retried
+             FROM verdicts WHERE run_id = ?1"""
     return db.only(sql, (run_id,))
-
-
-def retried_calls(db: Database, run_id: int) -> int:
-    """How many calls of a run succeeded after more than one attempt."""
-    return db.number(
-        "SELECT count(*) FROM calls WHERE run_id = ? AND state = 'done' AND attempts > 1", (run_id,)
-    )
 
 
 def verdict_counts(db: Database, run_id: int, aspect: str = OVERALL) -> list[StoredRow]:
@@ -449,10 +448,9 @@ def run_failures(db: Database, run_id: int) -> list[StoredRow]:
 
 
 class CallTotals(NamedTuple):
-    """The calls of some runs. `calls` have ended, `open` have not; `reused` took their answer from calls of earlier runs.
-    `first` and `last` (ISO 8601 UTC, empty if no call was sent) are when the calls that were sent ended. `cases`, `users`
-    and `occasions` are those of all calls. `failures` is kind of error -> calls, most frequent first; `models` are those
-    that replies name; `refused` are parameters that a server refused and that were therefore not sent."""
+    """The calls of some runs. `calls` have ended, `open` have not; `reused` took an earlier answer. `first`, `last`: when
+    the calls that were sent ended. `failures`: kind of error -> calls, most frequent first; `models`: those that replies
+    name; `refused`: parameters that a server refused."""
 
     calls: int
     failed: int
@@ -497,8 +495,7 @@ def call_totals(db: Database, runs: Collection[int]) -> CallTotals:
     models = db.column(sql, chosen)
     sql = f"""SELECT DISTINCT d.value FROM calls k, json_each(k.sent, '$.dropped') d
               WHERE k.run_id {among} AND k.sent IS NOT NULL ORDER BY 1"""
-    refused = db.column(sql, chosen)
-    return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(refused)))
+    return CallTotals._make((*calls, *cases, failures, tuple(models), tuple(db.column(sql, chosen))))
 
 
 # ---- early stopping ----------------------------------------------------------------------------------------------
@@ -591,9 +588,12 @@ def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     from recjudge_tui.domain.judge import Capabilities
 
     sql = "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?"
-    text = db.value(sql, (judge.spec, _servers(judge)))
+    return _readable(Capabilities, db.value(sql, (judge.spec, _servers(judge))))
+
+
+def _readable(kind: type[M], text: str | None) -> M | None:
     with suppress(ValueError):
-        return None if text is None else Capabilities.model_validate_json(text)
+        return None if text is None else kind.model_validate_json(text)
     return None
 
 
@@ -611,18 +611,14 @@ class JudgePast(NamedTuple):
     seconds_a_call: float | None
 
 
-def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
+def judge_past(db: Database, judge: JudgeSpec) -> JudgePast:
     """What earlier runs of this judge at these servers showed. A stored identity that cannot be read counts as none."""
     from recjudge_tui.domain.judge import Identity
 
     same = "json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)"
     who = (judge.spec, json.dumps(judge.base_urls))
     sql = f"SELECT identity FROM runs WHERE {same} AND identity <> '' ORDER BY id DESC LIMIT 1"
-    text = db.value(sql, who)
-    try:
-        identity = None if text is None else Identity.model_validate_json(text)
-    except ValueError:
-        identity = None
+    identity = _readable(Identity, db.value(sql, who))
     asked = "state = 'done' AND cached_from IS NULL"
     sql = f"""SELECT id, seconds / (SELECT count(*) FROM calls WHERE run_id = runs.id AND {asked}) AS pace FROM runs
               WHERE {same} AND seconds > 0 AND EXISTS (SELECT 1 FROM calls WHERE run_id = runs.id AND {asked})
@@ -632,8 +628,8 @@ def judge_past(db: Database, judge: JudgeSpec, newest: int = 400) -> JudgePast:
         return JudgePast(identity, [], None)
     sql = f"""SELECT tokens_in, tokens_cached, tokens_out, latency_s FROM calls
               WHERE run_id = ? AND {asked} AND attempts = 1 AND tokens_in > 0 AND tokens_out > 0 AND latency_s > 0
-              ORDER BY id DESC LIMIT ?"""
-    return JudgePast(identity, db.rows(sql, (row["id"], newest)), row["pace"])
+              ORDER BY id DESC LIMIT 400"""
+    return JudgePast(identity, db.rows(sql, (row["id"],)), row["pace"])
 
 
 def answered_calls(db: Database, judge: JudgeSpec, prompt_id: int) -> int:

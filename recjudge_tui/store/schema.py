@@ -51,10 +51,9 @@ def connect(
     notify: Callable[[str], None] | None = None,
     read_only: bool = False,
 ) -> Database:
-    """Open the file, and make the schema if it is new. With `read_only`, or if the file cannot be written, nothing is
-    changed: a missing or empty file is an error. `notify` receives a line of text if the file could not be written.
-    Without `one_thread`, several threads may use the connection, but the caller must make sure that only one does at a
-    time. Raises StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
+    """Open the file, and make the schema if it is new. With `read_only`, or if it cannot be written (`notify` is told),
+    nothing is changed and a missing or empty file is an error. Without `one_thread` threads may take turns. Raises
+    StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
     if (must_exist or read_only) and not path.exists():
         raise StoreError(f"no database at {path}", step=Step("other file"))
     if not read_only and is_read_only(path):
@@ -182,10 +181,14 @@ def _refuse_changes(database: Database, theirs: set[_Object], lost: frozenset[_O
     ours = {thing.name.lower() for thing in _ours()}
     for thing in sorted(present.keys() - expected.keys()):
         if thing.name.lower() in ours:
-            mine = names.get(thing.name.lower())
-            raise _not_ours(
-                database, thing, _difference(thing.sql, mine.sql) if mine else "There is another one."
-            )
+            cause = "There is another one."
+            if mine := names.get(thing.name.lower()):
+                # both texts from shortly before the place where they part
+                both = enumerate(zip(thing.sql, mine.sql, strict=False))
+                same = next((at for at, (a, b) in both if a != b), min(len(thing.sql), len(mine.sql)))
+                start = thing.sql.rfind(" ", 0, max(same - 40, 0)) + 1
+                cause = f"It says “{thing.sql[start : start + 90]}”; recjudge's says “{mine.sql[start : start + 90]}”."
+            raise _not_ours(database, thing, cause)
     for thing in sorted(names.values()):
         raise StoreError(
             f"{database.path} lacks recjudge's {thing.type} “{thing.name}”",
@@ -203,15 +206,6 @@ def _refuse_changes(database: Database, theirs: set[_Object], lost: frozenset[_O
 def _not_ours(database: Database, thing: _Object, cause: str) -> StoreError:
     title = f"{database.path} holds a {thing.type} “{thing.name}” that is not recjudge's"
     return StoreError(title.replace("a index", "an index"), cause, _COPY)
-
-
-def _difference(theirs: str, ours: str) -> str:
-    """Both texts from shortly before the place where they part."""
-    same = next(
-        (n for n, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours))
-    )
-    start = theirs.rfind(" ", 0, max(same - 40, 0)) + 1
-    return f"It says “{theirs[start : start + 90]}”; recjudge's says “{ours[start : start + 90]}”."
 
 
 def _written(database: Database, ours: set[str]) -> set[str]:

@@ -62,8 +62,7 @@ def record(
 
 
 def undo_last(db: Database, project_id: int, reader: str) -> StoredRow | None:
-    """Undo the reader's newest action that is not undone; returns it, or None when there is none. An earlier override
-    takes effect again."""
+    """Undo the reader's newest standing action; returns it, or None. An earlier override takes effect again."""
     with db.transaction():
         sql = f"{_ENTRIES} WHERE project_id = ? AND reader = ? AND standing ORDER BY log_id DESC LIMIT 1"
         entry = db.row(sql, (project_id, reader))
@@ -102,8 +101,7 @@ def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
     """verdict id -> its triage state; without verdicts that have none."""
     states: dict[int, TriageState] = {}
     sql = f"{_ENTRIES} WHERE verdict_id IN (SELECT value FROM json_each(?)) AND standing ORDER BY log_id"
-    rows = db.rows(sql, (json.dumps(list(ids)),))
-    for row in rows:
+    for row in db.rows(sql, (json.dumps(list(ids)),)):
         held = states.get(row["verdict_id"], TriageState())
         if row["action"] in DECISIONS:
             held = held._replace(decision=row["action"], label=row["label"])
@@ -152,9 +150,8 @@ class Choices(NamedTuple):
 
 
 def choices(db: Database, verdict_id: int) -> Choices:
-    """The answers that can replace a verdict: the labels or the scale of its prompt. For a verdict without a run, those
-    of the prompt of the protocol's newest run, else of the protocol's newest prompt; without a prompt, the labels given
-    so far. Raises NotFoundError, or UsageError when there are none."""
+    """The answers that can replace a verdict: the labels or scale of its prompt; without a run, of the protocol's newest
+    run or prompt; else the labels given so far. Raises NotFoundError, or UsageError when there are none."""
     from recjudge_tui.store.prompts import prompt_by_id
 
     verdict = verdict_row(db, verdict_id)

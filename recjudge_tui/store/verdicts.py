@@ -34,7 +34,13 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries, verdict_row
+from recjudge_tui.store.triage import (
+    DECISIONS,
+    TriageState,
+    triage_states,
+    verdict_entries,
+    verdict_row,
+)
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -59,10 +65,9 @@ class Opinions(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """One row of the list. `people` are the answers of annotators and users on this question, the most frequent first.
-    `votes` are the numbers of people and judges per value on it, highest first; `spread` is the highest value minus the
-    lowest (None with fewer than two votes). `several_occasions`: the user has more than one. `item`: the
-    title of the item that an explanation is about."""
+    """One row of the list. `people`: the answers of annotators and users on this question, the most frequent first.
+    `votes`: the numbers of people and judges per value, highest first; `spread`: highest minus lowest value, None with
+    fewer than two votes. `item`: the title of what an explanation is about."""
 
     verdict_id: int
     case_id: int
@@ -109,8 +114,7 @@ def filtered_ids(
 
 
 def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, limit: int) -> array[int]:
-    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index. Words may also occur
-    elsewhere, so this page can miss verdicts that the whole list has."""
+    """A fast first page of `filtered_ids`: for words, the first hits of the full-text index, which may miss some."""
     search = word_query(chosen)
     if search is None:
         return filtered_ids(db, project_id, chosen, sort, limit=limit)
@@ -249,6 +253,22 @@ def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     return set(db.column(sql, (json.dumps(list(cases)),)))
 
 
+def verdicts_by_text(db: Database, ids: Sequence[int]) -> dict[int, list[int]]:
+    """Case -> its verdicts among these, both in the order of `ids`; empty unless all are about explanations."""
+    sql = """SELECT v.id, iif(c.kind = 'explanation', c.id, NULL) FROM verdicts v JOIN cases c ON c.id = v.case_id
+             WHERE v.id IN (SELECT value FROM json_each(?))"""
+    cases: dict[int, int | None] = {}
+    for some in (ids[:1], ids):
+        cases = dict(db.tuples(sql, (json.dumps(list(some)),)))
+        if None in cases.values():
+            return {}
+    texts: dict[int, list[int]] = defaultdict(list)
+    for key in ids:
+        if (case := cases.get(key)) is not None:
+            texts[case].append(key)
+    return dict(texts)
+
+
 def case_verdicts(db: Database, case_id: int) -> list[int]:
     """The ids of the verdicts on one case, judges before people, then by rater and aspect."""
     sql = f"""SELECT v.id FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
@@ -263,9 +283,8 @@ LABELLED = "labelled"
 
 
 def verdict_to_keep(db: Database, verdict_id: int, reader: str) -> int:
-    """The verdict that a reader means to keep while `verdict_id` is selected: this one, or the one just overridden. After
-    an override the list moves on to the next verdict. So if the reader's last action was an override, and the selected
-    verdict has no decision yet, the overridden verdict is meant."""
+    """The verdict that a reader means to keep while `verdict_id` is selected: the one just overridden if that was their
+    last action and the selected one has no decision yet, since the list moves on after an override."""
     sql = """SELECT l.verdict_id, l.action FROM verdicts v JOIN triage_log l ON l.project_id = v.project_id
              WHERE v.id = ? AND l.reader = ? ORDER BY l.id DESC LIMIT 1"""
     last = db.row(sql, (verdict_id, reader))
@@ -282,9 +301,8 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
 
 
 def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
-    """Store the reader's verdict as a label of the annotator `name`; returns the annotator's number of labels. The
-    reader's verdict is their override, or the verdict itself if they accepted it. An existing label is replaced. Raises
-    UsageError when the reader did neither, or when `name` is a rater of another kind."""
+    """Store the reader's override, or the verdict if accepted, as a label of the annotator `name`, in place of an earlier
+    one; returns the number of labels. Raises UsageError when the reader did neither, or `name` is another kind of rater."""
     with db.transaction():
         sql = """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
                  JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?"""
@@ -344,12 +362,10 @@ class Queue(NamedTuple):
 
 
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
-    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in the
-    filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that disagrees with
-    a person on the question (largest difference first, as a share of the scale), judges that disagree with each other,
-    answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in which a
-    text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one step of A/Tie/B or of the
-    labels, half of 0..1, or two steps of 1..5."""
+    """The undecided verdicts matching `chosen` that a reader should see, each once under its first reason (with `queue:`
+    only those), in this order: a judge against a person (largest difference first, as a share of the scale), judges against
+    each other, order flips, confidence below 0.6, failed, and cases of `suspects` (ids), whose texts give orders to the
+    judge. A disagreement is one step of A/Tie/B or of the labels, half of 0..1, or two of 1..5."""
     wanted = chosen.queue() or frozenset(QUEUED)
     chosen = chosen.without("queue")
     where, parameters = conditions(project_id, chosen)
@@ -405,9 +421,8 @@ def _reasons() -> dict[str, tuple[str, str]]:
 
 
 class ExampleSource(NamedTuple):
-    """`values`: aspect -> (label, value), from the reader, and from the verdict if it was accepted. `prompt_id` is the
-    newest version of the prompt, None without a prompt. `note` is the reader's last note that was not undone. `reasoning`
-    and `flags` (item, issue, reason) are the judge's, for accepted verdicts only."""
+    """`values`: aspect -> (label, value), from the reader, and from the verdict if accepted. `prompt_id`: the prompt's
+    newest version. `note`: the reader's last. `reasoning` and `flags` (item, issue, reason): the judge's, if accepted."""
 
     case_id: int
     prompt_id: int | None
@@ -433,9 +448,12 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     sql = "SELECT aspect, label, value FROM verdicts WHERE rater_id = ? AND case_id = ? AND state = 'ok'"
     rows = db.rows(sql, (find_rater(db, verdict["project_id"], reader), case_id))
     values = {row["aspect"]: (row["label"], row["value"]) for row in rows}
-    source = ExampleSource(
-        case_id, _prompt(db, verdict["project_id"], run_id, verdict["protocol"]), decision, values, note
-    )
+    # the newest version of the run's prompt, else of the prompt of the protocol's newest run
+    sql = """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
+             WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
+             ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1"""
+    named = {"run": run_id, "project": verdict["project_id"], "protocol": verdict["protocol"]}
+    source = ExampleSource(case_id, db.found(sql, named), decision, values, note)
     if decision != "accept" or verdict["state"] != "ok":
         return source
     sql = """SELECT a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id
@@ -449,11 +467,3 @@ def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
         reasoning=reasoning or "",
         flags=tuple(flags),
     )
-
-
-def _prompt(db: Database, project_id: int, run_id: int | None, protocol: str) -> int | None:
-    """The newest version of the run's prompt, else of the prompt of the protocol's newest run."""
-    sql = """SELECT newer.id FROM runs r JOIN prompts p ON p.id = r.prompt_id JOIN prompts newer ON newer.name = p.name
-             WHERE r.id = :run OR (r.project_id = :project AND r.protocol = :protocol)
-             ORDER BY r.id = :run DESC, r.id DESC, newer.version DESC LIMIT 1"""
-    return db.found(sql, {"run": run_id, "project": project_id, "protocol": protocol})

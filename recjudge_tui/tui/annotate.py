@@ -300,8 +300,7 @@ class AnnotationScreen(BaseScreen):
     SCOPED_CSS = False
     DEFAULT_CSS = """
     AnnotationScreen #judged { height: 1fr; }
-    AnnotationScreen #shown, AnnotationScreen #guidelines { border: round $primary; border-title-color: $accent;
-                                                            width: 1fr; }
+    AnnotationScreen #shown, AnnotationScreen #guidelines { width: 1fr; }
     AnnotationScreen #guidelines { display: none; }
     AnnotationScreen.-guided #guidelines { display: block; }
     AnnotationScreen.-guided #shown { display: none; }
@@ -443,32 +442,24 @@ class AnnotationScreen(BaseScreen):
 
     def action_skip(self) -> None:
         self.time.touch()
-        ask = AskLine("Skip this case", "Why can this case not be judged? The reason is stored.")
-        self.app.push_screen(ask, self._skip)
 
-    def _skip(self, reason: str | None) -> None:
-        if reason is not None:
+        def skip(reason: str) -> None:
             self.time.touch()
             self._settle(None, reason)
 
-    def action_note(self) -> None:
-        note = self.query_one(AnswerSheet).note
-        ask = AskLine("Note on this case", "A short note, stored with the verdict", note)
-        self.app.push_screen(ask, self._noted)
+        self.ask(AskLine("Skip this case", "Why can this case not be judged? The reason is stored."), skip)
 
-    def _noted(self, note: str | None) -> None:
-        if note is not None:
-            self.query_one(AnswerSheet).set_note(note)
+    def action_note(self) -> None:
+        sheet = self.query_one(AnswerSheet)
+        ask = AskLine("Note on this case", "A short note, stored with the verdict", sheet.note)
+        self.ask(ask, sheet.set_note)
 
     def action_flag(self) -> None:
         if shown := self.shown:
             self.time.touch()
             titles = titles_of(shown.material)
-            self.app.push_screen(flag_form(titles, shown.issues), self._flagged)
-
-    def _flagged(self, given: dict[str, Any] | None) -> None:
-        if given is not None:
-            self.query_one(AnswerSheet).add_flag(ItemFlag(**given))
+            sheet = self.query_one(AnswerSheet)
+            self.ask(flag_form(titles, shown.issues), lambda given: sheet.add_flag(ItemFlag(**given)))
 
     def action_drop_flag(self) -> None:
         self.time.touch()
@@ -480,9 +471,7 @@ class AnnotationScreen(BaseScreen):
             self._leaving = True
         elif self.query_one(AnswerSheet).changed and self.shown is not None:
             text = "Your answers to this case are not confirmed and will be lost. Earlier cases are saved."
-            self.app.push_screen(
-                Confirm("Leave?", text, "leave", "stay"), lambda sure: self._leave() if sure else None
-            )
+            self.ask(Confirm("Leave?", text, "leave", "stay"), lambda _: self._leave())
         else:
             self._leave()
 
@@ -502,8 +491,7 @@ class AnnotationScreen(BaseScreen):
             what = "this case" if turn.left and turn.task is not None else "all your cases"
             text = f"This shows everybody's verdicts on {what}. You cannot change yours afterwards."
             reveal = partial(self.desk.reveal, turn=turn)
-            question = Confirm("Reveal?", text, "reveal", "not yet")
-            self.app.push_screen(question, lambda sure: self._go(reveal) if sure else None)
+            self.ask(Confirm("Reveal?", text, "reveal", "not yet"), lambda _: self._go(reveal))
 
     def action_step_back(self) -> None:
         if self.has_class("-guided") and not self.has_class("-huge"):
@@ -592,6 +580,7 @@ class AnnotateScreen(ListScreen):
         *COMMON,
     ]
     LISTED = "Annotators"
+    OF_ROWS = ("adjudicate",)
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
@@ -627,41 +616,37 @@ class AnnotateScreen(ListScreen):
         people = dict.fromkeys(each.rater for each in self.every)
         people |= dict.fromkeys(labellers(self.host.db, self.project_id))
         known = {"annotators": [(name, name) for name in people if name == one_line(name)]}
-        self.app.push_screen(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), self._plan)
 
-    def _plan(self, given: dict[str, Any] | None) -> None:
-        from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
+        def plan(given: dict[str, Any]) -> None:
+            from recjudge_tui.people.annotation import AssignmentRequest, plan_annotation
 
-        if given is not None:
             job = partial(plan_annotation, project_id=self.project_id, request=AssignmentRequest(**given))
-            self.background.start("plan", job, self._show_plan)
+            self.background.start("plan", job, show)
 
-    def _show_plan(self, planned: AnnotationPlan) -> None:
-        named = ", ".join(f"{name} {count:,}" for name, count in planned.assigned.items())
-        self.notify(one_line(f"newly assigned: {named}", 200), timeout=5, markup=False)
-        self._read()
+        def show(planned: AnnotationPlan) -> None:
+            named = ", ".join(f"{name} {count:,}" for name, count in planned.assigned.items())
+            self.notify(one_line(f"newly assigned: {named}", 200), timeout=5, markup=False)
+            self._read()
+
+        self.ask(Form("Assign cases", _ASSIGNED, {}, known, does="assign"), plan)
 
     def action_adjudicate(self) -> None:
-        if (assignment := self.rows.cursor_row) is not None:
-            hint = f"Who decides where annotators differ ({assignment.protocol})? The verdicts are stored under this name."
-            self.app.push_screen(
-                AskLine("Adjudicate", hint, "adjudicated"), partial(self._decide_as, assignment.protocol)
-            )
+        if (assignment := self.rows.cursor_row) is None:
+            return
+        protocol = assignment.protocol
 
-    def _decide_as(self, protocol: str, name: str | None) -> None:
-        from recjudge_tui.people.annotation import start_adjudication
+        def decide_as(name: str) -> None:
+            from recjudge_tui.people.annotation import start_adjudication
 
-        if name is not None:
             job = partial(start_adjudication, project_id=self.project_id, protocol=protocol, name=name)
-            self.background.start("third", job, partial(self._decide, protocol))
+            self.background.start("third", job, decide)
 
-    def _decide(self, protocol: str, rater_id: int) -> None:
-        self.app.push_screen(AnnotationScreen(self.project_id, Disputes(self.project_id, rater_id, protocol)))
+        def decide(rater_id: int) -> None:
+            disputes = Disputes(self.project_id, rater_id, protocol)
+            self.app.push_screen(AnnotationScreen(self.project_id, disputes))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "adjudicate" and not self.every:
-            return False
-        return super().check_action(action, parameters)
+        hint = f"Who decides where annotators differ ({protocol})? The verdicts are stored under this name."
+        self.ask(AskLine("Adjudicate", hint, "adjudicated"), decide_as)
 
 
 def _labelled(people: Mapping[str, int]) -> str:

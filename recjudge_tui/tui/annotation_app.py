@@ -9,10 +9,10 @@ from typing import Any
 from textual.screen import Screen
 
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.system import leaving_cleanly
 from recjudge_tui.tui.annotate import AnnotationScreen, Desk, Disputes, OwnCases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.row_list import Command
-from recjudge_tui.tui.signals import leaving_cleanly
 
 
 class SingleScreenApp(RecjudgeApp):

@@ -12,20 +12,13 @@ from textual.content import Content
 from textual.widget import Widget
 
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectAnswer, AspectQuestion, CaseAnswers, ItemFlag
-from recjudge_tui.domain.event_types import RATING
-from recjudge_tui.domain.material import ItemView, Material, ShownEvent, UserView
+from recjudge_tui.domain.material import ItemView, Material, UserView
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.tui.case import item_words
+from recjudge_tui.tui.case import item_words, user_facts, user_lines
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    LONGEST_TEXT,
-    fit,
-    title_rule,
-    wrapped,
-)
+from recjudge_tui.tui.widgets import GLYPHS, LONGEST_TEXT, fit, title_rule, wrapped
 
 # ---- answer sheet ------------------------------------------------------------------------------------------------
 
@@ -351,18 +344,8 @@ def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Itera
 
 def _user(user: UserView, width: int) -> Iterator[Content]:
     yield title_rule(f"User on {one_line(user.as_of[:10], 10)}" if user.as_of else "User", width)
-    facts = "; ".join(
-        f"{one_line(name, 30)}: {one_line(value, 80)}" for name, value in user.attributes.items()
-    )
-    told = {"": facts, "browsed ": ", ".join(user.browsed), "prefers ": "; ".join(user.preferences)}
-    events = {"history": user.history, "searches": user.searches, "clicks": user.clicks, "other": user.others}
-    lines = [
-        Content.assemble((head, "dim"), one_line(text, LONGEST_TEXT)) for head, text in told.items() if text
-    ]
-    for title, shown in events.items():
-        if shown:
-            lines.append(Content.styled(f"{title} ({len(shown)}), newest first", "bold"))
-            lines += map(_event, shown[:MOST_EVENTS])
+    facts = [Content(user_facts(user))] if user.attributes else []
+    lines = [*facts, *user_lines(user, LONGEST_TEXT, most=MOST_EVENTS)]
     for line in lines or [Content.styled("no data about this user", "dim")]:
         yield from line.wrap(width)
 
@@ -379,11 +362,3 @@ def _brief(user: UserView, width: int) -> Iterator[Content]:
         yield from map(Content, lines[: _BRIEF - 1])
         if len(lines) >= _BRIEF:
             yield Content(lines[_BRIEF - 1] + (f" {GLYPHS.cut}" if len(lines) > _BRIEF else ""))
-
-
-def _event(event: ShownEvent) -> Content:
-    """Day, kind and value, then the item's text."""
-    what = item_words(event.item) if event.item else f"“{one_line(event.text, 200)}”"
-    rated = event.value is not None and event.type == RATING
-    kind = f"rated {event.value:g}" if rated else one_line(event.type, 20)
-    return Content.assemble((f"{one_line(event.timestamp[:10], 10)} {kind}: ".lstrip(), "dim"), what)

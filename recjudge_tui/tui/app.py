@@ -31,11 +31,11 @@ from recjudge_tui.store.database import Database, StoredRow, file_identity, file
 from recjudge_tui.store.projects import only_project, project_id, project_name
 from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
-from recjudge_tui.system import share_one_heap
+from recjudge_tui.system import leaving_cleanly, share_one_heap, signals_held
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
-from recjudge_tui.tui.signals import is_coming, is_ours, is_too_late, leaving_cleanly, lenient, signals_held
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
+from recjudge_tui.tui.toolkit import is_ours, is_too_late, lenient
 
 if TYPE_CHECKING:
     from recjudge_tui.tui.row_list import Command
@@ -169,7 +169,8 @@ class RecjudgeApp(App[None]):
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except GONE as error:
-            if is_ours(error) and not is_coming(self.screen):
+            # a fast key may come before the widgets of its screen
+            if is_ours(error) and self.screen.is_mounted:
                 raise
             return True
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 from textual.content import Content
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView, undated_text
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
@@ -98,17 +99,12 @@ _SHOWN = re.compile(r"\b(?:list|set|system|slate|option|recommender)\s+([A1]|[B2
 _NAME = 24
 
 
-class AnswerText(NamedTuple):
-    """One answer: the order in words, and the text."""
-
-    title: str
-    body: tuple[Content, ...]
-
-
-def reasonings(case: CaseDetail, answers: Sequence[StoredRow], longest: int) -> Iterator[AnswerText]:
-    """The answers one after the other: the first order, then the swapped one."""
+def reasonings(
+    case: CaseDetail, answers: Sequence[StoredRow], longest: int
+) -> Iterator[tuple[str, list[Content]]]:
+    """The order in words, and the text of each answer: of the first order, then of the swapped one."""
     for at, answer in enumerate(answers):
-        yield AnswerText(_title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, longest)))
+        yield _title(case, answer, at, len(answers) > 1), [*_body(case, answer, longest)]
 
 
 def chosen_system(case: CaseDetail, label: str) -> str:
@@ -312,11 +308,13 @@ def lists(case: CaseDetail, width: int) -> Iterator[Content]:
 
 def event_line(event: ShownEvent) -> Content:
     """Day, kind, title and value of one of the user's events."""
-    what = one_line(event.item.title if event.item else event.text, 120) or GLYPHS.none
-    value = f" {event.value:g}" if event.value is not None else ""
+    what = item_words(event.item) if event.item else one_line(event.text, 120) or GLYPHS.none
+    value = "" if event.value is None else f"{event.value:g}"
     kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
+    if value and event.type == RATING:
+        kind, value = f"rated {value} ", ""
     day = f"{one_line(event.timestamp[:10], 10):10} " if event.timestamp else ""
-    return Content.assemble((f"  {day}{kind}", "dim"), what, (value, "dim"))
+    return Content.assemble((f"  {day}{kind}", "dim"), what, (value and f" {value}", "dim"))
 
 
 def item_words(item: ItemView) -> str:
@@ -533,10 +531,7 @@ def _scored(opinion: StoredRow, truth: float | None) -> Part:
     away = opinion.value - truth
     far = abs(away) >= smallest_disagreement(opinion.protocol) and kind not in WITHOUT_OPINION
     sign = "+" if away > 0 else "-"
-    return (
-        f"{text} {sign}{score(abs(away))}{GLYPHS.marked if far else ''}",
-        "$warning" if far else "",
-    )
+    return (f"{text} {sign}{score(abs(away))}{GLYPHS.marked if far else ''}", "$warning" if far else "")
 
 
 def _lines(case: CaseDetail) -> Iterator[Content]:
@@ -600,6 +595,8 @@ def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab:
     """A tab of the case, laid out for `width` cells; the first one has all of it, the reasoning at its top. Texts longer
     than `longest` are cut and marked as cut."""
     beside = history_beside(case, width)
+    seen = f"as run {case.run_shown} saw it" if case.run_shown is not None else "as imported"
+    profile = case.user.profile or (written_profile(case.profile) if case.profile else "")
     shown: list[Section] = [("lists", lists_title(case), lists(case, width) if case.slates else ())]
     if case.images:
         shown.append(("lists", "Images shown", images(case)))
@@ -612,12 +609,13 @@ def case_content(case: CaseDetail, width: int, longest: int = LONGEST_TEXT, tab:
         ("lists", "Explanation", _explanation(case, longest)),
         *_reasoning(case, longest),
         *([everybody] if early else []),
+        *(_reasons(case, longest) if case.kind == "explanation" else ()),
         *shown,
-        ("user", "User" + _source(case), _user(case, longest, events=not beside or tab == "user")),
-        ("user", "Profile (written by the model)", _profile(case, longest)),
+        ("user", f"User ({seen})", _user(case, longest, events=not beside or tab == "user")),
+        ("user", "Profile (written by the model)", [Content(cut_text(profile, longest))] if profile else ()),
         *([] if early else [everybody]),
         ("lists", "Example shown before it", _example(case, longest)),
-        *_other_reasoning(case, longest),
+        *(_other_reasoning(case, longest) if case.kind != "explanation" else ()),
     ]
     lines: list[Line] = []
     for of_tab, title, body in sections:
@@ -682,8 +680,8 @@ def _reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     if not case.answers:
         made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
         yield "", "Reasoning", [Content.styled(made, "dim")]
-    for reasoning in reasonings(case, case.answers, longest):
-        yield "", reasoning.title, reasoning.body
+    for title, body in reasonings(case, case.answers, longest):
+        yield "", title, body
 
 
 def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
@@ -692,8 +690,24 @@ def _other_reasoning(case: CaseDetail, longest: int) -> Iterator[Section]:
     for aspect in case.aspects:
         answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
         if any((answer.call, answer.reasoning) not in own for answer in answers):
-            for reasoning in reasonings(case, answers, longest):
-                yield "raters", f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
+            for title, body in reasonings(case, answers, longest):
+                yield "raters", f"{title} on {aspect_words(aspect)}", body
+
+
+def _reasons(case: CaseDetail, longest: int) -> Iterator[Section]:
+    """What each rater says of each aspect, the verdict's own rater first; aspects with the same words together."""
+    own = next((o.reason for o in case.opinions if o.mine), "")
+    said: dict[str, dict[str, list[StoredRow]]] = {}
+    for opinion in sorted(case.opinions, key=lambda o: o.rater != case.rater):
+        # the reasoning of the verdict itself stands above
+        if opinion.reason and (opinion.rater, opinion.reason) != (case.rater, own):
+            said.setdefault(opinion.rater, {}).setdefault(opinion.reason, []).append(opinion)
+    for rater, reasons in said.items():
+        lines = []
+        for text, opinions in reasons.items():
+            about = ", ".join(f"{aspect_words(o.aspect)} {score(o.value)}" for o in opinions)
+            lines.append(Content.assemble((about, "bold"), f"  {cut_text(text, longest)}"))
+        yield "raters", f"Reasons of {one_line(rater, 30)}", lines
 
 
 def _how(case: CaseDetail) -> Content:
@@ -706,43 +720,44 @@ def _how(case: CaseDetail) -> Content:
     return Content.styled(f" {GLYPHS.dot} ".join(how), "dim")
 
 
-def _source(case: CaseDetail) -> str:
-    return f" (as run {case.run_shown} saw it)" if case.run_shown is not None else " (as imported)"
-
-
 def _user(case: CaseDetail, longest: int, *, events: bool) -> Iterator[Line]:
     """Facts and history; without `events` if the history is beside the lists."""
     user = case.user
-    facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
-    details = "".join(f" {GLYPHS.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
+    details = "".join(
+        f" {GLYPHS.dot} {part}" for part in (occasion_text(case.occasion), user_facts(user)) if part
+    )
     yield Content.assemble((one_line(user.user_id, 60), "bold"), details)
     if undated := undated_text(user, case.occasion.served_at):
         yield Content.styled(f"{GLYPHS.marked} {undated}", "$warning")
-    shown = (("searches", user.searches), ("clicks", user.clicks), ("other", user.others))
-    for title, events_shown in ((("history", user.history),) if events else ()) + shown:
-        if not events_shown:
-            continue
-        yield Content.assemble((f"{title} ({len(events_shown)})", "dim"))
-        yield from (event_line(event) for event in events_shown[:_SHOWN_EVENTS])
-        if len(events_shown) > _SHOWN_EVENTS:
-            yield Content.styled(f"  {GLYPHS.cut} {len(events_shown) - _SHOWN_EVENTS} more", "dim")
+    yield from user_lines(user, longest, events=events)
+
+
+def user_facts(user: UserView) -> str:
+    return ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
+
+
+def user_lines(
+    user: UserView, longest: int, *, events: bool = True, most: int = _SHOWN_EVENTS
+) -> Iterator[Content]:
+    """What the user did, the newest first, and what is known besides."""
+    shown = {"searches": user.searches, "clicks": user.clicks, "other": user.others}
+    for title, done in ({"history": user.history} | shown if events else shown).items():
+        if done:
+            yield Content.styled(f"{title} ({len(done)}), newest first", "dim")
+            yield from map(event_line, done[:most])
+        if len(done) > most:
+            yield Content.styled(f"  {GLYPHS.cut} {len(done) - most} more", "dim")
     if user.browsed:
         yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
     if user.preferences:
         yield Content.assemble(("prefers ", "dim"), cut_text("; ".join(user.preferences), longest))
 
 
-def _profile(case: CaseDetail, longest: int) -> Iterator[Line]:
-    if case.user.profile or case.profile:
-        yield Content(cut_text(case.user.profile or written_profile(case.profile), longest))
-
-
 def _explanation(case: CaseDetail, longest: int) -> Iterator[Line]:
     if case.explanation is None:
         return
     yield Content.assemble(
-        (item_words(case.explanation.item), "bold"),
-        (f"  by {one_line(case.explanation_system, 40)}", "dim"),
+        (item_words(case.explanation.item), "bold"), (f"  by {one_line(case.explanation_system, 40)}", "dim")
     )
     yield Content(cut_text(case.explanation.text, longest))
 

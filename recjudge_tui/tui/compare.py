@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -17,13 +16,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, occasion_text
+from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists
-from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.common.table import note_kind
-from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
@@ -34,8 +30,8 @@ from recjudge_tui.tui.screens import (
     ReadingScreen,
     WrittenFile,
     choice_form,
-    export_table,
     format_hint,
+    write_table,
     write_text,
 )
 from recjudge_tui.tui.widgets import (
@@ -51,8 +47,8 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.changes import Changes, Part, PromptChange
-    from recjudge_tui.shapes import Meeting
+    from recjudge_tui.reports.changes import Comparison, PromptChange
+    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.answers import ChangedCase
     from recjudge_tui.store.case_detail import CaseDetail
 
@@ -65,93 +61,26 @@ _BESIDE = 60
 # ---- jobs --------------------------------------------------------------------------------------------------------
 
 
-class ComparisonRequest(NamedTuple):
-    """The two sides to compare, the question (a protocol and an aspect), and the occasions. An empty side means the
-    default."""
-
-    first: str = ""
-    second: str = ""
-    question: tuple[str, str] = ("", "")
-    occasions: OccasionFilter = EVERY_OCCASION
-
-
-class Comparison(NamedTuple):
-    """The two sides on one question. `changes` is None if they share no question. `offered` are all possible sides,
-    `questions` those that the two share; `p_holm` of the `summary` adjusts for all of these. `answer` is its sentence."""
-
-    offered: tuple[tuple[str, str], ...]
-    request: ComparisonRequest
-    questions: tuple[Meeting, ...]
-    changes: Changes | None = None
-    summary: Mapping[str, Any] = {}
-    answer: str = ""
-    notes: tuple[str, ...] = ()
-    ids: array[int] = array("q")
-
-    @property
-    def names(self) -> tuple[str, str]:
-        assert self.changes is not None
-        return self.changes.first.name, self.changes.second.name
-
-    @property
-    def part(self) -> Part:
-        assert self.changes is not None
-        return self.changes.parts[0]
-
-
 class Changed(NamedTuple):
     """A changed case and what people said on it."""
 
     case: ChangedCase
     people: tuple[Opinions, ...]
 
+    def words(self, label: str, value: float, protocol: str) -> str:
+        """The system that an answer about two lists chooses, else the label or the value."""
+        if compares_lists(protocol) and self.case.system_b:
+            chosen = self.case.system_a if value > 0 else self.case.system_b
+            return "tie" if value == 0 else one_line(chosen, 40)
+        return one_line(short_label(label), 40) or f"{value:.3g}"
 
-def compared(db: Database, project_id: int, request: ComparisonRequest) -> Comparison:
-    """The requested comparison; if the two sides do not share the question, the first question that they do share.
-
-    Loads NumPy and SciPy, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown context.
-    """
-    from recjudge_tui.domain.selection import Selection
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.changes import (
-        compare_sides,
-        offered_sides,
-        shared_questions,
-        sides_named,
-        summary,
-        usual_sides,
-    )
-    from recjudge_tui.reports.common.segments import about_occasions
-
-    check_contexts(db, project_id, request.occasions)
-    project = Project.numbered(db, project_id)
-    offered = offered_sides(project)
-    if not request.first:
-        usual = usual_sides(project)
-        if usual is None:
-            return Comparison(offered, request, ())
-        request = request._replace(first=usual[0], second=usual[1])
-    sides = sides_named(project, request.first, request.second)
-    selection = Selection(cases=CaseSelection(request.occasions))
-    shared = tuple(shared_questions(project, sides, selection))
-    if not shared:
-        return Comparison(offered, request, ())
-    asked = next((one for one in shared if (one.protocol, one.aspect) == request.question), shared[0])
-    changes = compare_sides(project, sides, selection, (asked,))
-    told = about_occasions(summary(changes), request.occasions)
-    tested = told.rows[0]
-    if len(shared) > 1:
-        tested = summary(compare_sides(project, sides, selection, shared)).rows[shared.index(asked)]
-    return Comparison(
-        offered,
-        request._replace(question=(asked.protocol, asked.aspect)),
-        shared,
-        changes,
-        {**told.rows[0], "p_holm": tested["p_holm"]},
-        told.answer,
-        tuple(note for note in told.notes if note_kind(note) != "definition"),
-        array("q", changes.parts[0].grid.cases().tolist()),
-    )
+    def toward(self, ways: tuple[str, str]) -> tuple[str, str]:
+        """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
+        if count := sum(given.n for given in self.people):
+            mean = sum(given.value * given.n for given in self.people) / count
+            nearer = abs(self.case.value_a - mean) - abs(self.case.value_b - mean)
+            return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
+        return ways[self.case.value_b < self.case.value_a], ""
 
 
 def changed_rows(db: Database, comparison: Comparison, ids: Sequence[int]) -> list[Changed]:
@@ -177,30 +106,6 @@ def not_compared(row: Mapping[str, Any], names: tuple[str, str]) -> str:
     outside = [f"{count:,} {what}" for count, what in parts if count]
     every = row["n"] + sum(count or 0 for count, _ in parts)
     return f"Not compared, of {quantity(every, 'case')}: {'; '.join(outside)}." if outside else ""
-
-
-def answer_words(case: ChangedCase, label: str, value: float, protocol: str) -> str:
-    """The system that an answer about two lists chooses, else the label or the value."""
-    if compares_lists(protocol) and case.system_b:
-        return "tie" if value == 0 else one_line(case.system_a if value > 0 else case.system_b, 40)
-    return one_line(short_label(label), 40) or f"{value:.3g}"
-
-
-def change_words(case: ChangedCase, protocol: str) -> str:
-    """`als → cooc`."""
-    said = zip(case.labels, (case.value_a, case.value_b), strict=True)
-    before, now = (answer_words(case, label, value, protocol) for label, value in said)
-    return f"{before} {GLYPHS.to} {now}"
-
-
-def toward(row: Changed, ways: tuple[str, str]) -> tuple[str, str]:
-    """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
-    count = sum(given.n for given in row.people)
-    if count:
-        mean = sum(given.value * given.n for given in row.people) / count
-        nearer = abs(row.case.value_a - mean) - abs(row.case.value_b - mean)
-        return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
-    return ways[row.case.value_b < row.case.value_a], ""
 
 
 def diff_words(prompt: PromptChange, differences: tuple[str, ...]) -> Content:
@@ -239,9 +144,9 @@ def _reasoning(name: str, case: CaseDetail | None, width: int) -> Iterator[Conte
         yield Content.styled("a newer verdict has replaced this one", "dim")
         return
     yield from (line for part in list(head(case))[:1] for line in part.wrap(width))
-    for answer in reasonings(case, case.answers, LONGEST_TEXT):
-        yield Content.styled(fit(answer.title, width).rstrip(), "bold $accent")
-        yield from (line.rstrip() for part in answer.body for line in part.wrap(width))
+    for title, body in reasonings(case, case.answers, LONGEST_TEXT):
+        yield Content.styled(fit(title, width).rstrip(), "bold $accent")
+        yield from (line.rstrip() for part in body for line in part.wrap(width))
     if not case.answers:
         yield Content.styled(one_line(case.note, 400) or "(no reasoning)", "dim")
 
@@ -284,20 +189,20 @@ class ChangeList(RowList[Changed]):
         return f" {GLYPHS.dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
 
     def _change(self, row: Changed, _: int) -> tuple[str, str]:
-        return change_words(row.case, self._protocol), ""
+        """`als → cooc`."""
+        said = zip(row.case.labels, (row.case.value_a, row.case.value_b), strict=True)
+        return f" {GLYPHS.to} ".join(row.words(*answer, self._protocol) for answer in said), ""
 
     def _people(self, row: Changed, _: int) -> tuple[str, str]:
-        said = [
-            answer_words(row.case, given.label, given.value, self._protocol)
-            + (f" {GLYPHS.times}{given.n}" if given.n > 1 else "")
+        said = (
+            row.words(given.label, given.value, self._protocol) + f" {GLYPHS.times}{given.n}" * (given.n > 1)
             for given in row.people
-        ]
+        )
         return ", ".join(said), ""
 
     def _toward(self, row: Changed, _: int) -> tuple[str, str]:
-        comparison = self._comparing.comparison
-        told: Mapping[str, Any] = {} if comparison is None else comparison.summary
-        return toward(row, (told.get("up_is") or "", told.get("down_is") or ""))
+        told = self._comparing.comparison.summary if self._comparing.comparison is not None else {}
+        return row.toward((told.get("up_is") or "", told.get("down_is") or ""))
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -320,8 +225,6 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     CompareScreen #answer { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
     CompareScreen #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     CompareScreen.-tall #about { max-height: 6; }
-    CompareScreen ChangeList, CompareScreen Reader { border: round $primary; border-title-color: $accent; }
-    CompareScreen ChangeList:focus, CompareScreen Reader:focus { border: round $accent; }
     CompareScreen #lower { height: 1fr; layout: vertical; }
     CompareScreen ChangeList { width: 1fr; height: 1fr; }
     CompareScreen Reader { width: 1fr; height: 1fr; }
@@ -337,7 +240,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         Binding("o", "cases", "open all", id="compare.cases"),
         Binding("p", "prompt", "prompts", id="compare.prompt"),
         Binding("e", "export", "export", id="compare.export"),
-        Binding("r", "runs", "runs", show=False, id="compare.runs"),
+        Binding("r", "open('runs')", "runs", show=False, id="compare.runs"),
         *READER,
         *COMMON,
     ]
@@ -346,7 +249,8 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         super().__init__()
         self.project_id = project_id
         self.comparison: Comparison | None = None
-        self._request = ComparisonRequest()
+        # the two sides and the question; empty: the usual ones
+        self._asked: tuple[str, str, tuple[str, str]] = ("", "", ("", ""))
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
@@ -360,35 +264,36 @@ class CompareScreen(ReadingScreen, OccasionScreen):
 
     def on_mount(self) -> None:
         self.add_class("-none")
-        self._compute(self._request)
+        self.occasions_changed()
 
     # ---- the comparison
 
-    def _compute(self, request: ComparisonRequest) -> None:
+    def occasions_changed(self) -> None:
+        occasions, asked = self.occasions, self._asked
         self.query_one(TopBar).show(right="computing")
-        job = partial(compared, project_id=self.project_id, request=request)
+
+        def job(db: Database) -> Comparison:
+            from recjudge_tui.project import Project
+            from recjudge_tui.reports.changes import compared  # loads NumPy
+
+            return compared(Project.numbered(db, self.project_id), *asked, occasions)
+
         self.background.start("compare", job, self._show, self._not_compared)
 
-    def occasions_changed(self) -> None:
-        self._compute(self._request._replace(occasions=self.occasions))
-
     def _show(self, comparison: Comparison) -> None:
-        self.comparison, self._request = comparison, comparison.request
+        self.comparison = comparison
+        self._asked = comparison.first, comparison.second, comparison.question
         self.occasions_shown()
         self.set_class(comparison.changes is None, "-none")
         answer, about = self.query_one("#answer", Static), self.query_one("#about", Static)
         if comparison.changes is None:
-            reason = _APART if comparison.request.first else _ALONE if comparison.offered else _NOBODY
+            reason = _APART if comparison.first else _ALONE if comparison.offered else _NOBODY
             answer.update(Content(reason))
             about.update("")
         else:
             row = comparison.summary
-            same = (
-                f"{quantity(row['n'], 'case')} were judged by both."
-                if row["n"]
-                else one_line(row["note"], 300)
-            )
-            answer.update(Content(one_line(comparison.answer, 400) or same))
+            same = f"{quantity(row['n'], 'case')} were judged by both." if row["n"] else row["note"]
+            answer.update(Content(one_line(comparison.answer or same, 400)))
             about.update(Content("\n").join(self._about(comparison)))
             changes = self.query_one(ChangeList)
             changes.border_title = Content(f"{number(len(comparison.ids))} changed")
@@ -420,13 +325,14 @@ class CompareScreen(ReadingScreen, OccasionScreen):
 
     def runs_moved(self, *, live: bool) -> None:
         if not live:
-            self._compute(self._request)
+            self.occasions_changed()
 
     def _not_compared(self, error: RecjudgeError) -> None:
-        self.host.show_error(error)
         self.query_one(TopBar).show(right=self._question())
-        self.occasions_refused()
-        if self.comparison is None:
+        self.occasions_refused(error)
+        if (last := self.comparison) is not None:
+            self._asked = last.first, last.second, last.question
+        else:
             self.query_one("#answer", Static).update(Content("No comparison. Press m to choose the raters."))
 
     # ---- the list, and what both said
@@ -473,7 +379,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         changes = comparison.changes
         judges = tuple(whole_term("judge", side.rater) for side in (changes.first, changes.second))
         aspect = Term("aspect", ":", comparison.part.meeting.aspect)
-        terms = (*judges, aspect, *occasion_terms(comparison.request.occasions))
+        terms = (*judges, aspect, *occasion_terms(comparison.occasions))
         self._open_cases(tuple(ids), f"{' to '.join(comparison.names)}: changed", VerdictFilter(terms).text())
 
     def _open_cases(self, cases: tuple[int, ...], name: str, filter_text: str) -> None:
@@ -494,31 +400,31 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         comparison = self.comparison
         if comparison is None:
             return
-        request, offered = comparison.request, comparison.offered
+        first, second, offered = comparison.first, comparison.second, comparison.offered
         keys = [(pair.protocol, pair.aspect) for pair in comparison.questions]
         questions = [(str(at), " ".join(key)) for at, key in enumerate(keys)]
-        here = str(keys.index(request.question)) if request.question in keys else "0"
+        here = str(keys.index(comparison.question)) if comparison.question in keys else "0"
         picks = (
-            ChoiceField("first", "from", offered, request.first),
-            ChoiceField("second", "to", offered, request.second or offered[-1][0]),
+            ChoiceField("first", "from", offered, first),
+            ChoiceField("second", "to", offered, second or offered[-1][0]),
             ChoiceField("question", "question", questions, here),
         )
-        self.app.push_screen(choice_form(*picks), partial(self._chosen, keys=keys))
 
-    def _chosen(self, chosen: dict[str, str] | None, keys: list[tuple[str, str]]) -> None:
-        if chosen is not None:
+        def compare(chosen: dict[str, str]) -> None:
             question = keys[int(chosen["question"])] if keys else ("", "")
-            self._compute(ComparisonRequest(chosen["first"], chosen["second"], question, self.occasions))
+            self._asked = chosen["first"], chosen["second"], question
+            self.occasions_changed()
+
+        self.ask(choice_form(*picks), compare)
 
     def action_swap(self) -> None:
-        self._compute(self._request._replace(first=self._request.second, second=self._request.first))
+        first, second, question = self._asked
+        self._asked = second, first, question
+        self.occasions_changed()
 
     def action_prompt(self) -> None:
         """The prompts and settings that differ."""
         self.reader.go("prompts")
-
-    def action_step_back(self) -> None:
-        self.action_leave()
 
     def action_export(self) -> None:
         comparison = self.comparison
@@ -528,7 +434,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             hint = f"The differences of the prompts are written to this file: {' '.join(DIFF_ENDINGS)}"
             self.ask_file("prompts.diff", hint, partial(save_diff, lines=comparison.changes.prompt.lines))
         else:
-            write = partial(save_cases, comparison=comparison)
+            write = partial(write_table, make=partial(_cases, comparison=comparison), noun="case")
             self.ask_file("changed-cases.csv", format_hint("The cases listed are"), write)
 
 
@@ -543,11 +449,9 @@ def save_diff(_: Database, path: Path, lines: tuple[str, ...]) -> WrittenFile:
     return write_text(path, "".join(f"{safe_text(line)}\n" for line in lines), "Differences")
 
 
-def save_cases(db: Database, path: Path, comparison: Comparison) -> WrittenFile:
-    """Write the list; raises as `export_table`."""
+def _cases(db: Database, comparison: Comparison) -> Table:
     from recjudge_tui.reports.changes import cases_table
     from recjudge_tui.reports.common.segments import about_occasions
 
     assert comparison.changes is not None
-    table = about_occasions(cases_table(comparison.changes.on(db)), comparison.request.occasions)
-    return WrittenFile(path, quantity(len(table.rows), "case"), export_table(table, path))
+    return about_occasions(cases_table(comparison.changes.on(db)), comparison.occasions)

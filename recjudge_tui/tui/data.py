@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,12 +13,20 @@ from textual.content import Content
 from textual.timer import Timer
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.reports.cases import user_lines
+from recjudge_tui.runs.context import user_view
+from recjudge_tui.store.data import ItemViews, item_images, slate_top
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
-from recjudge_tui.tui.row_list import Column, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, host_of
-from recjudge_tui.tui.widgets import KeyLine, TextPane, TopBar, clickable, keyed, number
+from recjudge_tui.tui.case import item_words
+from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
+from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, ReadingScreen, host_of
+from recjudge_tui.tui.texts import facts_content
+from recjudge_tui.tui.widgets import KeyLine, Layout, TopBar, clickable, keyed, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -56,12 +62,13 @@ _LONGEST_DETAIL = 4000
 _MOST_ITEMS = 500
 
 
-def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Content]:
+def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Layout]:
     """A title and the text; reads the history of a user, so call it in a worker."""
     if kind in ("users", "events"):
-        return f"what a judge sees of {one_line(row.key, 40)}", _user(db, project_id, row.key)
+        user = _user(db, project_id, row.key)
+        return f"what a judge sees of {one_line(row.key, 40)}", lambda _: user
     facts = [
-        (name, cell)
+        (one_line(name, 40), safe_text(cell[:_LONGEST_DETAIL]))
         for (name, _), cell in zip(data_columns(kind), row.cells, strict=True)
         if cell and name != "first"
     ]
@@ -70,34 +77,16 @@ def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str
         facts += _item(db, project_id, row.key)
     elif kind == "lists":
         more = _positions(db, project_id, int(row.key))
-    return one_line(row.cells[0], 60), Content("\n").join([*_aligned(facts), *more])
-
-
-def _aligned(facts: Sequence[tuple[str, str]]) -> Iterator[Content]:
-    names = [one_line(name, 40) for name, _ in facts]
-    wide = max(map(cell_len, names), default=0) + 2
-    for name, (_, text) in zip(names, facts, strict=True):
-        yield Content.assemble(
-            (name + " " * (wide - cell_len(name)), "dim"), safe_text(text[:_LONGEST_DETAIL])
-        )
+    return one_line(row.cells[0], 60), lambda width: Content("\n").join([facts_content(facts, width), *more])
 
 
 def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
     """Every item of a list, best first."""
-    from recjudge_tui.store.data import slate_top
-    from recjudge_tui.tui.case import item_words
-
     items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
     return [Content.assemble((f"{at:>3} ", "dim"), item_words(item)) for at, item in enumerate(items, 1)]
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
-    from recjudge_tui.domain.protocols import SAER
-    from recjudge_tui.domain.run import RunSettings
-    from recjudge_tui.reports.cases import user_lines
-    from recjudge_tui.runs.context import user_view
-    from recjudge_tui.store.histories import read_history
-
     user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
     about = "with the usual settings of a run; held-out events are left out"
@@ -109,10 +98,9 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
 
 def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
     """The other attributes of an item, and the size of its image."""
-    from recjudge_tui.store.data import ItemViews, item_images
-
     item = ItemViews(db, project_id).of([item_id])[item_id]
-    attributes = [(name, str(value)) for name, value in item.attributes.items()]
+    given = item.attributes.items()
+    attributes = [(one_line(name, 40), safe_text(str(value)[:_LONGEST_DETAIL])) for name, value in given]
     image = item_images(db, project_id, [item_id]).get(item_id)
     return attributes if image is None else [*attributes, ("image", f"{image.width}×{image.height}")]
 
@@ -132,7 +120,7 @@ _VERDICTS = {
 }
 
 
-class DataScreen(ListScreen):
+class DataScreen(ReadingScreen, ListScreen):
     """`DataScreen(project_id, "items")`.
 
     `enter` opens the verdicts about the row; the pane beside the list shows the row in full; for a user, what a
@@ -141,19 +129,18 @@ class DataScreen(ListScreen):
 
     CSS = """
     DataScreen #listed { width: 3fr; }
-    DataScreen TextPane { width: 2fr; border: round $primary; border-title-color: $accent; }
-    DataScreen TextPane:focus { border: round $accent; }
+    DataScreen Reader { width: 2fr; }
     DataScreen.-narrow Horizontal, DataScreen.-tiny Horizontal { layout: vertical; }
     DataScreen.-narrow #listed, DataScreen.-tiny #listed { width: 1fr; }
-    DataScreen.-narrow TextPane, DataScreen.-tiny TextPane { width: 1fr; height: 9; }
+    DataScreen.-narrow Reader, DataScreen.-tiny Reader { width: 1fr; height: 9; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right", "turn(1)", "next kind", key_display="←→", id="data.next"),
         Binding("left", "turn(-1)", "previous kind", show=False, id="data.previous"),
         FILTER,
         Binding("i", "import", "import", id="data.import"),
-        Binding("J", "scroll_details(3)", "scroll the details down", show=False, id="data.details_down"),
-        Binding("K", "scroll_details(-3)", "scroll the details up", show=False, id="data.details_up"),
+        # one text has no tabs
+        *READER[2:],
         *COMMON,
     ]
     rows: DataList
@@ -170,7 +157,7 @@ class DataScreen(ListScreen):
         yield self.words("words of a row")
         with Horizontal():
             yield from self.listed()
-            yield TextPane()
+            yield Reader()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -225,23 +212,20 @@ class DataScreen(ListScreen):
         self._delay = self.set_timer(_REST_S, self._read_details)
 
     def _read_details(self) -> None:
-        row, pane = self.rows.cursor_row, self.query_one(TextPane)
-        if row is None:
-            pane.border_title = Content("")
-            nothing = keyed(self.app, _empty(self.kind, filtered=bool(self.wanted)))
-            pane.show(lambda _: Content(nothing))
-            return
-        job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
-        self.background.start("details", job, self._show_details)
+        if (row := self.rows.cursor_row) is None:
+            nothing = "No row has these words. {list.filter} changes the filter."
+            if not self.wanted:
+                nothing = f"No {one_line(self.kind)} yet. {{data.import}} imports a file or a folder."
+            said = Content(keyed(self.app, nothing))
+            self._show_details(("", lambda _: said))
+        else:
+            job = partial(details, project_id=self.project_id, kind=self.kind, row=row)
+            self.background.start("details", job, self._show_details)
 
-    def _show_details(self, details: tuple[str, Content]) -> None:
-        title, text = details
-        pane = self.query_one(TextPane)
-        pane.border_title = Content(title)
-        pane.show(lambda _: text)
-
-    def action_scroll_details(self, lines: int) -> None:
-        self.query_one(TextPane).scroll_relative(y=lines, animate=False)
+    def _show_details(self, details: tuple[str, Layout]) -> None:
+        title, layout = details
+        self.reader.border_title = Content(title)
+        self.reader.show(layout)
 
     @on(RowList.Opened)
     def _open(self) -> None:
@@ -252,9 +236,3 @@ class DataScreen(ListScreen):
         about = row.cells[0] if self.kind == "lists" else row.key
         term = Term("text" if key is None else key, ":", about)
         self.open_screen("cases", self.project_id, filter_text=VerdictFilter((term,)).text())
-
-
-def _empty(kind: str, *, filtered: bool) -> str:
-    if filtered:
-        return "No row has these words. {list.filter} changes the filter."
-    return f"No {one_line(kind)} yet. {{data.import}} imports a file or a folder."

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.css.query import QueryError
 from textual.geometry import Size
 from textual.message import Message
-from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.screen import ModalScreen, ScreenResultType
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -28,13 +28,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.tui.texts import error_content
-from recjudge_tui.tui.widgets import (
-    ClickText,
-    DialogHint,
-    FittedScreen,
-    clickable,
-    key_hint,
-)
+from recjudge_tui.tui.widgets import ClickText, DialogHint, FittedScreen, clickable, key_hint
 from recjudge_tui.tui.words import advice
 
 # ---- dialogs -----------------------------------------------------------------------------------------------------
@@ -52,18 +46,14 @@ def plain(text: object) -> Content:
     return Content(safe_text(str(text)[:_LONGEST]))
 
 
-def is_on_top(screen: Screen[Any]) -> bool:
-    """Whether the screen receives the keys: it is not below another one and not closed."""
-    return screen.app.screen_stack[-1:] == [screen]
-
-
 class Dialog(ModalScreen[ScreenResultType], FittedScreen[ScreenResultType]):
     """A window over a screen. It is closed only once: a second key that arrives before it is gone would close the
     screen below.
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        return super().dismiss(result) if is_on_top(self) else AwaitComplete()
+        on_top = self.app.screen_stack[-1:] == [self]
+        return super().dismiss(result) if on_top else AwaitComplete()
 
 
 class Notice(Dialog[None]):
@@ -157,7 +147,7 @@ def _entries(folder: str) -> list[str]:
     return []
 
 
-class AskLine(Dialog[str | None]):
+class AskLine(Dialog[str]):
     """One line of input. Returns None when it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
@@ -191,9 +181,7 @@ class AskLine(Dialog[str | None]):
 class PickDialog(Dialog[Any]):
     """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "cancel", id="pick.cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="pick.cancel")]
 
     def __init__(self, title: str, about: str, offered: Mapping[str, tuple[Any, str]]) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from textual import events, on
@@ -29,6 +30,7 @@ from recjudge_tui.tui.dialogs import Choice, Completion, Dialog, FieldError
 from recjudge_tui.tui.judge_picker import JudgeField
 from recjudge_tui.tui.widgets import DialogHint
 
+Derived = Mapping[str, tuple[str, Callable[[str], str]]]
 LARGEST = 10**9
 _SHOWN = 40
 # so many options are shown at once
@@ -166,7 +168,8 @@ def form_words(text: str) -> str:
 class Fields(Vertical):
     """A row for each option: `row-NAME` with its label and the widget `field-NAME`; below them a line about the field in
     use, or what is wrong with it. Of many options the later ones at their defaults, and the rare ones, are shown only when
-    they are asked for. `offered`: what can be chosen for an option, see `field`."""
+    they are asked for. `offered`: what can be chosen for an option, see `field`. `derived`: option -> the one whose text
+    says what it is while it is empty, and how."""
 
     DEFAULT_CSS = """
     Fields { height: auto; }
@@ -187,9 +190,14 @@ class Fields(Vertical):
     """
 
     def __init__(
-        self, options: Sequence[Option], values: Mapping[str, Any], offered: Mapping[str, Sequence[Any]]
+        self,
+        options: Sequence[Option],
+        values: Mapping[str, Any],
+        offered: Mapping[str, Sequence[Any]],
+        derived: Derived = MappingProxyType({}),
     ) -> None:
         super().__init__()
+        self._derived = derived
         self.options = {option.name: option for option in options}
         self._values, self._offered = values, offered
         self._rare = [
@@ -255,7 +263,9 @@ class Fields(Vertical):
         values: dict[str, Any] = {}
         for name, option in shown.items():
             field = self[name]
-            values[name] = field.judge if isinstance(field, JudgeField) else read(option, field.value)
+            derived = field.placeholder if name in self._derived and isinstance(field, Input) else ""
+            text = field.value or derived
+            values[name] = field.judge if isinstance(field, JudgeField) else read(option, text)
         return values
 
     def complain(self, error: FieldError, *, go_there: bool = False) -> None:
@@ -267,6 +277,13 @@ class Fields(Vertical):
             self.set_class(error.field in [option.name for option in self._rare], "-all")
             self[error.field].focus()
         self._say(self._wrong[error.field], True)
+
+    @on(Input.Changed)
+    def _derive(self, event: Input.Changed) -> None:
+        for name, (source, make) in self._derived.items():
+            field = self[name]
+            if event.input.id == f"field-{source}" and isinstance(field, Input):
+                field.placeholder = make(event.value)
 
     # ---- the line about the field in use
 
@@ -342,10 +359,11 @@ class Form(Dialog[Any]):
         offered: Mapping[str, Sequence[Any]],
         does: str = "show",
         make: Callable[[dict[str, Any]], Any] = lambda given: given,
+        derived: Derived = MappingProxyType({}),
     ) -> None:
         super().__init__()
         self._title, self._does, self._make = title, does, make
-        self.fields = Fields(options, values, offered)
+        self.fields = Fields(options, values, offered, derived)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:

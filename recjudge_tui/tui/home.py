@@ -207,7 +207,7 @@ def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
         ends = (row.get("ci_low"), score, row.get("ci_high"))
         cells: tuple[Cell, ...] = (
             (rank, ""), (str(row["system"]).removeprefix(prefix), ""), (value, ""),
-            (partial(_drawn, ends, bounds, even), "dim"), (counts, "dim"),
+            (partial(interval, *ends, bounds, even=even), "dim"), (counts, "dim"),
             (short(row["ndcg"]) if row.get("ndcg") is not None else "", "dim"),
         )  # fmt: skip
         entries.append(Entry(cells, Destination("cases", row["cases"])))
@@ -223,15 +223,6 @@ def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
         prefix and f"{prefix}{GLYPHS.cut}",
     ]
     return f" {GLYPHS.dot} ".join(filter(None, words)), entries
-
-
-def _drawn(
-    ends: tuple[float | None, float | None, float | None],
-    bounds: tuple[float, float],
-    even: float | None,
-    width: int,
-) -> str:
-    return interval(*ends, bounds, width, even)
 
 
 def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
@@ -254,7 +245,7 @@ def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
         bounds = (min(known, default=0.0), max(known, default=1.0))
         for name, opens, value, ends, n in rows:
             shown = "undefined" if value is None else short(value)
-            drawn = partial(_drawn, (ends[0], value, ends[1]), bounds, None)
+            drawn = partial(interval, ends[0], value, ends[1], bounds)
             few = "marked" if few_cases(n) else "dim"
             entries.append(Entry(((name, ""), (shown, ""), (drawn, "dim"), (f"n={number(n)}", few)), opens))
     elif labels:
@@ -324,9 +315,8 @@ def _runs(seen: HomeState, active: Sequence[StoredRow]) -> Part:
     entries = [_run(run, live.get(run.run_id)) for run in home.runs[:_RUNS]]
     more = (home.totals.runs if home.totals else len(home.runs)) - len(entries)
     if more > 0:
-        entries.append(
-            Entry((("", ""), ("", ""), (quantity(more, "earlier run"), "dim")), Destination("runs"))
-        )
+        rest = (("", ""), ("", ""), (quantity(more, "earlier run"), "dim"))
+        entries.append(Entry(rest, Destination("runs")))
     return "Runs", entries
 
 
@@ -520,9 +510,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         seen = self.seen
         for name, make in PARTS.items():
             title, entries = make(seen, self._active)
-            self.query_one(f"#{name}", PartList).show_part(
-                title, [self._with_keys(entry) for entry in entries]
-            )
+            self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
         for side in self.query("#left, #right"):
             side.display = any(part.display for part in side.query(PartList))
         steps, totals = seen.home.steps, seen.home.totals
@@ -537,14 +525,12 @@ class HomeView(Working, VerticalScroll, can_focus=False):
     def _with_keys(self, entry: Entry) -> Entry:
         """A remedy by its key; beside a list no key of the home is named, because other keys may work there."""
         cells = [
-            (self._key_of(str(text)) if self._live else "", kind) if kind == "key" else (text, kind)
+            (key_name(self.app, REMEDIES[str(text)][0]) if self._live else "", kind)
+            if kind == "key"
+            else (text, kind)
             for text, kind in entry.cells
         ]
         return entry._replace(cells=tuple(cells))
-
-    def _key_of(self, remedy: str) -> str:
-        binding, _ = REMEDIES[remedy]
-        return key_name(self.app, binding)
 
     def _aim(self, step: int | None) -> None:
         """Until the user moves it, the cursor is on the next step, or on what is to be read first."""
@@ -561,9 +547,8 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         two = self.size.width >= _TWO_COLUMNS
         self.set_class(two, "-two")
         left, right = self.query_one("#left"), self.query_one("#right")
-        self.query_one("#columns").move_child(left, before=right) if two else self.query_one(
-            "#columns"
-        ).move_child(left, after=right)
+        first, second = (left, right) if two else (right, left)
+        self.query_one("#columns").move_child(second, after=first)
 
     # ---- the cursor
 
@@ -588,9 +573,8 @@ class HomeView(Working, VerticalScroll, can_focus=False):
     def _into_view(self) -> None:
         part = self.screen.focused
         if isinstance(part, PartList) and self._live:
-            self.scroll_to_region(
-                Region(0, part.virtual_region.y + part.cursor, 1, 3), animate=False, force=True
-            )
+            around = Region(0, part.virtual_region.y + part.cursor, 1, 3)
+            self.scroll_to_region(around, animate=False, force=True)
 
     @on(RowList.Opened)
     def _open(self) -> None:
@@ -628,16 +612,16 @@ class HomeScreen(ImportScreen):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("Q", "go('cases')", "queue", show=False, id="home.queue"),
-        Binding("t", "go('cases')", "triage", id="home.triage"),
+        Binding("Q", "open('cases')", "queue", show=False, id="home.queue"),
+        Binding("t", "open('cases')", "triage", id="home.triage"),
         Binding("i", "import", "import", id="home.import"),
-        Binding("n", "go('launch')", "new run", id="home.launch"),
-        Binding("r", "go('runs')", "runs", show=False, id="home.runs"),
-        Binding("a", "go('reports')", "reports", id="home.reports"),
-        Binding("l", "go('annotate')", "label", id="home.annotate"),
-        Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
-        Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),
-        Binding("p", "go('prompts')", "prompts", show=False, id="home.prompts"),
+        Binding("n", "open('launch')", "new run", id="home.launch"),
+        Binding("r", "open('runs')", "runs", show=False, id="home.runs"),
+        Binding("a", "open('reports')", "reports", id="home.reports"),
+        Binding("l", "open('annotate')", "label", id="home.annotate"),
+        Binding("B", "open('data')", "browse the data", show=False, id="home.data"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="home.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="home.prompts"),
         Binding("V", "verdicts", "all verdicts", show=False, id="home.verdicts"),
         Binding("R", "read_again", "read again", show=False, id="home.refresh"),
         *COMMON,
@@ -711,9 +695,6 @@ class HomeScreen(ImportScreen):
         cases = tuple(dict.fromkeys(row.case_id for row in rows))
         given = tuple(row.verdict_id for row in rows)
         self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", verdict_id, given))
-
-    def action_go(self, screen: str) -> None:
-        self.post_message(HomeView.Opened(Destination(screen)))
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
@@ -13,6 +13,7 @@ from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
 from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.judges.found import BUILT_IN, KnownJudge, LocalJudges
 from recjudge_tui.judges.registry import takes_address
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import project_judges
@@ -25,34 +26,6 @@ _NO_SERVER = (
 )
 
 
-class KnownJudge(NamedTuple):
-    """A judge to choose; `source` says where it comes from. A spec that ends in a colon still needs a model."""
-
-    spec: str
-    source: str
-    address: JudgeAddress = JudgeAddress()
-
-    @property
-    def key(self) -> str:
-        """What tells it from a judge of the same name elsewhere."""
-        return "\n".join((self.spec, *self.address.base_urls))
-
-    @property
-    def is_whole(self) -> bool:
-        return bool(self.spec) and not self.spec.endswith(":")
-
-
-class LocalJudges(NamedTuple):
-    """The judges found on this machine: the models of its servers, then the vendors whose keys are set. `places`:
-    base URLs (none: the provider's default server) -> `Ollama localhost:11434 ✓ 2 models`, without the sign."""
-
-    judges: tuple[KnownJudge, ...]
-    places: dict[tuple[str, ...], str]
-
-
-BUILT_IN = (KnownJudge("rules", "built in, no model"), KnownJudge("random", "built in, a baseline"))
-
-
 def known_judges(db: Database, project_id: int) -> list[KnownJudge]:
     """The judge of the settings file, then those used in the project before."""
     default = read_preferences().preferences.judge
@@ -63,32 +36,6 @@ def known_judges(db: Database, project_id: int) -> list[KnownJudge]:
         for judge, source in judges
         if source != "used before" or judge.spec not in [known.spec for known in BUILT_IN]
     ]
-
-
-def local_judges() -> LocalJudges:
-    """Look for servers, model files and keys; takes up to a second, so call it in a worker."""
-    from recjudge_tui.judges.keys import is_set
-    from recjudge_tui.judges.local_servers import local_files, local_servers
-    from recjudge_tui.judges.registry import built_in
-
-    judges, places = [], {}
-    servers = local_servers()
-    for server in servers:
-        count = len(server.judges)
-        places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
-        about = f"{server.name} {server.place}"
-        judges += [
-            KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
-            for spec, details in server.judges
-        ]
-    providers = built_in()
-    if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
-        judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
-    for provider in providers:
-        variable = next((name for name in provider.key_variables if is_set(name)), "")
-        if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
-            judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))
-    return LocalJudges(tuple(judges), places)
 
 
 class JudgeField(Choice):
@@ -111,6 +58,8 @@ class JudgeField(Choice):
         self.run_worker(self._look, thread=True, exit_on_error=False)
 
     def _look(self) -> None:
+        from recjudge_tui.judges.local_servers import local_judges  # loads the HTTP client
+
         self.call_later(self._show_local, local_judges())
 
     @property

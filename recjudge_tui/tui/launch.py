@@ -16,29 +16,31 @@ from textual.timer import Timer
 from textual.widgets import Button, Input, Static
 from textual.worker import get_current_worker
 
-from recjudge_tui.domain.calls import Message as SentMessage
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.domain.options import Option
-from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, with_unit
-from recjudge_tui.domain.run import Estimate, RunSettings
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, with_unit
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, summary_of
 from recjudge_tui.domain.text import money, one_line, quantity
-from recjudge_tui.errors import RecjudgeError, RunError
-from recjudge_tui.judges.registry import server_urls, takes_address
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.runs import cost_range, estimate_lines, short_cost, span
-from recjudge_tui.runs import start
-from recjudge_tui.runs.plan import Plan, RunRequest
-from recjudge_tui.runs.saer import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
-from recjudge_tui.runs.settings import AlreadyJudgedError, project_domain, settings_for
+from recjudge_tui.runs.launch import (
+    ExpectedRun,
+    LaunchRequest,
+    StartResult,
+    expected_run,
+    one_protocol,
+    start_run,
+)
+from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store.cases import known_occasions
-from recjudge_tui.store.data import any_images, explanation_systems, systems
+from recjudge_tui.store.data import TEXTS, any_images, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import domain_names, list_prompts, load_shipped
 from recjudge_tui.store.runs import has_runs, judge_capabilities, save_capabilities
 from recjudge_tui.tui.dialogs import Choice, Completion, Confirm, FieldError
 from recjudge_tui.tui.form import Fields, choices_of, form_words
 from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, JudgeField, chosen_judge, known_judges
-from recjudge_tui.tui.runs import short_count
 from recjudge_tui.tui.screens import FORM, ExportScreen, WrittenFile, make_screen, write_text
 from recjudge_tui.tui.texts import error_content, request_content
 from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, key_name, number
@@ -85,37 +87,6 @@ def is_asked(name: str, protocol: str, by_data: tuple[str, ...], *, decided: boo
     return asks_server or name not in [option.name for option in ADDRESS]
 
 
-class LaunchRequest(NamedTuple):
-    """The content of the form. `options` are the chosen settings, as `settings_for` takes them; for SAER those of both
-    stages, and `drop_poor_over`."""
-
-    judge: JudgeSpec
-    protocol: str
-    rater: str
-    prompt: str
-    options: dict[str, Any]
-
-    @property
-    def is_saer(self) -> bool:
-        return self.protocol == SAER_NAME
-
-    @property
-    def settings(self) -> RunSettings:
-        """For SAER those of its pairs, before cases are counted."""
-        options = {name: value for name, value in self.options.items() if name in RUN_OPTIONS}
-        return settings_for(_one_protocol(self.protocol), **options)
-
-    def again(self) -> LaunchRequest:
-        """The request to judge again and replace the existing verdicts."""
-        return self._replace(options=self.options | {"again": True})
-
-    def run(self, project_id: int) -> RunRequest:
-        return RunRequest(project_id, self.judge, self.settings, self.rater, self.prompt)
-
-    def stages(self, db: Database, project_id: int) -> SaerRequest:
-        return saer_request(db, project_id, self.judge, **self.options)
-
-
 def launch_request(given: Mapping[str, Any]) -> LaunchRequest:
     """The request of these values of the fields. Raises FieldError for an address that cannot be used."""
     options = {name: given[name] for name in (*RUN_OPTIONS, "drop_poor_over") if name in given}
@@ -124,83 +95,10 @@ def launch_request(given: Mapping[str, Any]) -> LaunchRequest:
     )
 
 
-def _one_protocol(name: str) -> str:
-    """The protocol itself; for SAER its second stage, which has all settings of the first one."""
-    return SAER[1] if name == SAER_NAME else name
-
-
 # ---- jobs --------------------------------------------------------------------------------------------------------
 
 
 TEST_WITHIN_S = 30.0
-
-
-class ExpectedRun(NamedTuple):
-    """The estimate of a run; for two stages, of both together. `notes` are lines for the user, `first` the messages of
-    the first call. `place` is the server that is asked, empty for none. `again` says that all of this was judged before,
-    and that the estimate is that of judging it again."""
-
-    rater: str
-    prompt: str
-    estimate: Estimate
-    notes: tuple[str, ...] = ()
-    first: tuple[SentMessage, ...] = ()
-    place: str = ""
-    again: str = ""
-
-
-class StartResult(NamedTuple):
-    """`run_id` is the run to watch. With an error, it was planned but not started."""
-
-    run_id: int
-    error: RecjudgeError | None
-
-
-def expected_run(
-    db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
-) -> ExpectedRun | RecjudgeError:
-    """The estimate of the run, without storing anything, or why it cannot be planned."""
-    judge, again = request.judge, ""
-    plans: tuple[Plan, ...]
-    notes = [f"asks {judge.where}"] if judge.api_key_env or judge.header_env else []
-    try:
-        if request.is_saer:
-            stages = request.stages(db, project_id)
-            both = plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
-            plans, estimate = both.stages, both.total
-            for stage in plans:
-                existing = (
-                    f": run {stage.run_id} already exists and will be resumed" if stage.existing else ""
-                )
-                counted = f"{stage.estimate.calls:,} calls on {stage.estimate.cases:,} cases"
-                notes.append(f"{stage.protocol}: {counted}{existing}")
-        else:
-            try:
-                plans = start.plan(db, [request.run(project_id)], dry_run=True, progress=progress)
-            except AlreadyJudgedError as error:
-                again = error.title
-                plans = start.plan(db, [request.again().run(project_id)], dry_run=True, progress=progress)
-                notes.append(f"{again}. Starting it again replaces these verdicts.")
-            estimate = plans[0].estimate
-        place = _destination(judge)
-    except RecjudgeError as error:
-        return error
-    if request.settings.until and not request.is_saer:
-        notes.append("This is the upper bound: the run stops as soon as the comparison is decided.")
-    prompts = " and ".join(plan.prompt for plan in plans)
-    first = next((plan.first for plan in plans if plan.first), ())
-    return ExpectedRun(plans[0].rater, prompts, estimate, tuple(notes), first, place, again)
-
-
-def _destination(judge: JudgeSpec) -> str:
-    """`localhost:9100`, `gw.example with MY_KEY`; empty for a judge that asks no server."""
-    from recjudge_tui.judges.local_servers import place_of
-
-    if not takes_address(judge):
-        return ""
-    servers = one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
-    named = ", ".join(filter(None, (judge.api_key_env, *(variable for _, variable in judge.header_env))))
-    return f"{servers} with {one_line(named, 300)}" if named else servers
 
 
 def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
@@ -215,37 +113,16 @@ def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
     return capabilities
 
 
-def start_run(
-    db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
-) -> StartResult:
-    """Plan the run, check the judge, store the plan, and start a process that works on it."""
-    run_id: int | None = None
-    try:
-        if request.is_saer:
-            stages = request.stages(db, project_id)
-            plan = plan_saer(db, project_id, stages, rater=request.rater, must_answer=True, progress=progress)
-            assert plan.group_id is not None
-            stage = next_stage(db, plan.group_id)
-            if stage is None or stage.run_id is None:
-                raise RunError(
-                    "both stages are already done",
-                    f"Runs {plan.first.run_id} and {plan.second.run_id} of {plan.first.rater} already judged this.",
-                    "Change a setting, or give the rater another name.",
-                )
-            run_id = stage.run_id
-            detach_saer(db, plan.group_id, run_id)
-        else:
-            run_id = start.plan(db, [request.run(project_id)], must_answer=True, progress=progress)[0].run_id
-            assert run_id is not None
-            start.start_detached(db, run_id)
-    except RecjudgeError as error:
-        if run_id is None:
-            raise
-        return StartResult(run_id, error)
-    return StartResult(run_id, None)
-
-
 # ---- launch text -------------------------------------------------------------------------------------------------
+
+
+def short_count(value: int) -> str:
+    """`940`, `12k`, `1.9M`."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            shown = value / size
+            return f"{shown:.1f}{unit}" if shown < 10 else f"{shown:.0f}{unit}"
+    return str(value)
 
 
 def totals(expected: ExpectedRun, settings: RunSettings) -> Content:
@@ -328,7 +205,7 @@ def known(db: Database, project_id: int) -> Known:
     }
     return Known(
         tuple(systems(db, project_id)),
-        tuple(explanation_systems(db, project_id)),
+        tuple(systems(db, project_id, TEXTS)),
         tuple((row["protocol"], f"{row['name']}@{row['version']}") for row in prompts),
         domain_names(),
         tuple(name for name in _BY_DATA if has[name]),
@@ -358,7 +235,7 @@ class LaunchScreen(ExportScreen):
     LaunchScreen Fields .row Label { width: 13; }
     LaunchScreen Fields #rows { max-height: 50vh; }
     LaunchScreen Fields #about { max-height: 2; }
-    LaunchScreen #prompt { height: 1fr; border: round $primary; border-title-color: $accent; }
+    LaunchScreen #prompt { height: 1fr; }
     LaunchScreen #totals { height: 1; margin: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchScreen #start { margin: 0 1; height: 1; border: none; width: 100%; content-align: left middle;
                           text-align: left; background: $primary; color: $text; text-style: bold; }
@@ -445,7 +322,7 @@ class LaunchScreen(ExportScreen):
         }
         for name in (*_BY_PROTOCOL, *offered, "systems", "baseline", "sample"):
             field, choices = self.fields[name], choices_of(self.fields.options[name])
-            usual = str(getattr(protocol_facts(_one_protocol(protocol)), name, ""))
+            usual = str(getattr(protocol_facts(one_protocol(protocol)), name, ""))
             if isinstance(field, Choice):
                 own = f"{dict(choices).get(usual, '')} (default)" if usual else choices[0][1]
                 field.offer([("", own), *choices[1:], *offered.get(name, ())])
@@ -553,22 +430,22 @@ class LaunchScreen(ExportScreen):
         """Ask the judge three small questions and say beside it how it answered."""
         if (request := self.request()) is not None:
             self.fields.aside("judge", "testing with 3 calls")
-            job = partial(tested_judge, judge=request.judge)
-            self.background.start("test", job, self._show_tested, self._test_failed)
 
-    def _test_failed(self, error: RecjudgeError) -> None:
-        self.fields.aside("judge", f"{GLYPHS.failed} the test failed")
-        self.host.show_error(error)
+            def show(result: Capabilities) -> None:
+                speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
+                schema = "" if result.schema_enforced else ", no schema enforced"
+                problems = f", {len(result.problems)} failed" if result.problems else ""
+                self.fields.aside("judge", f"{GLYPHS.done} answers{speed}{schema}{problems}")
 
-    def _show_tested(self, result: Capabilities) -> None:
-        speed = "" if result.latency_s is None else f", {result.latency_s:.1f} s a call"
-        schema = "" if result.schema_enforced else ", no schema enforced"
-        failed = f", {len(result.problems)} failed" if result.problems else ""
-        self.fields.aside("judge", f"{GLYPHS.done} answers{speed}{schema}{failed}")
+            def failed(error: RecjudgeError) -> None:
+                self.fields.aside("judge", f"{GLYPHS.failed} the test failed")
+                self.host.show_error(error)
+
+            self.background.start("test", partial(tested_judge, judge=request.judge), show, failed)
 
     def action_save(self) -> None:
         """Save the run as a file that “recjudge run” takes."""
-        from recjudge_tui.runs.experiment import saved_experiment
+        from recjudge_tui.runs.groups import saved_experiment
 
         if (request := self.request()) is not None:
             text = saved_experiment(request.run(self.project_id))
@@ -597,15 +474,14 @@ class LaunchScreen(ExportScreen):
         self._start_when_counted = False
         if expected.again:
             request = request.again()
-        start = partial(self._start, request=request)
         question = question_before(expected, request.settings)
         if question is None:
-            start(True)
+            self._start(request)
         else:
-            self.app.push_screen(Confirm(*question, "not yet"), start)
+            self.ask(Confirm(*question, "not yet"), lambda _: self._start(request))
 
-    def _start(self, sure: bool | None, request: LaunchRequest) -> None:
-        if not sure or self._starting:
+    def _start(self, request: LaunchRequest) -> None:
+        if self._starting:
             return
         self._starting = True
         self._say_totals(Content.styled("asking the judge", "dim"))
@@ -625,13 +501,8 @@ class LaunchScreen(ExportScreen):
         run_id, error = result
         self.host.check_runs()
         self.app.switch_screen(make_screen("monitor", run_id))
-        if error is not None:
-            self.host.show_error(error)
-        else:
-            self.notify(
-                f"Run {run_id} is working in the background; you can close this screen and the app.",
-                markup=False,
-            )
+        told = f"Run {run_id} is working in the background; you can close this screen and the app."
+        self.host.show_error(error) if error is not None else self.notify(told, markup=False)
 
     # ---- keys
 

@@ -126,6 +126,8 @@ def _places(app: App[Any], screen: Screen[Any], active: Sequence[StoredRow]) -> 
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
+        texts = partial(_go, app, "cases", project, filter_text="protocol:explanation")
+        yield Command(GO, "Go to explanations", "", texts, "texts scores")
         from recjudge_tui.tui.reports import TABS, about_tab
 
         for name in TABS:

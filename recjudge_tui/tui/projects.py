@@ -20,35 +20,13 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.projects import (
-    create_project,
-    delete_project,
-    project_names,
-    project_overview,
-)
+from recjudge_tui.store.projects import create_project, delete_project, project_names, project_overview
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeView
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    RUN_LOOKS,
-    KeyLine,
-    TopBar,
-    ago,
-    at_rest,
-    keyed,
-    number,
-)
-
-# ---- text --------------------------------------------------------------------------------------------------------
-
-
-def _progress(active: StoredRow) -> str:
-    share = active.finished / active.calls if active.calls else 0.0
-    return f"{GLYPHS.running} {share:.0%}"
-
+from recjudge_tui.tui.widgets import GLYPHS, RUN_LOOKS, KeyLine, TopBar, ago, at_rest, keyed, number
 
 # ---- screen ------------------------------------------------------------------------------------------------------
 
@@ -135,7 +113,8 @@ class ProjectsScreen(ListScreen):
     def _state(self, key: int, _: int) -> tuple[str, str]:
         figures = self.figures.get(key)
         if (active := self.active.get(key)) is not None:
-            return _progress(active), "up"
+            share = active.finished / active.calls if active.calls else 0.0
+            return f"{GLYPHS.running} {share:.0%}", "up"
         if figures is None:
             return "", ""
         if figures["state"] is not None:
@@ -148,9 +127,14 @@ class ProjectsScreen(ListScreen):
         self.query_one(HomeView).forget()
 
     def _read_rows(self, select: str | None = None) -> None:
+        def show(rows: list[StoredRow]) -> None:
+            self.figures = {row["id"]: row for row in rows}
+            self.names = {row["id"]: row["name"] for row in rows}
+            self._list()
+
         self.names = dict(project_names(self.host.db))
         self._list(select)
-        self.background.start("overview", project_overview, self._show_overview)
+        self.background.start("overview", project_overview, show)
 
     def _list(self, select: str | None = None) -> None:
         self.fill(list(self.names), next((key for key, name in self.names.items() if name == select), None))
@@ -172,11 +156,6 @@ class ProjectsScreen(ListScreen):
     def project_id(self) -> int | None:
         """The project under the cursor."""
         return self.rows.cursor_id
-
-    def _show_overview(self, rows: list[StoredRow]) -> None:
-        self.figures = {row["id"]: row for row in rows}
-        self.names = {row["id"]: row["name"] for row in rows}
-        self._list()
 
     def runs_changed(self, active: list[StoredRow]) -> None:
         super().runs_changed(active)
@@ -215,10 +194,6 @@ class ProjectsScreen(ListScreen):
     def _open(self) -> None:
         self.action_open("home")
 
-    def action_open(self, name: str) -> None:
-        if (key := self.project_id) is not None:
-            self.open_screen(name, key)
-
     def action_step_back(self) -> None:
         """`esc` clears the filter; it never leaves the app."""
         if self.wanted:
@@ -233,17 +208,16 @@ class ProjectsScreen(ListScreen):
                 self.app, "The name of the project. Then press {projects.import} to import lists and labels."
             ),
         )
-        self.app.push_screen(ask, self._make)
 
-    def _make(self, name: str | None) -> None:
-        if name is None:
-            return
-        try:
-            create_project(self.host.db, name)
-        except RecjudgeError as error:
-            self.host.show_error(error)
-            return
-        self.refresh_rows(select=name.strip())
+        def make(name: str) -> None:
+            try:
+                create_project(self.host.db, name)
+            except RecjudgeError as error:
+                self.host.show_error(error)
+            else:
+                self.refresh_rows(select=name.strip())
+
+        self.ask(ask, make)
 
     def action_delete(self) -> None:
         if (key := self.project_id) is None:
@@ -257,18 +231,20 @@ class ProjectsScreen(ListScreen):
         text = f"“{one_line(name, 60)}”, with {holds}, will be deleted for good."
         if key in self.active:
             text += "\nOne of its runs is active; it will stop with an error."
-        self.app.push_screen(
-            Confirm("Delete the project?", text, "delete it", "keep it"), partial(self._delete, name=name)
-        )
 
-    def _delete(self, sure: bool | None, name: str) -> None:
-        if sure:
-            job = partial(delete_project, name=name)
-            self.background.start("change", job, lambda _: self._show_deleted(name))
+        def show(_: object) -> None:
+            self.refresh_rows()
+            self.notify(f"“{one_line(name, 60)}” is deleted.", markup=False)
 
-    def _show_deleted(self, name: str) -> None:
-        self.refresh_rows()
-        self.notify(f"“{one_line(name, 60)}” is deleted.", markup=False)
+        job = partial(delete_project, name=name)
+        question = Confirm("Delete the project?", text, "delete it", "keep it")
+        self.ask(question, lambda _: self.background.start("change", job, show))
+
+    def action_import(self) -> None:
+        """Into the project under the cursor if that is empty, else into one of the folder's name."""
+        figures = self.figures.get(self.project_id or 0)
+        full = figures is not None and (figures["imports"] or figures["cases"])
+        self.ask_import("" if full or self.project_id is None else self.names[self.project_id])
 
     def imported(self, project: str) -> None:
         self.refresh_rows(select=project)
@@ -288,14 +264,10 @@ class ProjectsScreen(ListScreen):
 
     def action_other_file(self) -> None:
         hint = "Another database of recjudge. Leaving it brings you back here."
-        self.app.push_screen(
-            AskLine("Open another file", hint, placeholder="recjudge.db", path=True), self._open_file
-        )
+        self.ask(AskLine("Open another file", hint, placeholder="recjudge.db", path=True), self._open_file)
 
-    def _open_file(self, typed: str | None) -> None:
+    def _open_file(self, typed: str) -> None:
         """Lend the terminal to an app on that file."""
-        if typed is None:
-            return
         path = user_path(typed)
         try:
             # what is wrong with the file is said here, not on the terminal that comes back
@@ -304,9 +276,9 @@ class ProjectsScreen(ListScreen):
         except SuspendNotSupported:
             step = "Open it in another terminal with “recjudge --db FILE”."
             self.host.show_error(UsageError("this terminal cannot be lent to a second app", next_step=step))
-        except OSError as error:
-            self.host.show_error(RecjudgeError("the file cannot be opened", f"{error.strerror}."))
-        except RecjudgeError as error:
+        except (OSError, RecjudgeError) as error:
+            if isinstance(error, OSError):
+                error = RecjudgeError("the file cannot be opened", f"{error.strerror}.")
             self.host.show_error(error)
 
 

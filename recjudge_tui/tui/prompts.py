@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
@@ -20,17 +18,20 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input
 
-from recjudge_tui.domain.calls import Order, Request, Trial, estimate_prompt_tokens
+from recjudge_tui.domain.calls import Order, Trial, estimate_prompt_tokens
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.occasions import Occasion, occasion_text
-from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
-from recjudge_tui.files import small_file
-from recjudge_tui.prompting.drafts import StoredDraft, draft_findings, store_draft
-from recjudge_tui.prompting.trial import request_now, try_prompt
-from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.prompting.drafts import (
+    Draft,
+    StoredDraft,
+    check_draft,
+    drop_draft,
+    store_draft,
+    write_draft,
+)
+from recjudge_tui.prompting.trial import CasePreview, ask_judge, read_case
 from recjudge_tui.reports.changes import prompt_diff
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.store.cases import Direction, showable_case
@@ -40,13 +41,7 @@ from recjudge_tui.tui.dialogs import AskLine, PickDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, chosen_judge, known_judges
 from recjudge_tui.tui.row_list import Column, Reader, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    FILTER,
-    ChoiceField,
-    ListScreen,
-    choice_form,
-)
+from recjudge_tui.tui.screens import COMMON, FILTER, ChoiceField, ListScreen, choice_form
 from recjudge_tui.tui.texts import (
     call_facts,
     diff_content,
@@ -73,16 +68,6 @@ from recjudge_tui.tui.widgets import (
 
 _FALLBACK = "vi"
 _MOST_PROBLEMS = 40
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-class Draft(NamedTuple):
-    """The file after editing. `prompt` is None if it holds no valid prompt; `problems` say why it is not to be stored."""
-
-    path: Path
-    prompt: Prompt | None = None
-    problems: tuple[str, ...] = ()
-    is_changed: bool = True
 
 
 def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -107,33 +92,6 @@ def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
     return [program]
 
 
-def write_draft(text: str, name: str) -> Path:
-    """Write the text to a file in a new folder that only the user can read."""
-    path = Path(tempfile.mkdtemp(prefix="recjudge-")) / f"{_NO_NAME.sub('-', name)[:60] or 'prompt'}.toml"
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
-
-
-def check_draft(path: Path, original: str, exit_code: int) -> Draft:
-    """Check the file after the editor ended."""
-    try:
-        text = small_file(path)
-    except OSError as error:
-        return Draft(path, None, (f"{path} cannot be read. {error.strerror}.",))
-    if text == original.encode():
-        return Draft(path, is_changed=False)
-    prompt, problems = draft_findings(path)
-    remark = [f"The editor ended with code {exit_code}, so its text was not used."] if exit_code else []
-    return Draft(path, prompt, (*remark, *problems))
-
-
-def drop_draft(path: Path) -> None:
-    """Remove a draft that is stored or unchanged. Other files that the editor created there stay."""
-    path.unlink(missing_ok=True)
-    if not any(path.parent.iterdir()):
-        path.parent.rmdir()
-
-
 def draft_dialog(draft: Draft) -> PickDialog:
     """The problems of a text that is not stored; returns `edit`, `store`, or None to leave the file where it is."""
     problems = [f"{GLYPHS.failed} {problem}" for problem in draft.problems[:_MOST_PROBLEMS]]
@@ -147,18 +105,6 @@ def draft_dialog(draft: Draft) -> PickDialog:
 
 
 # ---- jobs --------------------------------------------------------------------------------------------------------
-
-
-class CasePreview(NamedTuple):
-    """A prompt's text for a case. `order` is the shown order, `orders` all possible ones; without a case all is empty."""
-
-    prompt_id: int
-    case: StoredRow | None
-    order: Order = ""
-    orders: tuple[Order, ...] = ()
-    request: Request | None = None
-    kind: CaseKind = "list"
-    error: RecjudgeError | None = None
 
 
 def listed(db: Database) -> list[StoredRow]:
@@ -181,39 +127,6 @@ def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> 
     same = Content("The two texts are the same.")
     shown = diff_content(lines) if lines else same
     return lambda _: shown
-
-
-def read_case(
-    db: Database, project_id: int, prompt_id: int, order: Order | None, places: Mapping[str, int]
-) -> CasePreview:
-    """The text of a prompt for the case of `places`, which has one for each kind of case, or else for the first."""
-    try:
-        prompt = prompt_by_id(db, prompt_id)
-        rules = protocol_named(prompt.protocol)
-    except RecjudgeError as error:
-        return CasePreview(prompt_id, None, error=error)
-    kind = rules.facts.unit
-    case = showable_case(db, project_id, kind, "at", places.get(kind, 0))
-    case = case or showable_case(db, project_id, kind)
-    if case is None:
-        return CasePreview(prompt_id, None, kind=kind)
-    chosen = order if order in rules.orders and order is not None else rules.orders[0]
-    shown = CasePreview(prompt_id, case, chosen, rules.orders, kind=kind)
-    try:
-        return shown._replace(request=request_now(db, prompt, case["id"], chosen))
-    except RecjudgeError as error:
-        return shown._replace(error=error)
-
-
-def ask_judge(
-    db: Database, spec: JudgeSpec, read: Callable[[Database], CasePreview], cancelled: threading.Event
-) -> tuple[CasePreview, Trial]:
-    """Try a prompt on the case that is read. Raises NotFoundError where there is none, and what `try_prompt` raises."""
-    shown = read(db)
-    if shown.case is None:
-        raise NotFoundError("there is no case to ask about", "The project has no case that fits this prompt.")
-    prompt = prompt_by_id(db, shown.prompt_id)
-    return shown, try_prompt(db, prompt, shown.case["id"], spec, shown.order, cancelled=cancelled)
 
 
 # ---- pane --------------------------------------------------------------------------------------------------------
@@ -296,8 +209,7 @@ class PromptsScreen(ListScreen):
     list."""
 
     CSS = """
-    PromptsScreen #prompt { display: none; width: 1fr; border: round $primary; border-title-color: $accent; }
-    PromptsScreen #prompt:focus { border: round $accent; }
+    PromptsScreen #prompt { display: none; width: 1fr; }
     PromptsScreen.-wide #listed { width: 60; }
     PromptsScreen.-wide #prompt { display: block; }
     PromptsScreen.-reading #listed { display: none; }
@@ -506,16 +418,14 @@ class PromptsScreen(ListScreen):
             self.host.show_error(NotFoundError(f"this prompt cannot show case {case_id}", needs))
 
     def action_number(self) -> None:
-        self.app.push_screen(AskLine("Case", "The number of a case of this project"), self._go_to_case)
+        def go(wanted: str) -> None:
+            digits = wanted.lstrip("#")
+            if digits.isascii() and digits.isdecimal() and len(digits) < 16:
+                self.action_step("at", int(digits))
+            else:
+                self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
 
-    def _go_to_case(self, wanted: str | None) -> None:
-        if wanted is None:
-            return
-        digits = wanted.lstrip("#")
-        if digits.isascii() and digits.isdecimal() and len(digits) < 16:
-            self.action_step("at", int(digits))
-        else:
-            self.host.show_error(UsageError(f"“{one_line(wanted, 40)}” is not the number of a case"))
+        self.ask(AskLine("Case", "The number of a case of this project"), go)
 
     def action_order(self) -> None:
         if self.case is not None and len(self.case.orders) > 1:
@@ -549,12 +459,12 @@ class PromptsScreen(ListScreen):
         # prompts of the same protocol first, because comparisons with other protocols are rarely useful
         others.sort(key=lambda row: row["protocol"] != current["protocol"])
         field = ChoiceField("prompt", "prompt", [(str(row["id"]), prompt_label(row)) for row in others], "")
-        self.app.push_screen(choice_form(field, title="Compare with"), self._compare)
 
-    def _compare(self, chosen: dict[str, str] | None) -> None:
-        if chosen is not None:
+        def compare(chosen: dict[str, str]) -> None:
             self._against = int(chosen["prompt"])
             self._turn_to("diff")
+
+        self.ask(choice_form(field, title="Compare with"), compare)
 
     def action_step_back(self) -> None:
         if self._give_up():
@@ -575,18 +485,13 @@ class PromptsScreen(ListScreen):
             where = f"on case {case_number(shown.case['id'])}" if shown and shown.case else "on a case"
             judge = JUDGE.but(help=f"One call, which may cost money; nothing is stored. {JUDGE.help}")
             judges = known_judges(self.host.db, self.project_id)
-            form = Form(
-                f"{prompt_label(current)} {where}",
-                (judge, *ADDRESS),
-                {},
-                {"judge": judges},
-                "ask",
-                chosen_judge,
+            title = f"{prompt_label(current)} {where}"
+            self.ask(
+                Form(title, (judge, *ADDRESS), {}, {"judge": judges}, "ask", chosen_judge), self._ask_judge
             )
-            self.app.push_screen(form, self._ask)
 
-    def _ask(self, spec: JudgeSpec | None) -> None:
-        if spec is None or self.current is None:
+    def _ask_judge(self, spec: JudgeSpec) -> None:
+        if self.current is None:
             return
         self._asking = threading.Event()
         self._turn_to("answer")
@@ -646,17 +551,17 @@ class PromptsScreen(ListScreen):
             drop_draft(path)
             self.notify("You changed nothing, so nothing was stored.")
         elif draft.problems:
-            decided = partial(self._decided, draft=draft, editor=editor, original=original)
-            self.app.push_screen(draft_dialog(draft), decided)
-        else:
-            self._keep(draft)
 
-    def _decided(self, decision: str | None, draft: Draft, editor: list[str], original: str) -> None:
-        if decision == "edit":
-            if not draft.path.exists():
-                draft.path.write_text(original, encoding="utf-8", newline="\n")
-            self._edit(editor, draft.path, original)
-        elif decision == "store":
+            def decided(decision: str) -> None:
+                if decision == "store":
+                    self._keep(draft)
+                    return
+                if not draft.path.exists():
+                    draft.path.write_text(original, encoding="utf-8", newline="\n")
+                self._edit(editor, draft.path, original)
+
+            self.ask(draft_dialog(draft), decided)
+        else:
             self._keep(draft)
 
     def _keep(self, draft: Draft) -> None:

@@ -23,7 +23,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import Row, Table, note_kind, readable, render
+from recjudge_tui.reports.common.table import Row, Table, format_of_file, note_kind, readable, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, make
@@ -43,7 +43,9 @@ from recjudge_tui.reports.figures.marks import (
 )
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import STATISTICS
+from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.screens import (
@@ -99,7 +101,7 @@ TABS = (
 # a report about one rater, by default the first of the question
 _OF_ONE = "why"
 # how the cases of its rows are found
-_SAID = {"phrase": "text", "flag": "flag"}
+_SAID = {"phrase": "text", "flag": "flag", "theme": "theme"}
 _MOST_ROWS = 1_000
 _MOST_NOTES = 8
 _FIGURE_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
@@ -156,9 +158,6 @@ class TabContent(NamedTuple):
 def load(db: Database, project_id: int, chosen: ReportChoice, occasions: OccasionFilter) -> TabContent:
     """A report about the chosen question on these occasions; call it in a worker. A report that does not fit the project
     is its error, so that the other tabs stay usable."""
-    from recjudge_tui.store.data import known_systems
-    from recjudge_tui.store.ratings import project_raters
-
     project = Project.numbered(db, project_id)
     known = topics(project)
     topic = chosen.topic if chosen.topic in known else next(iter(known), None)
@@ -246,8 +245,6 @@ class ReportsScreen(OccasionScreen):
     ReportsScreen #tabs { height: 1; padding: 0 1; }
     ReportsScreen #answer { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     ReportsScreen #about { height: auto; max-height: 2; padding: 0 1; color: $text-muted; }
-    ReportsScreen .pane { border: round $primary; border-title-color: $accent; }
-    ReportsScreen .pane:focus-within { border: round $accent; }
     ReportsScreen #body { height: 1fr; }
     ReportsScreen #body > * { display: none; }
     ReportsScreen #body.-table FigureTable, ReportsScreen #body.-page TextPane, ReportsScreen #body.-plot #plot {
@@ -270,7 +267,7 @@ class ReportsScreen(OccasionScreen):
         Binding("e", "export", "export", show=False, id="tabs.export"),
         Binding("f", "figures", "figures", id="reports.figures"),
         Binding("y", "copy", "copy the table", show=False, id="reports.copy"),
-        Binding("r", "runs", "runs", show=False, id="tabs.runs"),
+        Binding("r", "open('runs')", "runs", show=False, id="tabs.runs"),
         Binding("R", "compute", "compute again", show=False, id="reports.compute"),
         Binding("P", "tab('paper')", "the paper's table", show=False, id="reports.paper"),
         *[
@@ -369,9 +366,8 @@ class ReportsScreen(OccasionScreen):
         self.refresh_bindings()
 
     def _show_failure(self, error: RecjudgeError) -> None:
-        self.host.show_error(error)
         self.query_one("#body").border_subtitle = Content("")
-        self.occasions_refused()
+        self.occasions_refused(error)
 
     def _fill(self) -> None:
         made = self.made
@@ -423,11 +419,8 @@ class ReportsScreen(OccasionScreen):
         body.border_subtitle = Content(f"below: {below}" if below else "")
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._resized)
-
-    def _resized(self) -> None:
-        self._show_tabs()
-        self._fill()
+        self.call_after_refresh(self._show_tabs)
+        self.call_after_refresh(self._fill)
 
     def _row(self) -> Row | None:
         """The row of the report under the cursor."""
@@ -508,9 +501,6 @@ class ReportsScreen(OccasionScreen):
     def action_scroll_details(self, lines: int) -> None:
         self.query_one("#details").scroll_relative(y=lines, animate=False)
 
-    def action_step_back(self) -> None:
-        self.action_leave()
-
     def action_whole(self) -> None:
         self._whole = not self._whole
         self._fill()
@@ -525,18 +515,17 @@ class ReportsScreen(OccasionScreen):
             known = self.made.topics
             options = [(str(at), topic.text()) for at, topic in enumerate(known)]
             here = str(known.index(self.made.topic)) if self.made.topic in known else "0"
-            field = ChoiceField("topic", "question", options, here)
-            self.app.push_screen(choice_form(field), partial(self._ask_about, known))
 
-    def _ask_about(self, known: Sequence[Topic], chosen: dict[str, str] | None) -> None:
-        if chosen is not None:
-            values = {
-                tab: {name: value for name, value in given.items() if name not in ("protocol", "aspect")}
-                for tab, given in self._chosen.values.items()
-            }
-            topic = known[int(chosen["topic"])]
-            self._chosen = self._chosen._replace(topic=topic, values=values, any_topic=False)
-            self.action_compute()
+            def ask_about(chosen: dict[str, str]) -> None:
+                values = {
+                    tab: {name: value for name, value in given.items() if name not in ("protocol", "aspect")}
+                    for tab, given in self._chosen.values.items()
+                }
+                topic = known[int(chosen["topic"])]
+                self._chosen = self._chosen._replace(topic=topic, values=values, any_topic=False)
+                self.action_compute()
+
+            self.ask(choice_form(ChoiceField("topic", "question", options, here)), ask_about)
 
     def action_choose(self) -> None:
         """The own options of the report or the figure as a form."""
@@ -566,16 +555,15 @@ class ReportsScreen(OccasionScreen):
                 **dict.fromkeys(("systems", "system"), made.systems),
             }
             offered = {name: [(word, word) for word in words] for name, words in names.items()}
-        self.app.push_screen(Form(title_of(made.tab), options, made.values, offered), self._choose)
 
-    def _choose(self, given: dict[str, Any] | None) -> None:
-        if given is None or self.made is None:
-            return
-        values = dict(self._chosen.values) | {self._chosen.tab: given}
-        asked = Topic(str(given.get("protocol")), str(given.get("aspect")))
-        topic = asked if asked in self.made.topics else self.made.topic
-        self._chosen = self._chosen._replace(values=values, topic=topic, any_topic=False)
-        self.action_compute()
+        def choose(given: dict[str, Any]) -> None:
+            values = dict(self._chosen.values) | {self._chosen.tab: given}
+            asked = Topic(str(given.get("protocol")), str(given.get("aspect")))
+            topic = asked if asked in made.topics else made.topic
+            self._chosen = self._chosen._replace(values=values, topic=topic, any_topic=False)
+            self.action_compute()
+
+        self.ask(Form(title_of(made.tab), options, made.values, offered), choose)
 
     def action_figures(self) -> None:
         """The figure of the raters in the row under the cursor; of a figure the report before it."""
@@ -605,16 +593,11 @@ class ReportsScreen(OccasionScreen):
 
     def action_copy(self) -> None:
         """Copy the table as Markdown, CSV or LaTeX."""
-        options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
         if self._table is not None:
-            self.app.push_screen(choice_form(ChoiceField("format", "copy as", options, "md")), self._copy)
-
-    def _copy(self, chosen: dict[str, str] | None) -> None:
-        if chosen is not None and self._table is not None:
-            from recjudge_tui.tui.decisions import copy_text
-
+            options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
             table, _ = readable(self._table, whole=self._whole)
-            copy_text(self, render(table, chosen["format"]).text)
+            form = choice_form(ChoiceField("format", "copy as", options, "md"))
+            self.ask(form, lambda chosen: self.copy_text(render(table, chosen["format"]).text))
 
     @on(DataTable.RowSelected)
     @on(DataTable.CellSelected)
@@ -630,14 +613,11 @@ class ReportsScreen(OccasionScreen):
         elif row.get("wins") is not None and row.get("system") is not None:
             counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
             options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
-            field = ChoiceField("outcome", "cases", options, "system")
-            self.app.push_screen(choice_form(field), partial(self._open_outcome, row))
+            behind_row = partial(row_filter, made, row, self.occasions)
+            form = choice_form(ChoiceField("outcome", "cases", options, "system"))
+            self.ask(form, lambda chosen: self._open(Behind(behind_row(chosen["outcome"]))))
         else:
             self._open(Behind(row_filter(made, row, self.occasions)))
-
-    def _open_outcome(self, row: Row, chosen: dict[str, str] | None) -> None:
-        if chosen is not None and self.made is not None:
-            self._open(Behind(row_filter(self.made, row, self.occasions, chosen["outcome"])))
 
     def _open(self, cases: Behind) -> None:
         from recjudge_tui.tui.triage import CasesScreen
@@ -751,8 +731,6 @@ def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
 
 def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
     """Write a page. Raises UsageError for an unknown ending, StoreError."""
-    from recjudge_tui.reports.common.table import format_of_file
-
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
     return write_text(path, text)
 

@@ -128,7 +128,17 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     widths of the columns are taken from the beginning, the middle and the end of a list, and stay while it is shown.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("head", "marked", "failed", "reviewed", "dim", "up", "down", "key")
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "head",
+        "marked",
+        "failed",
+        "reviewed",
+        "dim",
+        "up",
+        "down",
+        "key",
+        "cell",
+    )
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row-list--{kind}" for kind in (*KINDS, "cursor")}
     DEFAULT_CSS = """
     RowList {
@@ -140,6 +150,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         .row-list--reviewed, .row-list--up { color: $success; }
         .row-list--dim { text-style: dim; }
         .row-list--key { color: $accent; text-style: bold; }
+        .row-list--cell { text-style: reverse; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -366,7 +377,8 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         """Draw the next page in this direction while this one is looked at: to read its rows takes longer than a paint."""
         top = max(self.scroll_offset.y + rows, 0)
         for place in range(top, min(top + self.size.height, len(self.ids))):
-            self._line(place)
+            if place != self.cursor:
+                self._line(place)
 
     def action_first(self) -> None:
         self._move_to(0)
@@ -517,7 +529,7 @@ class Command(NamedTuple):
         return all(word in searched for word in words)
 
 
-class Palette(Dialog[Command | None]):
+class Palette(Dialog[Command]):
     """`Palette(commands)`: a search, and the commands that match it, by group; below them the whole of the one under the
     cursor. `other` makes a command of what was typed, which is then the last; `typed` is typed already."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple, cast
 
@@ -18,14 +18,17 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from recjudge_tui.domain.occasions import Occasion, occasion_text
-from recjudge_tui.domain.protocols import compares_lists, with_unit
-from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.run import RunState, Wanted
+from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RunError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.runs import (
     RunWatch,
-    cost_range,
+    estimate_lines,
     eta_s,
+    plain_value,
     reused_words,
     run_differences,
     run_watch,
@@ -36,19 +39,11 @@ from recjudge_tui.runs import start
 from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
 from recjudge_tui.store.database import Database, StoredRow, now
-from recjudge_tui.store.runs import (
-    delete_run,
-    list_runs,
-)
+from recjudge_tui.store.runs import delete_run, list_runs
 from recjudge_tui.tui.dialogs import Confirm
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    FILTER,
-    IMPORT,
-    ListScreen,
-    ReadingScreen,
-)
+from recjudge_tui.tui.screens import COMMON, FILTER, IMPORT, ListScreen, ReadingScreen
+from recjudge_tui.tui.texts import Fact, facts_content
 from recjudge_tui.tui.widgets import (
     GLYPHS,
     RUN_LOOKS,
@@ -62,7 +57,6 @@ from recjudge_tui.tui.widgets import (
     spark,
     stacked,
     title_rule,
-    wrapped,
 )
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -71,11 +65,11 @@ from recjudge_tui.tui.widgets import (
 RunStatus = Literal[
     "running", "pausing", "stopping", "interrupted", "planned", "paused", "stopped", "done", "failed"
 ]
-Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
 _STYLES = {"up": "$success", "marked": "$warning", "failed": "$error", "": ""}
 _LONGEST_ERROR = 2000
+_SAID_ELSEWHERE = ("concurrency", "again", "swap")
 _THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
 _STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
 
@@ -135,31 +129,18 @@ def setup_facts(watch: RunWatch) -> list[Fact]:
     judge += [one_line(url, 60) for url in watch.judge.base_urls]
     keys = [watch.judge.api_key_env] if watch.judge.api_key_env else []
     keys += [f"{variable} as {name}" for name, variable in watch.judge.header_env]
-    lists = [one_line(", ".join(settings.systems) or "all systems", 60)]
-    if settings.protocol not in with_unit("explanation"):
-        lists.insert(0, f"top {settings.top_k}")
-    if settings.baseline:
-        lists.append(f"against {one_line(settings.baseline, 30)}")
-    if settings.images:
-        lists.append("images shown")
-    if settings.aspects == "single":
-        lists.append("aspects one by one")
-    if settings.shots != "none":
-        lists.append({"one": "one example for all", "personal": "one example per user"}[settings.shots])
-    if settings.profile == "llm":
-        lists.append("profile written first")
+    # what is not at its default, as the form of a run names it
+    own = [
+        f"{option.label} {plain_value(value)}"
+        for name, option in RUN_OPTIONS.items()
+        if name not in _SAID_ELSEWHERE and (value := getattr(settings, name)) != option.default
+    ]
     return [
         ("judge", dot.join(judge)),
         *(("" if at else "sends", one_line(key, 60)) for at, key in enumerate(keys)),
         ("prompt", one_line(watch.prompt, 60)),
-        ("cases", dot.join([cases_chosen(settings), *lists])),
+        ("cases", dot.join([*([] if settings.sample or settings.limit else ["all"]), *own])),
     ]
-
-
-def cases_chosen(settings: RunSettings) -> str:
-    if settings.sample is not None:
-        return f"sample {number(settings.sample)} seed {settings.seed}"
-    return "all" if settings.limit is None else f"first {number(settings.limit)}"
 
 
 def estimate_facts(watch: RunWatch) -> list[Fact]:
@@ -172,12 +153,9 @@ def estimate_facts(watch: RunWatch) -> list[Fact]:
     calls = dot.join([quantity(progress.calls, "call"), *how])
     if watch.estimate is None:
         return [("plan", calls)]
-    used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
-    facts = [
-        ("plan", calls),
-        ("tokens", tokens_expected(watch.estimate)),
-        ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
-    ]
+    _, *expected = estimate_lines(watch.estimate, rater=watch.rater, prompt=watch.prompt)
+    facts = [("plan", calls), *(("" if at else "expects", line) for at, line in enumerate(expected))]
+    facts += [("cost", f"{money(progress.cost_usd)} so far")] if progress.cost_usd else []
     facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
     if progress.attempts:
         flying = f"{progress.in_flight} in flight{dot}" if watch.state == "running" else ""
@@ -193,23 +171,6 @@ def at_once(watch: RunWatch) -> str:
     if wanted is None or wanted == now:
         return f"{now} at once" if now else "concurrency auto"
     return f"{now or 'auto'} → {wanted} at once"
-
-
-def tokens_expected(estimate: Estimate) -> str:
-    if not estimate.tokens_out:
-        return "none"
-    low, high = short_count(estimate.tokens_in_low), short_count(estimate.tokens_in_high)
-    span = low if low == high else f"{low} to {high}"
-    return f"~{span} in {GLYPHS.dot} ~{short_count(estimate.tokens_out)} out"
-
-
-def short_count(value: int) -> str:
-    """`940`, `12k`, `1.9M`."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if value >= size:
-            shown = value / size
-            return f"{shown:.1f}{unit}" if shown < 10 else f"{shown:.0f}{unit}"
-    return str(value)
 
 
 def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
@@ -325,16 +286,6 @@ def _short_time(seconds: float) -> str:
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
-def facts_content(facts: Sequence[Fact], width: int) -> Content:
-    """As many lines for each fact as it needs, each below its first word."""
-    wide = max(len(name) for name, _ in facts) + 1
-    lines: list[Content] = []
-    for name, text in facts:
-        for at, part in enumerate(wrapped(text, max(width - wide, 8)) or [""]):
-            lines.append(Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part))
-    return Content("\n").join(lines)
-
-
 def errors_content(watch: RunWatch, width: int) -> Content:
     """The errors of each kind in full, each text once, and the newest cases that have them."""
     lines: list[Content] = []
@@ -373,18 +324,13 @@ class RunList(RowList[ListedRun]):
             Column("run", lambda run, _: (str(run.row["id"]), ""), 9, right=True),
             Column("state", _state, 20),
             Column("protocol", lambda run, _: (run.row["protocol"], ""), 16),
-            Column(
-                "rater", lambda run, _: (_rater(run) if self._is_wide else "", "dim"), 60, 12, middle=True
-            ),
+            Column("rater", lambda run, _: (_rater(run) * self._is_wide, "dim"), 60, 12, middle=True),
             Column("judge", self._judge, 80, 12, middle=True),
             Column("calls", lambda run, _: (number(run.row["calls"]), ""), 11, right=True),
             Column(
-                "failed",
-                lambda run, _: (number(n := run.row["failed"]), "failed" if n else ""),
-                11,
-                right=True,
+                "failed", lambda run, _: (number(n := run.row["failed"]), "failed" * bool(n)), 11, right=True
             ),
-            Column("cost", lambda run, _: (_cost(run) if self._is_wide else "", ""), 10, right=True),
+            Column("cost", lambda run, _: (_cost(run) * self._is_wide, ""), 10, right=True),
             Column("when", lambda run, _: (ago(run.row["created_at"]), ""), 16, 8),
         )
         super().__init__(columns, lambda run: run.row["id"])
@@ -428,6 +374,7 @@ class RunsScreen(ListScreen):
         *COMMON,
     ]
     LISTED = "Runs"
+    OF_ROWS = ("verdicts", "delete", "export")
     NOTHING = """No runs yet.
 
 n  starts one: a judge reads the lists of this project and gives verdicts
@@ -474,11 +421,6 @@ It works in the background, also after you close the app."""
 
     # ---- keys
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("verdicts", "delete", "export") and not self.every:
-            return False
-        return super().check_action(action, parameters)
-
     @on(RowList.Opened)
     def _watch(self) -> None:
         if (run_id := self.rows.cursor_id) is not None:
@@ -492,7 +434,6 @@ It works in the background, also after you close the app."""
             self.open_screen("cases", self.project_id, filter_text=f"run:{run_id}")
 
     def action_export(self) -> None:
-        from recjudge_tui.project import Project
         from recjudge_tui.reports.listings import runs
 
         self.ask_export("runs.csv", lambda db: runs(db, Project.numbered(db, self.project_id)))
@@ -501,18 +442,17 @@ It works in the background, also after you close the app."""
         if (run_id := self.rows.cursor_id) is None:
             return
         text = f"Run {run_id} with its calls, answers and verdicts will be deleted for good."
-        self.app.push_screen(
-            Confirm("Delete the run?", text, "delete it", "keep it"), partial(self._delete, run_id=run_id)
-        )
 
-    def _delete(self, sure: bool | None, run_id: int) -> None:
-        if sure:
-            job = partial(_delete_at_rest, run_id=run_id)
-            self.background.start("delete", job, lambda _: self._show_deleted(run_id))
+        def job(db: Database) -> None:
+            refuse_when_active(db, run_id)
+            delete_run(db, run_id)
 
-    def _show_deleted(self, run_id: int) -> None:
-        self.notify(f"Run {run_id} deleted.", markup=False)
-        self._read()
+        def show(_: None) -> None:
+            self.notify(f"Run {run_id} deleted.", markup=False)
+            self._read()
+
+        question = Confirm("Delete the run?", text, "delete it", "keep it")
+        self.ask(question, lambda _: self.background.start("delete", job, show))
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
@@ -525,11 +465,6 @@ def _list(db: Database, project_id: int) -> list[ListedRun]:
         )
         for row in list_runs(db, project_id)
     ]
-
-
-def _delete_at_rest(db: Database, run_id: int) -> None:
-    refuse_when_active(db, run_id)
-    delete_run(db, run_id)
 
 
 # ---- monitor actions ---------------------------------------------------------------------------------------------
@@ -614,16 +549,10 @@ class CallList(RowList[StoredRow]):
             Column("answer", lambda call, _: (_answer(call), "reviewed"), 22, 6),
             Column("took", lambda call, _: (_took(call), "dim"), 8),
             Column(
-                "flags", lambda call, _: (f"{GLYPHS.marked} {call.flags}" if call.flags else "", "marked"), 6
+                "flags", lambda call, _: (f"{GLYPHS.marked} {call.flags}" * bool(call.flags), "marked"), 6
             ),
             Column("user", lambda call, _: (call.user_id, ""), 24, 6, middle=True),
-            Column(
-                "occasion",
-                lambda call, _: (occasion_text(Occasion(call.context, call.served_at)), ""),
-                24,
-                11,
-                rank=1,
-            ),
+            Column("occasion", lambda call, _: (_occasion(call), ""), 24, 11, rank=1),
             Column("systems", lambda call, _: (_systems(call), "dim"), 60, 10),
         )
         super().__init__(columns, lambda call: call.id, id="calls")
@@ -641,6 +570,10 @@ def _took(call: StoredRow) -> str:
     return "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
 
 
+def _occasion(call: StoredRow) -> str:
+    return occasion_text(Occasion(call.context, call.served_at))
+
+
 def _systems(call: StoredRow) -> str:
     return " | ".join(name for name in (call.system_a, call.system_b) if name)
 
@@ -650,9 +583,6 @@ class MonitorScreen(ReadingScreen):
 
     AUTO_FOCUS = "CallList"
     CSS = """
-    MonitorScreen #progress, MonitorScreen CallList, MonitorScreen Reader { border: round $primary;
-                                                                            border-title-color: $accent; }
-    MonitorScreen CallList:focus, MonitorScreen Reader:focus { border: round $accent; }
     MonitorScreen #progress { height: auto; min-height: 5; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     MonitorScreen #lower { layout: vertical; height: 1fr; }
     MonitorScreen CallList { height: 2fr; }
@@ -684,7 +614,7 @@ class MonitorScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
-        yield Static(Content("reading"), id="progress")
+        yield Static(Content("reading"), id="progress", classes="pane")
         with Horizontal(id="lower"):
             yield CallList()
             yield Reader()
@@ -808,12 +738,12 @@ class MonitorScreen(ReadingScreen):
             return False
         return self.run_status == "interrupted" or self.view.watch.progress.outstanding > 0
 
-    def _order(self, job: partial[str]) -> None:
-        self.background.start("order", job, self._show_order)
+    def _order(self, job: Callable[..., str]) -> None:
+        def show(toast: str) -> None:
+            self.notify(one_line(toast, 300), markup=False)
+            self.read_now()
 
-    def _show_order(self, toast: str) -> None:
-        self.notify(one_line(toast, 300), markup=False)
-        self.read_now()
+        self.background.start("order", partial(job, run_id=self.run_id), show)
 
     def action_other(self) -> None:
         other = self.view.watch.other if self.view is not None else None
@@ -821,22 +751,18 @@ class MonitorScreen(ReadingScreen):
             self.app.switch_screen(MonitorScreen(other.run_id))
 
     def action_pause(self) -> None:
-        self._order(partial(interrupt, run_id=self.run_id, wanted="pause"))
+        self._order(partial(interrupt, wanted="pause"))
 
     def action_stop(self) -> None:
         text = "Calls in flight are finished and stored; the others stay open and are asked when the run is resumed."
         question = Confirm(f"Stop run {self.run_id}?", text, "stop", "let it run")
-        self.app.push_screen(question, self._stop)
-
-    def _stop(self, sure: bool | None) -> None:
-        if sure:
-            self._order(partial(interrupt, run_id=self.run_id, wanted="stop"))
+        self.ask(question, lambda _: self._order(partial(interrupt, wanted="stop")))
 
     def action_resume(self) -> None:
-        self._order(partial(resume, run_id=self.run_id))
+        self._order(resume)
 
     def action_retry(self) -> None:
-        self._order(partial(retry, run_id=self.run_id))
+        self._order(retry)
 
     def action_concurrency(self, up: int) -> None:
         # every key press counts: each has its own group, because a newer job of a group drops the older one

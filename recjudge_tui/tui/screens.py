@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
@@ -32,12 +34,14 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
 from recjudge_tui.store.database import Database, StoredRow, file_identity
+from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Notice
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice
 from recjudge_tui.tui.row_list import Reader, RowList
 from recjudge_tui.tui.widgets import (
     FittedScreen,
@@ -52,7 +56,6 @@ from recjudge_tui.tui.widgets import (
 
 if TYPE_CHECKING:
     from recjudge_tui.importers.summary import ImportSummary
-    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.tui.form import Form
 
 
@@ -204,6 +207,7 @@ class SpareConnections:
 
 
 Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 ShowError = Callable[[RecjudgeError], object]
 # a longer question would not be shown whole
 _LONGEST_QUESTION = 600
@@ -431,7 +435,35 @@ class BaseScreen(Working, FittedScreen[None]):
 
     def action_step_back(self) -> None:
         """Close the innermost open part of the screen; go back if nothing is open."""
-        self.host.leave_screen()
+        self.action_leave()
+
+    def action_open(self, name: str) -> None:
+        """Another screen of the project."""
+        if self.project is not None:
+            self.open_screen(name, self.project)
+
+    def ask(self, dialog: Dialog[Answer], then: Callable[[Answer], object]) -> None:
+        """Call `then` with the user's answer, unless it is none, or no."""
+
+        def answered(given: Answer | None) -> None:
+            if given is not None and given is not False:
+                then(given)
+
+        self.app.push_screen(dialog, answered)
+
+    def copy_text(self, text: str) -> None:
+        """Copy through the terminal. Some terminals ignore this silently, and tmux may not pass it on, so the message names
+        the method and the alternative: a file, which is written in tmux.
+        """
+        self.app.copy_to_clipboard(text)
+        also = "Y saves it to a file."
+        if os.environ.get("TMUX"):
+            with NamedTemporaryFile(
+                "w", encoding="utf-8", prefix="recjudge-", suffix=".txt", delete=False
+            ) as file:
+                file.write(text)
+            also = f"tmux may not pass it on: it is in {file.name}, too."
+        self.notify(f"Copied through the terminal (OSC 52). {also}", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, FilterLine):
@@ -725,14 +757,6 @@ class FilterBar(Working, Vertical):
 # ---- importing ---------------------------------------------------------------------------------------------------
 
 
-class ImportResult(NamedTuple):
-    """The result of an import: its project, a toast, and its warnings line by line."""
-
-    project: str
-    toast: str
-    warnings: str
-
-
 _IMPORTED = (
     Option("path", Path, "A file, or a folder such as ml-1m.", label="file or folder", required=True,
            placeholder="lists.csv"),
@@ -752,41 +776,51 @@ class ImportScreen(BaseScreen):
         self.ask_import("" if self.project is None else self.project_title(self.project))
 
     def ask_import(self, project: str) -> None:
-        """Ask for a file or a folder to import, proposing this project."""
+        """Ask for a file or a folder to import, proposing this project, else the name of the folder."""
         from recjudge_tui.tui.form import Form
 
         # a name with characters that cannot be shown cannot be edited
         known = project if project == one_line(project) else ""
-        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import")
-        self.app.push_screen(form, self._start_import)
+        derived = {} if known else {"project": ("path", _folder_name)}
+        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import", derived=derived)
+
+        def start(given: dict[str, Any]) -> None:
+            self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
+            self.background.start("import", partial(_import, given=given), partial(show, given["project"]))
+
+        def show(into: str, result: tuple[str, str]) -> None:
+            self.imported(into)
+            toast, warnings = result
+            self.app.push_screen(Notice(toast, warnings)) if warnings else self.notify(toast, markup=False)
+
+        self.ask(form, start)
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
 
-    def _start_import(self, given: dict[str, Any] | None) -> None:
-        if given is not None:
-            self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
-            self.background.start("import", partial(_import, given=given), self._show_import)
 
-    def _show_import(self, result: ImportResult) -> None:
-        self.imported(result.project)
-        if result.warnings:
-            self.app.push_screen(Notice(result.toast, result.warnings))
-        else:
-            self.notify(result.toast, markup=False)
+def _folder_name(path: str) -> str:
+    """That of the folder, or of the one that the file is in; empty where there is neither."""
+    with suppress(OSError, ValueError):
+        place = user_path(path.strip()).absolute()
+        if path.strip() and place.exists():
+            return one_line((place if place.is_dir() else place.parent).name, 60)
+    return ""
 
 
-def _import(db: Database, given: Mapping[str, Any]) -> ImportResult:
+def _import(db: Database, given: Mapping[str, Any]) -> tuple[str, str]:
+    """A toast, and the warnings line by line."""
     from recjudge_tui.importers.folders import import_paths
 
-    project: str = given["project"]
-    every = import_paths(db, project, (given["path"],), given["kind"] or None, system=given["system"])
+    every = import_paths(
+        db, given["project"], (given["path"],), given["kind"] or None, system=given["system"]
+    )
     says = [_import_words(done, len(every) > 1) for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
     notes = [note for done in every for note in done.notes]
     lines = [*every[0].aside, *notes, *kinds, *warnings]
-    return ImportResult(project, " ".join(says), "\n".join(lines))
+    return " ".join(says), "\n".join(lines)
 
 
 def _import_words(done: ImportSummary, several: bool) -> str:
@@ -801,8 +835,6 @@ def _import_words(done: ImportSummary, several: bool) -> str:
 
 def format_hint(what: str) -> str:
     """The text of a dialog about the file; `what` is, for example, “The table is”."""
-    from recjudge_tui.reports.common.table import ENDINGS
-
     return f"{what} written to this file. Its ending sets the format: {' '.join(ENDINGS)}"
 
 
@@ -816,16 +848,11 @@ class WrittenFile(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def message(self) -> str:
-        """The result in one line for a toast."""
-        return one_line(f"{self.what} written to {self.path}.{note_text(self.notes)}", 400)
-
-
-def note_text(notes: tuple[str, ...]) -> str:
-    """The first note, which counts the defused cells, and the number of further notes; a toast has room for one."""
-    if not notes:
-        return ""
-    more = f" ({quantity(len(notes) - 1, 'more note')}: in .html, .md and .txt)" if notes[1:] else ""
-    return f" {one_line(notes[0], 160)}{more}"
+        """The result in one line for a toast, which has room for the first note: it counts the defused cells."""
+        notes = [f" {one_line(note, 160)}" for note in self.notes[:1]]
+        if self.notes[1:]:
+            notes.append(f" ({quantity(len(self.notes) - 1, 'more note')}: in .html, .md and .txt)")
+        return one_line(f"{self.what} written to {self.path}.{''.join(notes)}", 400)
 
 
 class ExportScreen(BaseScreen):
@@ -839,32 +866,30 @@ class ExportScreen(BaseScreen):
         self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile], title: str = "Export"
     ) -> None:
         """Ask for a file, and before an older one is replaced; run `write` in the background, and show its RecjudgeError."""
-        self.app.push_screen(AskLine(title, hint, name, path=True), partial(self._named, write=write))
 
-    def _named(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
-        if name is None:
-            return
-        path = user_path(name)
+        def start(path: Path, _: bool = True) -> None:
+            self.background.start("export", lambda db: write(db, path), show)
 
-        def start(sure: bool | None = True) -> None:
-            if sure:
-                self.background.start("export", lambda db: write(db, path), self._show_written)
+        def show(written: WrittenFile) -> None:
+            self.notify(written.message(), markup=False)
 
-        if path.exists():
-            self.app.push_screen(
-                Confirm("Replace the file?", f"{path} exists already.", "replace", "keep"), start
-            )
-        else:
-            start()
+        def named(name: str) -> None:
+            path = user_path(name)
+            if path.exists():
+                question = Confirm("Replace the file?", f"{path} exists already.", "replace", "keep")
+                self.ask(question, partial(start, path))
+            else:
+                start(path)
 
-    def _show_written(self, written: WrittenFile) -> None:
-        self.notify(written.message(), markup=False)
+        self.ask(AskLine(title, hint, name, path=True), named)
 
 
-def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> WrittenFile:
+def write_table(
+    db: Database, path: Path, make: Callable[[Database], Table], noun: str = "row"
+) -> WrittenFile:
     """Make the table and write it; raises what `export_table` raises."""
     table = make(db)
-    return WrittenFile(path, quantity(len(table.rows), "row"), export_table(table, path))
+    return WrittenFile(path, quantity(len(table.rows), noun), export_table(table, path))
 
 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:
@@ -872,7 +897,6 @@ def export_table(table: Table, path: Path) -> tuple[str, ...]:
 
     Raises UsageError for an unknown ending, RecjudgeError for Parquet without pyarrow, StoreError when it cannot be written.
     """
-    from recjudge_tui.reports.common.table import format_of_file
     from recjudge_tui.reports.common.writers.data import save_table
 
     return save_table(table, format_of_file(path), path)
@@ -880,8 +904,6 @@ def export_table(table: Table, path: Path) -> tuple[str, ...]:
 
 def write_text(path: Path, text: str, what: str = "The text") -> WrittenFile:
     """Write a text; raises StoreError when it cannot be written."""
-    from recjudge_tui.reports.common.table import save_text
-
     save_text(text, path)
     return WrittenFile(path, what)
 
@@ -897,14 +919,15 @@ class ListScreen(ExportScreen, ImportScreen):
 
     AUTO_FOCUS = "RowList"
     DEFAULT_CSS = """
-    ListScreen #listed { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
-    ListScreen #listed:focus-within { border: round $accent; }
+    ListScreen #listed { width: 1fr; height: 1fr; }
     ListScreen #nothing { display: none; padding: 1 2; }
     ListScreen.-empty RowList { display: none; }
     ListScreen.-empty #nothing { display: block; }
     """
     LISTED: ClassVar[str]
     NOTHING: ClassVar[str] = ""
+    # actions that need a row
+    OF_ROWS: ClassVar[tuple[str, ...]] = ()
     rows: RowList[Any]
     every: Sequence[Any] = ()
     wanted = ""
@@ -933,15 +956,12 @@ class ListScreen(ExportScreen, ImportScreen):
         self.set_class(not shown, "-empty")
         nothing = "Nothing has these words. {list.filter} changes the filter." if every else self.nothing()
         self.query_one("#nothing", Static).update(Content(keyed(self.app, nothing)))
-        self.entitle(len(shown), len(every))
+        of_all = "" if len(shown) == len(every) else f" of {number(len(every))}"
+        self.query_one("#listed").border_title = Content(f"{self.LISTED} ({number(len(shown))}{of_all})")
         self.refresh_bindings()
 
-    def entitle(self, shown: int, every: int) -> None:
-        of_all = "" if shown == every else f" of {number(every)}"
-        self.query_one("#listed").border_title = Content(f"{self.LISTED} ({number(shown)}{of_all})")
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "filter" and not self.every:
+        if action in ("filter", *self.OF_ROWS) and not self.every:
             return False
         return super().check_action(action, parameters)
 
@@ -995,7 +1015,8 @@ class OccasionScreen(ExportScreen, ImportScreen):
         return self.is_current and not isinstance(self.focused, Input)
 
     def occasion_bar(self) -> FilterBar:
-        return FilterBar(_chips, OCCASION_HINT, values=self._values, keys=OCCASIONS)
+        values = partial(filter_values, project_id=self.project_id)
+        return FilterBar(_chips, OCCASION_HINT, values=values, keys=OCCASIONS)
 
     def occasions_changed(self) -> None:
         """Compute the figures again."""
@@ -1003,33 +1024,26 @@ class OccasionScreen(ExportScreen, ImportScreen):
     def occasions_shown(self) -> None:
         self._shown_text = self.occasion_text
 
-    def occasions_refused(self) -> None:
+    def occasions_refused(self, error: RecjudgeError) -> None:
         """Back to the occasions that the figures on the screen are about."""
+        self.host.show_error(error)
         if self.occasion_text != self._shown_text:
             self.query_one(FilterBar).apply(self._shown_text)
 
     def on_mount(self) -> None:
         if self.occasion_text:
             self.query_one(FilterBar).apply(self.occasion_text)
-        job = partial(known_occasions, project_id=self.project_id)
-        self.background.start("occasions", job, self._offer_filter)
 
-    def _offer_filter(self, known: tuple[bool, bool]) -> None:
-        self._any_occasions = any(known)
-        self.refresh_bindings()
+        def show(known: tuple[bool, bool]) -> None:
+            self._any_occasions = any(known)
+            self.refresh_bindings()
 
-    def _values(self, db: Database) -> Values:
-        from recjudge_tui.store.filters import filter_values
-
-        return filter_values(db, self.project_id)
+        self.background.start("occasions", partial(known_occasions, project_id=self.project_id), show)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "filter" and not isinstance(self.focused, FilterLine):
             return self._any_occasions or bool(self.occasion_text)
         return super().check_action(action, parameters)
-
-    def action_runs(self) -> None:
-        self.open_screen("runs", self.project_id)
 
     def imported(self, project: str) -> None:
         self.occasions_changed()
@@ -1069,7 +1083,6 @@ class ChoiceField(NamedTuple):
 
 def choice_form(*fields: ChoiceField, title: str = "Shown") -> Form:
     """A form of these fields, without those that have nothing to choose."""
-    from recjudge_tui.domain.options import Option
     from recjudge_tui.tui.form import Form
 
     shown = [field for field in fields if field.options]

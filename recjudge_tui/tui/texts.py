@@ -10,11 +10,13 @@ from textual.content import Content
 
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.widgets import GLYPHS, LONGEST_PROMPT, number
+from recjudge_tui.tui.widgets import GLYPHS, LONGEST_PROMPT, number, wrapped
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.calls import Message
 
+# a name, and what is known under it
+Fact = tuple[str, str]
 # pattern -> the style of what it finds
 Styles = Mapping[str, str]
 
@@ -119,3 +121,13 @@ def call_facts(attempts: int, cost: float | None, known: Mapping[str, Any]) -> C
         if facts.get(name) not in (None, "")
     ]
     return Content.styled(f" {GLYPHS.dot} ".join(shown), "dim")
+
+
+def facts_content(facts: Sequence[Fact], width: int) -> Content:
+    """As many lines for each fact as it needs, each below its first word."""
+    wide = max(len(name) for name, _ in facts) + 1
+    lines: list[Content] = []
+    for name, text in facts:
+        for at, part in enumerate(wrapped(text, max(width - wide, 8)) or [""]):
+            lines.append(Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part))
+    return Content("\n").join(lines)

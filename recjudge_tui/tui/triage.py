@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import shlex
+import shutil
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.timer import Timer
 
-from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.config_file import reader_name
+from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
+from recjudge_tui.domain.options import Option
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import NotFoundError, RecjudgeError
+from recjudge_tui.project import Project
 from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
-from recjudge_tui.store.verdicts import next_undecided
-from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, read_case
-from recjudge_tui.tui.decisions import (
-    EXPORT_HINT,
-    LogWrite,
-    Triage,
-    case_text,
-    copy_text,
-    export_list,
-    page,
+from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
+from recjudge_tui.store.verdicts import (
+    LABELLED,
+    VerdictRow,
+    example_source,
+    keep_as_label,
+    lacks_reason,
+    next_undecided,
+    verdict_rows,
+    verdict_to_keep,
 )
-from recjudge_tui.tui.dialogs import AskLine, Confirm
-from recjudge_tui.tui.row_list import READER, RowList
+from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, case_content, case_title, read_case
+from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
+from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.row_list import READER, Command, Palette, RowList
 from recjudge_tui.tui.screens import (
     COMMON,
     IMPORT,
     ChoiceField,
     ExportScreen,
     FilterBar,
+    Host,
     ImportScreen,
     ReadingScreen,
     WrittenFile,
@@ -48,13 +61,45 @@ from recjudge_tui.tui.verdict_list import (
     OpeningFilter,
     VerdictList,
     opening_filters,
-    verdict_filter_bar,
 )
-from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name
+from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name, keyed, number, short_label
 
 if TYPE_CHECKING:
     from recjudge_tui.prompting.trial import SentVerdict
     from recjudge_tui.store.case_detail import CaseDetail
+
+
+# ---- decisions -----------------------------------------------------------------------------------------------------
+
+
+_DECIDED: dict[Action, str] = {
+    "accept": "accepted",
+    "dismiss": "dismissed",
+    "override": "overridden",
+    "tag": "tagged",
+}
+_UNDONE = {
+    "accept": "accepting",
+    "dismiss": "dismissing",
+    "override": "overriding",
+    "note": "the note on",
+    "tag": "the tag on",
+}
+_TEXTS: dict[Action, tuple[str, str]] = {
+    "note": ("Note", "A note on this verdict. The filter can search for it."),
+    "tag": ("Tag", "One word. tag:WORD in the filter finds it again."),
+}
+
+
+class LogWrite(NamedTuple):
+    """Rows added to the triage log (`rows`). `show` is a verdict to go to. `verdicts`: a verdict of the reader was removed,
+    or a label added. `decision` is the place in the list and what was decided there."""
+
+    toast: str
+    show: int | None = None
+    verdicts: bool = False
+    decision: str = ""
+    rows: int = 0
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -66,7 +111,9 @@ _GONE = "This verdict no longer exists: its run or import was deleted in the mea
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
 _SENT_HINT = "The file for the request and the reply; .json writes JSON, .sh curl commands, else text."
-_ABOUT_VERDICTS = ("triage", "next_undecided", "read", "export", "sent")
+_ABOUT_VERDICTS = (
+    "decide", "override", "write", "in_bulk", "keep", "next_undecided", "read", "export", "sent"
+)  # fmt: skip
 
 
 class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
@@ -84,25 +131,16 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         Binding("Y", "read('save')", "save the case to a file", show=False, id="cases.save"),
         Binding("o", "read('page')", "read the case in the pager", show=False, id="cases.page"),
         Binding("e", "export", "export the list", show=False, id="cases.export"),
-        Binding("c", "triage('decide', 'accept')", "accept", id="triage.accept"),
-        Binding("x", "triage('decide', 'dismiss')", "dismiss", id="triage.dismiss"),
-        Binding("v", "triage('override')", "override", id="triage.override"),
-        Binding("w", "triage('ask', 'note')", "write a note", show=False, id="triage.note"),
-        Binding("t", "triage('ask', 'tag')", "add a tag", show=False, id="triage.tag"),
-        Binding("C", "triage('in_bulk', 'accept')", "accept all listed", show=False, id="triage.accept_all"),
-        Binding(
-            "X", "triage('in_bulk', 'dismiss')", "dismiss all listed", show=False, id="triage.dismiss_all"
-        ),
-        Binding("T", "triage('in_bulk', 'tag')", "tag all listed", show=False, id="triage.tag_all"),
+        Binding("c", "decide('accept')", "accept", id="triage.accept"),
+        Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
+        Binding("v", "override", "override", id="triage.override"),
+        Binding("w", "write('note')", "write a note", show=False, id="triage.note"),
+        Binding("t", "write('tag')", "add a tag", show=False, id="triage.tag"),
+        Binding("C", "in_bulk('accept')", "accept all listed", show=False, id="triage.accept_all"),
+        Binding("X", "in_bulk('dismiss')", "dismiss all listed", show=False, id="triage.dismiss_all"),
+        Binding("T", "in_bulk('tag')", "tag all listed", show=False, id="triage.tag_all"),
         Binding("u", "undo", "undo the last decision", show=False, id="triage.undo"),
-        Binding(
-            "plus",
-            "triage('keep')",
-            "keep for examples or labels",
-            show=False,
-            key_display="+",
-            id="triage.keep",
-        ),
+        Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "remove the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort another way", show=False, id="cases.sort"),
@@ -136,7 +174,10 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self._listed_as = name
         self.rows = VerdictList(project_id, only, given)
         self.panel = CasePanel(id="case")
-        self.triage = Triage(self, project_id, self.rows, self._triage_changed)
+        self._waiting: deque[Callable[[Database], LogWrite]] = deque()
+        self._writing = False
+        # how many rows each action of this screen added: an undo takes all of them back
+        self._sizes: list[int] = []
         self._asked_for, self._at = filter_text, at
         # None until a list is shown
         self._was_narrow: bool | None = None
@@ -149,7 +190,8 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
-        yield verdict_filter_bar(self.project_id)
+        values = partial(filter_values, project_id=self.project_id)
+        yield FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
         yield CaseStrip()
         with Horizontal(id="triage"):
             yield self.rows
@@ -248,8 +290,6 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
-        from recjudge_tui.tui.row_list import Command, Palette
-
         present = self.rows.chosen.text()
         offered = [
             Command(
@@ -269,7 +309,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             for saved in filters
         ]
         if offered:
-            self.app.push_screen(Palette(offered, "Saved filters"), lambda command: command and command.run())
+            self.ask(Palette(offered, "Saved filters"), lambda command: command.run())
         else:
             key = key_name(self.app, "cases.filter")
             self.notify(
@@ -280,26 +320,24 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
     def _ask_name(self) -> None:
         present = self.rows.chosen.text()
 
-        def save(name: str | None) -> None:
-            if name is not None:
-                self._change_filters(
-                    lambda db: save_filter(db, self.project_id, name, present),
-                    lambda _: self.notify(one_line(f"“{name}” saved.", 100), markup=False),
-                )
+        def save(name: str) -> None:
+            self._change_filters(
+                lambda db: save_filter(db, self.project_id, name, present),
+                lambda _: self.notify(one_line(f"“{name}” saved.", 100), markup=False),
+            )
 
         hint = f"A name for: {one_line(present, 200)}\nAn older filter of that name is replaced."
-        self.app.push_screen(AskLine("Save the filter", hint), save)
+        self.ask(AskLine("Save the filter", hint), save)
 
     def _ask_to_delete(self, saved: StoredRow) -> None:
-        def delete(sure: bool | None) -> None:
-            if sure:
-                self._change_filters(
-                    lambda db: delete_filter(db, self.project_id, saved.name),
-                    lambda _: self.notify(one_line(f"“{saved.name}” deleted.", 100), markup=False),
-                )
+        def delete(_: bool) -> None:
+            self._change_filters(
+                lambda db: delete_filter(db, self.project_id, saved.name),
+                lambda _: self.notify(one_line(f"“{saved.name}” deleted.", 100), markup=False),
+            )
 
         text = f"“{saved.name}”: {saved.filter}"
-        self.app.push_screen(Confirm("Delete the saved filter?", text, "delete", "keep"), delete)
+        self.ask(Confirm("Delete the saved filter?", text, "delete", "keep"), delete)
 
     def action_sort(self) -> None:
         self.rows.next_order()
@@ -316,11 +354,11 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self.action_step(message.rows) if message.rows else self.action_unfold()
 
     def action_step(self, rows: int) -> None:
-        self.rows.action_move(rows)
+        self.rows.step(rows)
 
     def action_next_undecided(self) -> None:
         if self.rows.ids:
-            job = partial(next_undecided, ids=self.rows.ids[self.rows.cursor + 1 :])
+            job = partial(next_undecided, ids=self.rows.after_cursor())
             self.background.start("next", job, self._go_to_undecided)
 
     def _go_to_undecided(self, verdict_id: int | None) -> None:
@@ -329,16 +367,36 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         else:
             self.rows.go_to(verdict_id)
 
-    # ---- triage
+    # ---- triage: rows of the log are written one after the other, in the order of the keys
 
-    def action_triage(self, name: str, *about: str) -> None:
-        """Call a method of `Triage`."""
-        getattr(self.triage, name)(*about)
+    def _under_cursor(self) -> int | None:
+        verdict_id = self.rows.verdict_id
+        if verdict_id is None:
+            self.notify("There is no verdict here.", severity="warning", markup=False)
+        return verdict_id
 
-    def action_undo(self) -> None:
-        self.triage.undo()
+    def _write(self, job: Callable[[Database], LogWrite]) -> None:
+        self._waiting.append(job)
+        if not self._writing:
+            self._write_next()
 
-    def _triage_changed(self, write: LogWrite) -> None:
+    def _write_next(self) -> None:
+        self._writing = bool(self._waiting)
+        if self._waiting:
+            self.background.start("triage", self._waiting.popleft(), self._show_write, self._not_written)
+
+    def _not_written(self, error: RecjudgeError) -> None:
+        self._write_next()
+        self.host.show_error(error)
+
+    def _show_write(self, write: LogWrite) -> None:
+        if write.rows > 0:
+            self._sizes.append(write.rows)
+        self._write_next()
+        if write.toast:
+            self.notify(one_line(keyed(self.app, write.toast), 300), markup=False)
+        if write.show is not None:
+            self.rows.go_to(write.show)
         if write.verdicts:
             self._read_again = True
             self.rows.relist(follow=True)
@@ -347,6 +405,116 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             self._read_case()
         self.rows.count_decisions()
         self.query_one(CaseStrip).show_decision(write.decision)
+
+    def action_decide(self, action: Action) -> None:
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self._decide(verdict_id, action)
+
+    def _decide(self, verdict_id: int, action: Action, **more: Any) -> None:
+        decision = f"{number(self.rows.cursor + 1)} {_DECIDED[action]}"
+        self._write(partial(_record, ids=[verdict_id], action=action, decision=decision, **more))
+        self.rows.step(1)
+
+    def action_in_bulk(self, action: Action) -> None:
+        """Decide on all listed verdicts that have no decision, or tag all of them, after one question."""
+        ids = self.rows.whole_list
+        if not ids:
+            self.notify("The list is being read." if ids is None else "Nothing is listed.", markup=False)
+            return
+        listed = quantity(len(ids), "verdict")
+
+        def write(text: str = "") -> None:
+            self._write(partial(_record, ids=ids, action=action, text=text, in_bulk=True))
+
+        if action == "tag":
+            self.ask(AskLine(f"Tag all {listed} listed", _TEXTS["tag"][1]), write)
+        else:
+            text = f"All {listed} listed are {_DECIDED[action]}. Those that have a decision keep it. One undo takes it back."
+            self.ask(Confirm(f"{action.capitalize()} all?", text, action, "no"), lambda _: write())
+
+    def action_override(self) -> None:
+        """Ask for another answer: by its key, or by a number of the scale."""
+        if (verdict_id := self._under_cursor()) is None:
+            return
+        db = self.host.db
+        try:
+            offered = choices(db, verdict_id)
+        except RecjudgeError as error:
+            self.host.show_error(error)
+            return
+        (row,) = verdict_rows(db, [verdict_id])
+        aspect = "" if row.aspect == OVERALL else f" on {one_line(row.aspect, 26).replace('_', ' ')}"
+        whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{aspect}"
+        about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
+        title, given = "Override the verdict", partial(self._override, row)
+        if keys := _keys(offered):
+            answers = {
+                key: ((label, value), answer_text(row.systems, label, value) if label != key else "")
+                for key, (label, value) in keys.items()
+            }
+            self.ask(PickDialog(title, about, answers), given)
+        else:
+            bounds = {"ge": offered.low, "le": offered.high}
+            option = Option("value", float, about, bounds=bounds, label="value", required=True)
+            form = Form(
+                title, [option], {}, {}, "override", lambda form: (f"{form['value']:g}", form["value"])
+            )
+            self.ask(form, given)
+
+    def _override(self, row: VerdictRow, given: tuple[str, float]) -> None:
+        label, value = given
+        chosen = answer_text(row.systems, short_label(label), value)
+        message = f"Overridden to {chosen}. {{triage.keep}} keeps it as an example or label; {{triage.undo}} undoes it."
+        self._decide(row.verdict_id, "override", label=label, value=value, message=message)
+
+    def action_write(self, action: Action) -> None:
+        """Ask for the text of a note or a tag."""
+        title, hint = _TEXTS[action]
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self.ask(AskLine(title, hint), partial(self._entered, verdict_id, action))
+
+    def _entered(self, verdict_id: int, action: Action, text: str) -> None:
+        self._write(partial(_record, ids=[verdict_id], action=action, text=text))
+
+    def action_undo(self) -> None:
+        self._write(lambda db: _undo(db, self.project_id, self._sizes.pop() if self._sizes else 1))
+
+    def action_keep(self) -> None:
+        seen = self._under_cursor()
+        if seen is not None:
+            verdict_id = verdict_to_keep(self.host.db, seen, reader_name())
+            rows = verdict_rows(self.host.db, [verdict_id])
+            about = f"case {case_number(rows[0].case_id)}" if rows else ""
+            title = " ".join(["Keep your verdict", *(["on", about] if about else [])])
+            places = {
+                "1": ("labels", f"in the labelled set, as the annotator “{LABELLED}”"),
+                "2": ("example", "as an example in its prompt, in a new version"),
+            }
+            self.ask(PickDialog(title, "", places), partial(self._keep, verdict_id))
+
+    def _keep(self, verdict_id: int, where: str) -> None:
+        """An example shows the judge how to reason, so ask for a reason if none was written yet."""
+        if where == "labels":
+            self._write(partial(_keep_label, verdict_id=verdict_id))
+            return
+        keep = partial(_keep_example, verdict_id=verdict_id)
+        try:
+            wanted = lacks_reason(example_source(self.host.db, verdict_id, reader_name()))
+        except NotFoundError as error:
+            self.host.show_error(error)
+            return
+        if not wanted:
+            self._write(keep)
+            return
+
+        def reason(text: str) -> None:
+            self._entered(verdict_id, "note", text)
+            self._write(keep)
+
+        hint = "The example shows the judge how to reason. Your text is kept as a note."
+        self.ask(AskLine("Why?", hint), reason)
 
     # ---- the case beside it
 
@@ -362,12 +530,12 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     @on(VerdictList.RunEnded)
     def _read_case(self) -> None:
-        if (verdict_id := self.rows.cursor_id) is not None:
+        if (verdict_id := self.rows.verdict_id) is not None:
             job = partial(read_case, verdict_id=verdict_id, sent=self.panel.tab in SENT)
             self.background.start("case", job, partial(self._show_case, verdict_id))
 
     def _show_case(self, verdict_id: int, read: ReadCase | None) -> None:
-        if verdict_id == self.rows.cursor_id:
+        if verdict_id == self.rows.verdict_id:
             self.panel.show_case(read, _GONE)
 
     def action_turn(self, by: int) -> None:
@@ -431,13 +599,20 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
     def action_read(self, how: str) -> None:
         """Copy the case, or what was sent for it, save it to a file, or read it in the pager."""
         case, sent = self.panel.case, self.panel.sent if self.panel.tab in SENT else None
+
+        def copy_sent(chosen: dict[str, str]) -> None:
+            if case is not None and (text := _text_of(case, sent, chosen["form"])):
+                self.copy_text(text)
+            else:
+                self.notify("This judge is not asked over HTTP, so there is no curl command.", markup=False)
+
         if case is None:
             self.notify("No case is shown.", severity="warning", markup=False)
         elif how == "copy" and sent is not None:
             forms = [("text", "text"), ("json", "JSON"), ("curl", "curl")]
-            self.app.push_screen(choice_form(ChoiceField("form", "copy as", forms, "text")), self._copy_sent)
+            self.ask(choice_form(ChoiceField("form", "copy as", forms, "text")), copy_sent)
         elif how == "copy":
-            copy_text(self, case_text(case))
+            self.copy_text(case_text(case))
         elif how == "save":
             what = "case" if sent is None else "sent"
             hint = "The file for the case." if sent is None else _SENT_HINT
@@ -448,14 +623,6 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
                 page(self.host, _text_of(case, sent))
             except RecjudgeError as error:
                 self.host.show_error(error)
-
-    def _copy_sent(self, chosen: dict[str, str] | None) -> None:
-        if chosen is None or self.panel.case is None:
-            return
-        if text := _text_of(self.panel.case, self.panel.sent, chosen["form"]):
-            copy_text(self, text)
-        else:
-            self.notify("This judge is not asked over HTTP, so there is no curl command.", markup=False)
 
     def action_export(self) -> None:
         rows = self.rows
@@ -473,7 +640,8 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         def read(db: Database) -> SentVerdict | None:
             from recjudge_tui.prompting.trial import sent_verdict
 
-            return None if self.rows.cursor_id is None else sent_verdict(db, self.rows.cursor_id)
+            verdict = self.rows.verdict_id
+            return None if verdict is None else sent_verdict(db, verdict)
 
         def show(sent: SentVerdict | None) -> None:
             more = {} if sent is None else {"prompt": sent.prompt, "case": (sent.unit, sent.case_id)}
@@ -487,9 +655,6 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         possible = action not in _ABOUT_VERDICTS or (self.is_mounted and bool(self.rows.ids))
         return super().check_action(action, parameters) if possible else False
 
-    def action_open(self, name: str) -> None:
-        self.open_screen(name, self.project_id)
-
 
 def _text_of(case: CaseDetail, sent: SentVerdict | None, form: str = "text") -> str:
     from recjudge_tui.prompting.trial import sent_text
@@ -500,3 +665,122 @@ def _text_of(case: CaseDetail, sent: SentVerdict | None, form: str = "text") -> 
 def _save(_: Database, path: Path, case: CaseDetail, sent: SentVerdict | None) -> WrittenFile:
     form = {".json": "json", ".sh": "curl"}.get(path.suffix.lower(), "text")
     return write_text(path, _text_of(case, sent, form) + ("" if sent is None else "\n"))
+
+
+def _record(
+    db: Database, ids: Sequence[int], action: Action, text: str = "", label: str = "", value: float | None = None,
+    message: str = "", decision: str = "", in_bulk: bool = False,
+) -> LogWrite:  # fmt: skip
+    """Write the action on these verdicts, all or nothing; `in_bulk` leaves out those with a decision, if it is one."""
+    with db.transaction():
+        if in_bulk and action in DECISIONS:
+            decided = {key for key, state in triage_states(db, ids).items() if state.decision}
+            ids = [key for key in ids if key not in decided]
+        for key in ids:
+            record(db, key, reader_name(), action, text=text, label=label, value=value)
+    if in_bulk:
+        message = f"{quantity(len(ids), 'verdict')} {_DECIDED[action]}. {{triage.undo}} undoes it."
+    return LogWrite(message, decision=decision, rows=len(ids))
+
+
+def _undo(db: Database, project_id: int, rows: int) -> LogWrite:
+    with db.transaction():
+        entries = [undo_last(db, project_id, reader_name()) for _ in range(rows)]
+    entry = entries[-1]
+    if entry is None:
+        return LogWrite(f"“{reader_name()}” has nothing left to undo.")
+    about = f"case {case_number(entry.case_id)}" if rows == 1 else quantity(rows, "verdict")
+    message = f"Undone: {_UNDONE[entry.action]} {about}."
+    return LogWrite(message, entry.verdict_id, verdicts=entry.action == "override")
+
+
+def _keep_label(db: Database, verdict_id: int) -> LogWrite:
+    count = keep_as_label(db, verdict_id, reader_name())
+    message = f"“{LABELLED}” has {quantity(count, 'verdict')} now; you can measure judges against it."
+    return LogWrite(message, verdicts=True)
+
+
+def _keep_example(db: Database, verdict_id: int) -> LogWrite:
+    from recjudge_tui.prompting.drafts import example_of_verdict
+
+    name, version = example_of_verdict(db, verdict_id, reader_name())
+    return LogWrite(f"The case is now an example in {name}@{version}.")
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------
+
+
+_MOST_STEPS = 9
+
+
+def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
+    """The system that an answer about two lists chooses; else the label."""
+    if len(systems) == 2 and value:
+        return one_line(systems[0 if value > 0 else 1], 60)
+    return one_line(label, 40)
+
+
+def _keys(choices: Choices) -> dict[str, tuple[str, float]]:
+    """Key -> its answer: 1, 2, 3 in the order of the labels, or the steps of a scale of whole numbers.
+
+    Labels that are digits are their own keys, so 5 never gives 1.
+    """
+    if choices.labels and all(len(label) == 1 and label in "0123456789" for label, _ in choices.labels):
+        return {label: (label, value) for label, value in choices.labels}
+    if choices.labels:
+        return {str(place): labelled for place, labelled in enumerate(choices.labels[:_MOST_STEPS], 1)}
+    low, high = choices.low, choices.high
+    has_steps = 0 <= low < high - 1 <= _MOST_STEPS - 1 and low == int(low) and high == int(high)
+    return {str(n): (str(n), float(n)) for n in range(int(low), int(high) + 1)} if has_steps else {}
+
+
+# ---- output ------------------------------------------------------------------------------------------------------
+
+
+_WIDTH = 100
+_LONGEST = 10_000_000
+
+EXPORT_HINT = (
+    "The listed verdicts are written to this file. Its ending sets the format: .csv .jsonl .json .parquet"
+)
+
+
+def case_text(case: CaseDetail) -> str:
+    """The whole case."""
+    content = case_content(case, _WIDTH, longest=_LONGEST)
+    return f"{case_title(case)}\n{content.plain}\n"
+
+
+def export_list(
+    db: Database,
+    path: Path,
+    project_id: int,
+    chosen: VerdictFilter,
+    sort: str,
+    only: tuple[int, ...] | None,
+    listed: array[int] | None,
+) -> WrittenFile:
+    """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
+    from recjudge_tui.reports.common.writers.data import format_of
+    from recjudge_tui.reports.exports import write_verdicts
+    from recjudge_tui.reports.verdict_list import list_verdicts
+
+    ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
+    written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)
+    note = written.message()
+    return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
+
+
+def page(host: Host, text: str) -> None:
+    """Leave the screen to `$PAGER` (else less or more) until it ends. Raises RecjudgeError when there is none."""
+    wanted = os.environ.get("PAGER", "").strip()
+    command = shlex.split(wanted) if wanted else [name for name in ("less", "more") if shutil.which(name)][:1]
+    if not command or shutil.which(command[0]) is None:
+        what = f"the pager “{command[0]}” is not installed" if command else "no pager is installed"
+        raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case to a file.")
+    try:
+        host.lend(command, text)
+    except SuspendNotSupported as error:
+        raise RecjudgeError(
+            "this terminal cannot show a pager", next_step="Save the case to a file."
+        ) from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from textual import events
@@ -15,14 +17,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from recjudge_tui.domain.filters import HINT, VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.triage import count_triaged
 from recjudge_tui.store.verdicts import (
     ATTENTION,
@@ -34,25 +34,18 @@ from recjudge_tui.store.verdicts import (
     newest_judged_run,
     run_has_confidences,
     verdict_rows,
-    verdicts_on,
+    verdicts_by_text,
 )
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
-from recjudge_tui.tui.screens import FilterBar, Working, host_of
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    Values,
-    bar,
-    fraction,
-    middle,
-    number,
-    score,
-    short_label,
-)
+from recjudge_tui.tui.screens import Working, host_of
+from recjudge_tui.tui.widgets import GLYPHS, bar, fraction, middle, number, score, short_label
 
 # ---- the cells of a verdict --------------------------------------------------------------------------------------
 
 
 _WIDEST_SYSTEMS = 44
+# what the user and the item of a text take at the least, with the spaces and the edge
+_BESIDE_SCORES = 19
 
 
 def why(row: VerdictRow) -> str:
@@ -140,6 +133,30 @@ def mark(row: VerdictRow) -> tuple[str, str]:
     return (GLYPHS.marked, "failed" if row.failed else "marked") if why(row) else (" ", "")
 
 
+def score_text(row: VerdictRow) -> str:
+    """`4▲`: a score with its mark; of an overridden one both: `2→4`."""
+    value = GLYPHS.failed if row.failed else score(row.value)
+    decided = row.triage.decision == "override"
+    return value + (f"{GLYPHS.to}{one_line(row.triage.label, 4)}" if decided else mark(row)[0].strip())
+
+
+def people_score(row: VerdictRow) -> str:
+    """The mean of what people say, as a whole number."""
+    people = sum(given.n for given in row.people)
+    return f"{sum(given.n * given.value for given in row.people) / people:.0f}" if people else GLYPHS.none
+
+
+@lru_cache(maxsize=16)
+def _short_names(names: frozenset[str]) -> dict[str, str]:
+    """Each name; of a long one five letters a word, or as many as it takes to tell them apart: `attr_perso`."""
+    for letters in range(5, _WIDEST_SYSTEMS):
+        word = re.compile(rf"([^\W_]{{{letters}}})[^\W_]+")
+        short = {name: word.sub(r"\1", name) if len(name) > 10 else name for name in names}
+        if len(set(short.values())) == len(names):
+            return short
+    return {name: name for name in names}
+
+
 @lru_cache(maxsize=16)
 def _width_apart(names: frozenset[str]) -> int:
     """The width from which names, shortened in the middle, are all different; that of the widest if there is none."""
@@ -157,19 +174,23 @@ FIRST_PAGE = 128
 _REST = 10
 
 
-class Listing(NamedTuple):
-    """Verdict ids in order. `total` counts all verdicts without the filter; `unknown`: what the filter
-    names and the project does not have."""
+if TYPE_CHECKING:
+    from recjudge_tui.reports.verdict_list import Listing
 
-    ids: array[int]
-    total: int
-    unknown: str = ""
+# the verdicts of one row: all that are listed of an explanation, else one
+Line = Sequence[VerdictRow]
+# aspect and rater
+Slot = tuple[str, str]
 
 
-class VerdictList(Working, RowList[VerdictRow]):
+class VerdictList(Working, RowList[Line]):
     """The verdicts of a project that match `chosen`, in the order `sort`, in a box that says how many these are and
     how many have a decision. With `only`, nothing but the verdicts on these cases; `given`: nothing but these, in
-    this order. `total` counts all verdicts of the project; it is None until the first list is read."""
+    this order. `total` counts all verdicts of the project; it is None until the first list is read.
+
+    If all are about explanations, a row is a text: its scores stand side by side by aspect and rater, and the cursor is
+    on one of them.
+    """
 
     # the footer has no room for it
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -185,19 +206,41 @@ class VerdictList(Working, RowList[VerdictRow]):
     def __init__(
         self, project_id: int, only: tuple[int, ...] | None = None, given: tuple[int, ...] = ()
     ) -> None:
-        columns: tuple[Column[VerdictRow], ...] = (
-            Column("mark", lambda row, _: mark(row), 1),
-            Column("user", lambda row, _: (row.user_id, ""), 14, 6, rank=3, middle=True),
-            Column("occasion", self._occasion, 24, 11, rank=6),
-            Column("item", lambda row, _: (row.item, ""), 26, 6, rank=4),
+        def shown(
+            name: str,
+            cell: Callable[[VerdictRow], tuple[str, str]],
+            widest: int,
+            narrowest: int = 0,
+            rank: int = 0,
+            middle: bool = False,
+        ) -> Column[Line]:
+            return Column(name, lambda row, _: cell(row[0]), widest, narrowest, rank, middle)
+
+        self._columns = (
+            shown("mark", mark, 1),
+            shown("user", lambda row: (row.user_id, ""), 14, 6, rank=3, middle=True),
+            shown("occasion", self._occasion, 24, 11, rank=6),
+            shown("item", lambda row: (row.item, ""), 26, 6, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
-            Column("rater", self._rater, 18, 6, rank=1, middle=True),
-            Column("aspect", self._aspect, 16, 5, rank=5),
-            Column("judge", lambda row, _: (label_text(row), "failed" if row.failed else ""), 18, 5),
-            Column("people", lambda row, _: (people_text(row), ""), 14, 6, rank=2),
-            Column("why", lambda row, _: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
+            shown("rater", self._rater, 18, 6, rank=1, middle=True),
+            shown("aspect", self._aspect, 16, 5, rank=5),
+            shown("judge", lambda row: (label_text(row), "failed" if row.failed else ""), 18, 5),
+            shown("people", lambda row: (people_text(row), ""), 14, 6, rank=2),
+            shown("why", lambda row: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
         )
-        super().__init__(columns, lambda row: row.verdict_id, self._rows_of, id="verdicts")
+        # of a list of texts, before their scores
+        self._about_text = (
+            shown("user", lambda row: (row.user_id, ""), 14, 6, middle=True),
+            shown("item", lambda row: (row.item, ""), 30, 8),
+            shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
+        )
+        super().__init__(self._columns, self._id_of, self._rows_of, id="verdicts")
+        self._texts: Mapping[int, list[int]] = {}
+        self._short: Mapping[str, str] = {}
+        # the scores of a text from left to right, and where the cursor is
+        self._slots: tuple[Slot, ...] = ()
+        self._raters = ""
+        self._slot: Slot = ("", "")
         self.project_id, self.only, self._given = project_id, only, given
         self.sort = "id"
         self.chosen = VerdictFilter()
@@ -215,42 +258,161 @@ class VerdictList(Working, RowList[VerdictRow]):
 
     # ---- its cells
 
-    def _rows_of(self, ids: Sequence[int]) -> list[VerdictRow]:
-        return verdict_rows(host_of(self).db, ids)
+    def _id_of(self, row: Line) -> int:
+        return row[0].case_id if self._texts else row[0].verdict_id
 
-    def sampled(self, rows: Sequence[VerdictRow]) -> Mapping[str, int]:
-        self._prefix = shared_prefix([name for row in rows for name in row.systems])
-        self._several_raters = len({row.rater for row in rows}) > 1
+    def _rows_of(self, ids: Sequence[int]) -> list[Line]:
+        lines = [self._texts[key] for key in ids] if self._texts else [[key] for key in ids]
+        rows = verdict_rows(host_of(self).db, [key for line in lines for key in line])
+        found = {row.verdict_id: row for row in rows}
+        kept = ([found[key] for key in line if key in found] for line in lines)
+        return [line for line in kept if line]
+
+    def sampled(self, rows: Sequence[Line]) -> Mapping[str, int]:
+        every = sorted((row for line in rows for row in line), key=lambda row: row.verdict_id)
+        self._prefix = shared_prefix([name for row in every for name in row.systems])
+        self._several_raters = len({row.rater for row in every}) > 1
+        self.columns, self._slots, self._raters = self._columns, (), ""
+        if self._texts:
+            return self._sampled_texts(rows, every)
         needs = dict(super().sampled(rows)) | {"mark": 1}
         names = frozenset(
-            one_line(name.removeprefix(self._prefix), 60) for row in rows for name in row.systems
+            one_line(name.removeprefix(self._prefix), 60) for row in every for name in row.systems
         )
-        apart, paired = _width_apart(names), any(len(row.systems) > 1 for row in rows)
+        apart, paired = _width_apart(names), any(len(row.systems) > 1 for row in every)
         return needs | {"systems<": 2 * apart + 3 if paired else apart}
 
-    def heading(self, column: Column[VerdictRow]) -> str:
+    def _sampled_texts(self, rows: Sequence[Line], every: Sequence[VerdictRow]) -> Mapping[str, int]:
+        """The scores of as many raters as there is room for."""
+        # those of judges first, who leave nothing out
+        ordered = sorted(every, key=lambda row: row.rater_kind not in REVIEWED)
+        aspects = list(dict.fromkeys(row.aspect for row in ordered))
+        raters = list(dict.fromkeys(row.rater for row in ordered))
+        self._short = _short_names(frozenset("".join(row.systems) for row in every))
+        room = self.size.width - _BESIDE_SCORES - max(map(cell_len, self._short.values()), default=0)
+        of_one = 4 * max(len(aspects), 1)
+        most = max(room // of_one, 1)
+        shown = raters[:most]
+        given = {(row.aspect, row.rater) for row in every}
+        self._slots = tuple(slot for slot in product(aspects, shown) if slot in given)
+        cells = 3 if len(shown) > 1 else 4
+        scores = [Column(_name(slot), partial(self._score, slot), cells, cells) for slot in self._slots]
+        self.columns = (*self._about_text, *scores)
+        if len(shown) == 1 or room - of_one * len(shown) >= 2 * len(aspects):
+            self.columns += (Column("people", self._people, 20, 7),)
+        # the scores of several raters stand side by side in this order
+        more = [f"{len(raters) - most} more"] if len(raters) > most else []
+        self._raters = f" {GLYPHS.dot} ".join(one_line(rater, 16) for rater in [*shown, *more])
+        apart = {"user<": _width_apart(frozenset(one_line(row.user_id, 60) for row in every))}
+        scores_need = {_name(slot): cells for slot in self._slots}
+        return dict(super().sampled(rows)) | scores_need | apart
+
+    def heading(self, column: Column[Line]) -> str:
         if column.name == "systems" and self._prefix:
             return f"{one_line(self._prefix, 30)}{GLYPHS.cut}"
+        if slot := next((slot for slot in self._slots if _name(slot) == column.name), None):
+            # the aspect over the first of its raters, and in capitals over the cursor
+            word = one_line(slot[0], 20)[: (self._needs or {}).get(column.name, 3)]
+            if self.verdict is not None and slot == (self.verdict.aspect, self.verdict.rater):
+                return word.upper()
+            return word if slot == next(s for s in self._slots if s[0] == slot[0]) else ""
         return super().heading(column)
 
-    def _occasion(self, row: VerdictRow, _: int) -> tuple[str, str]:
+    def _score(self, slot: Slot, row: Line, _: int) -> tuple[str, str]:
+        verdict = next((row for row in row if (row.aspect, row.rater) == slot), None)
+        if verdict is None:
+            return "", ""
+        chosen = row is self.cursor_row and verdict is self.verdict
+        return score_text(verdict), "cell" if chosen else mark(verdict)[1]
+
+    def _people(self, row: Line, _: int) -> tuple[str, str]:
+        said = {verdict.aspect: people_score(verdict) for verdict in row}
+        aspects = dict.fromkeys(aspect for aspect, _ in self._slots)
+        return " ".join(said.get(aspect, GLYPHS.empty) for aspect in aspects), ""
+
+    def _occasion(self, row: VerdictRow) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
 
-    def _systems(self, row: VerdictRow, width: int) -> tuple[str, str]:
-        return systems_text(row, width, self._prefix), ""
+    def _systems(self, row: Line, width: int) -> tuple[str, str]:
+        return systems_text(row[0], width, self._prefix), ""
 
-    def _rater(self, row: VerdictRow, _: int) -> tuple[str, str]:
+    def _rater(self, row: VerdictRow) -> tuple[str, str]:
         return (row.rater if self._several_raters else ""), "dim"
 
-    def _aspect(self, row: VerdictRow, _: int) -> tuple[str, str]:
+    def _aspect(self, row: VerdictRow) -> tuple[str, str]:
         return ("" if row.aspect == OVERALL else row.aspect.replace("_", " ")), ""
+
+    def on_resize(self) -> None:
+        # there may be room for other raters
+        if self._texts:
+            self.measure()
+            self._title()
+
+    # ---- the verdict under the cursor
+
+    def _scores(self) -> list[VerdictRow]:
+        """The verdicts of the row under the cursor, from left to right."""
+        places = {slot: at for at, slot in enumerate(self._slots)}
+        return sorted(self.cursor_row or (), key=lambda row: places.get((row.aspect, row.rater), len(places)))
+
+    @property
+    def verdict(self) -> VerdictRow | None:
+        row, (aspect, rater) = self._scores(), self._slot
+        row.sort(key=lambda row: (row.aspect != aspect, row.rater != rater))
+        return row[0] if row else None
+
+    @property
+    def verdict_id(self) -> int | None:
+        if not self._texts:
+            return self.cursor_id
+        return None if self.verdict is None else self.verdict.verdict_id
+
+    def step(self, by: int) -> None:
+        """To the next verdict (1) or the one before (-1): of a text its next score, then the first of the next text."""
+        row, here = self._scores(), self.verdict
+        place = row.index(here) + by if here is not None and self._texts else -1
+        if not 0 <= place < len(row):
+            before = self.cursor
+            self.action_move(by)
+            if self.cursor == before or not self._texts:
+                return
+            row, place = self._scores(), 0 if by > 0 else -1
+        self._choose_score(row[place])
+
+    def _choose_score(self, verdict: VerdictRow) -> None:
+        self._slot = verdict.aspect, verdict.rater
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def go_to(self, row_id: int) -> bool:
+        """Put the cursor on a verdict; False when it is not in the list."""
+        if not self._texts:
+            return super().go_to(row_id)
+        text = next((text for text, listed in self._texts.items() if row_id in listed), None)
+        if text is None or not super().go_to(text):
+            return False
+        for verdict in self.cursor_row or ():
+            if verdict.verdict_id == row_id:
+                self._choose_score(verdict)
+        return True
+
+    @property
+    def listed(self) -> array[int]:
+        """All verdicts, in the order of the rows."""
+        return array("q", (key for text in self.ids for key in self._texts.get(text, (text,))))
+
+    def after_cursor(self) -> Sequence[int]:
+        row, here = self._scores(), self.verdict
+        rest = row[row.index(here) + 1 :] if here is not None else []
+        later = (key for text in self.ids[self.cursor + 1 :] for key in self._texts.get(text, (text,)))
+        return [*(verdict.verdict_id for verdict in rest), *later]
 
     # ---- reading it
 
     def list_all(self) -> None:
         """Show the first rows at once, and read the whole list in a worker."""
         if self.only is None:
-            self.show(filtered_ids(host_of(self).db, self.project_id, limit=FIRST_PAGE))
+            self._show_page(_first_page(host_of(self).db, self.project_id, VerdictFilter(), "id"))
         self.relist(follow=True)
 
     def relist(self, *, follow: bool, stay: bool = True, first: bool = False) -> None:
@@ -258,9 +420,9 @@ class VerdictList(Working, RowList[VerdictRow]):
         self._listing, self._asked_at = True, time.monotonic()
         whole = partial(self._list_all, follow=follow, stay=stay)
         if first and self.only is None and not self.in_queue:
-            about = (self.project_id, self.chosen, self.sort, FIRST_PAGE)
+            about = (self.project_id, self.chosen, self.sort)
             page = partial(self._show_first_page, whole)
-            self.background.start("list", lambda db: first_ids(db, *about), page)
+            self.background.start("list", lambda db: _first_page(db, *about), page)
         else:
             whole()
         self._title()
@@ -268,14 +430,25 @@ class VerdictList(Working, RowList[VerdictRow]):
     def _list_all(self, *, follow: bool, stay: bool) -> None:
         about = (self.project_id, self.chosen, self.sort, self.only, self._given)
         show = partial(self._show_listing, follow=follow, stay=stay)
-        self.background.start("list", lambda db: list_verdicts(db, *about), show)
+
+        def job(db: Database) -> Listing:
+            from recjudge_tui.reports.verdict_list import list_verdicts
+
+            listing = list_verdicts(db, *about)
+            return listing._replace(texts=verdicts_by_text(db, listing.ids))
+
+        self.background.start("list", job, show)
 
     def _show_first_page(self, read_all: Callable[[], None], ids: array[int]) -> None:
         read_all()
         if ids:
-            self._anchor = self._anchor or self.cursor_id
-            self.show(ids, follow=False)
+            self._anchor = self._anchor or self.verdict_id
+            self._show_page(ids, follow=False)
             self._first_shown = self.cursor_id
+
+    def _show_page(self, ids: array[int], *, follow: bool = True) -> None:
+        self._texts = {}
+        self.show(ids, follow=follow)
 
     def _show_listing(self, listing: Listing, *, follow: bool, stay: bool) -> None:
         self._listing = False
@@ -284,7 +457,13 @@ class VerdictList(Working, RowList[VerdictRow]):
         self.total, self._unknown = listing.total, listing.unknown
         # if the user has moved the cursor on the first page, it stays there
         moved = self._first_shown not in (None, self.cursor_id)
-        self.show(listing.ids, follow=follow or moved, stay=stay, anchor=None if moved else self._anchor)
+        before, anchor = self.verdict_id, None if moved else self._anchor
+        same = bool(listing.texts) == bool(self._texts)
+        self._texts = listing.texts
+        ids = array("q", listing.texts) if listing.texts else listing.ids
+        self.show(ids, follow=same and (follow or moved), stay=stay, anchor=anchor if same else None)
+        if not same and follow and (anchor or before):
+            self.go_to(anchor or before or 0)
         self._anchor = self._first_shown = None
         if self._to_last:
             self.action_last()
@@ -319,7 +498,7 @@ class VerdictList(Working, RowList[VerdictRow]):
     @property
     def whole_list(self) -> array[int] | None:
         """The listed verdicts, with those decided on since; None while the list is being read."""
-        return None if self._listing else array("q", self.ids)
+        return None if self._listing else self.listed
 
     @property
     def in_queue(self) -> bool:
@@ -352,7 +531,7 @@ class VerdictList(Working, RowList[VerdictRow]):
 
     def _list_more(self) -> None:
         """Add new verdicts: at the end if sorted by id, anywhere in other orders."""
-        if self.sort != "id" or self.in_queue or self.only is not None or not self.ids:
+        if self.sort != "id" or self.in_queue or self.only is not None or not self.ids or self._texts:
             self.relist(follow=True)
             return
         project, chosen, after = self.project_id, self.chosen, self.ids[-1]
@@ -377,48 +556,29 @@ class VerdictList(Working, RowList[VerdictRow]):
     def _show_progress(self, triaged: int) -> None:
         if self._decided_before is None:
             self._decided_before = triaged
-        total = len(self.ids) + (self._decided_before if self.in_queue else 0)
+        total = len(self.listed) + (self._decided_before if self.in_queue else 0)
         progress = ""
         if triaged and total:
             progress = f"{number(triaged)}/{number(total)} triaged {bar(triaged / total, 8)}"
         self.border_subtitle = Content(progress)
 
     def _title(self) -> None:
-        count = "counting" if self._listing else f"{number(len(self.ids))} of {number(self.total or 0)}"
+        count = "counting" if self._listing else f"{number(len(self.listed))} of {number(self.total or 0)}"
         order = ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
-        self.border_title = Content(f"{count} {GLYPHS.rule} sort: {order}")
+        shown = [count, f"sort: {order}"]
+        if self._texts and self.widths:
+            shown = [quantity(len(self._texts), "text"), *shown, self._raters]
+        self.border_title = Content(f" {GLYPHS.rule} ".join(shown))
 
 
-def list_verdicts(
-    db: Database,
-    project_id: int,
-    chosen: VerdictFilter,
-    sort: str,
-    only: tuple[int, ...] | None,
-    given: tuple[int, ...] = (),
-) -> Listing:
-    """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
-    if chosen.queue():
-        from recjudge_tui.reports.verdict_list import listed_verdicts
+def _name(slot: Slot) -> str:
+    return "\0".join(slot)
 
-        ids = listed_verdicts(db, project_id, chosen, sort).ids
-    else:
-        ids = filtered_ids(db, project_id, chosen, sort)
-    if only is not None:
-        kept = verdicts_on(db, only)
-        if given:
-            matching, kept = {*ids}, kept & {*given}
-            ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
-        return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept))
-    total = count_verdicts(db, project_id) if chosen else len(ids)
-    unknown = ""
-    if not ids:
-        try:
-            check_filter_names(db, project_id, chosen)
-        except NotFoundError as error:
-            # what the filter names and the project does not have, and what it has instead
-            unknown = f"{error.title}. {error.cause}"
-    return Listing(ids, total, unknown)
+
+def _first_page(db: Database, project_id: int, chosen: VerdictFilter, sort: str) -> array[int]:
+    """The verdicts to show until all are read; none if they are about explanations, whose rows have many verdicts."""
+    ids = first_ids(db, project_id, chosen, sort, FIRST_PAGE)
+    return array("q") if verdicts_by_text(db, ids[:1]) else ids
 
 
 # ---- list filter -------------------------------------------------------------------------------------------------
@@ -449,15 +609,6 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
     yield OpeningFilter(f"run:{run}", sort, f"queue empty: verdicts of run {run}{order}")
 
 
-def verdict_filter_bar(project_id: int) -> FilterBar:
-    def values(db: Database) -> Values:
-        from recjudge_tui.store.filters import filter_values
-
-        return filter_values(db, project_id)
-
-    return FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
-
-
 # ---- strip -------------------------------------------------------------------------------------------------------
 
 
@@ -481,7 +632,7 @@ class CaseStrip(Widget):
     def show(self, rows: VerdictList) -> None:
         total = len(rows.ids)
         self._place = f"{number(rows.cursor + 1 if total else 0)}/{number(total)}"
-        self._row = rows.cursor_row
+        self._row = rows.verdict
         self.refresh()
 
     def show_decision(self, decision: str) -> None:
@@ -498,7 +649,9 @@ class CaseStrip(Widget):
         last = f"  {GLYPHS.reviewed} {self._decision}" if self._decision else ""
         room = max(self.content_size.width - arrows.cell_length - 2 - cell_len(last), 1)
         systems = " vs ".join(one_line(name, 60) for name in self._row.systems)
-        parts = [one_line(self._row.user_id, 60), systems, one_line(self._row.rater, 60)]
+        item, about = one_line(self._row.item, 60), one_line(self._row.aspect.replace("_", " "), 26)
+        parts = [one_line(self._row.user_id, 60), item, systems, one_line(self._row.rater, 60)]
+        parts += [about] if item else []
         text = f" {GLYPHS.dot} ".join(part for part in parts if part)
         about = set_cell_size(middle(text, room), room)
         return Content.assemble(arrows, "  ", about, (last, "$success"))

@@ -16,7 +16,7 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.reader import contents_of
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 ITEMS = "item_id,title\n1,a\n2,b\n3,c\n4,d\n5,e\n"
 LISTS = "user_id,system,item_id,rank\n"
@@ -179,7 +179,7 @@ def test_unknown_items_leave_a_list_that_closes_up(load: Load, db: Database) -> 
     load("items", ITEMS, "items.csv")
     summary = load("lists", LISTS + "u,s,1,1\nu,s,99,2\nu,s,2,3\n")
     assert (summary.stored, summary.skipped) == (2, 1)
-    assert [tuple(r) for r in db.rows("SELECT rank, item_id FROM slate_items")] == [(1, "1"), (2, "2")]
+    assert rows_of(db, "SELECT rank, item_id FROM slate_items") == [(1, "1"), (2, "2")]
 
 
 def test_unknown_users_and_items_are_counted_once_they_can_be(load: Load, db: Database) -> None:

@@ -14,7 +14,7 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.codes import Codebook, Expected, Reading, Unclear, settle
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 PAIR = Expected("pair", "pairwise", PROTOCOLS["pairwise"].labels, PROTOCOLS["pairwise"].value_of_word)
 LABELS = Expected("labels", "pointwise", PROTOCOLS["pointwise"].labels, PROTOCOLS["pointwise"].value_of_word)
@@ -31,22 +31,11 @@ CODINGS = {
 }  # fmt: skip
 WORDS = {
     "pair": [
-        "A",
-        "b",
-        "Tie",
-        "model_a",
-        "[[B]]",
-        "C",
-        "tie (bothbad)",
-        "left",
-        "chosen",
-        "lose",
-        "A much better",
-        "A>>B",
+        "A", "b", "Tie", "model_a", "[[B]]", "C", "tie (bothbad)", "left", "chosen", "lose", "A much better", "A>>B",
         "?",
     ],
     "labels": ["Good", "partial", "Poor Match", "bad", "?"],
-}
+}  # fmt: skip
 NUMBERS = ["-3", "-2", "-1", "0", "1", "1.0", "2", "3", "4", "5", "7", "0.5"]
 
 
@@ -98,22 +87,15 @@ def _check(reading: Reading, counts: dict[str, int], expected: Expected, keep: b
 @pytest.mark.parametrize(
     ("texts", "values"),
     [
-        ("A B Tie", "1 -1 0"),
-        ("1 -1 0", "1 -1 0"),
-        ("model_a|model_b|tie|tie (bothbad)", "1 -1 0 0"),
-        ("model_1 model_2", "1 -1"),
-        ("model_0 model_1", "1 -1"),
-        ("[[A]] [[B]] [[C]]", "1 -1 0"),
-        ("[[A>>B]] [[A=B]] [[B>A]]", "1 0 -1"),
-        ("left right both", "1 -1 0"),
-        ("chosen rejected", "1 -1"),
+        ("A B Tie", "1 -1 0"), ("1 -1 0", "1 -1 0"), ("model_a|model_b|tie|tie (bothbad)", "1 -1 0 0"),
+        ("model_1 model_2", "1 -1"), ("model_0 model_1", "1 -1"), ("[[A]] [[B]] [[C]]", "1 -1 0"),
+        ("[[A>>B]] [[A=B]] [[B>A]]", "1 0 -1"), ("left right both", "1 -1 0"), ("chosen rejected", "1 -1"),
         ("win lose tie", "1 -1 0"),
         ("A much better|A slightly better|about the same|B is slightly better|B much better", "1 1 0 -1 -1"),
-        ("Response A|Response B|Assistant A", "1 -1 1"),
-        ("strongly prefer A|prefer B|no preference", "1 -1 0"),
+        ("Response A|Response B|Assistant A", "1 -1 1"), ("strongly prefer A|prefer B|no preference", "1 -1 0"),
         ("-3 -2 -1 0 1 2 3", "-1 -1 -1 0 1 1 1"),
     ],
-)
+)  # fmt: skip
 def test_answers_of_other_tools(texts: str, values: str) -> None:
     words = texts.split("|") if "|" in texts else texts.split()
     codes = settle(dict.fromkeys(words, 5), PAIR).codes
@@ -161,6 +143,27 @@ def test_a_line_settles_it(
     expected: Expected, counts: dict[str, int], given: Codebook, values: dict[str, float]
 ) -> None:
     assert {text: code.value for text, code in settle(counts, expected, given).codes.items()} == values
+
+
+@pytest.mark.parametrize(
+    ("expected", "counts", "line"),
+    [
+        (PAIR, {"1": 1000, "2": 900, "3": 2}, "--values 1=A,2=B"),
+        (PAIR, {"-2": 400, "0": 300, "2": 400, "9": 1}, "--scale -2..2"),
+        (LABELS, {"0": 900, "1": 800, "7": 3}, "--values 0=Poor,1=Partial,2=Good"),
+        (LABELS, {"Good": 40, "Partially": 40, "Poor": 40}, "--values Partially=Partial"),
+        (PAIR, {"=": 40, "first wins": 40, "D": 40}, "--values D=B"),
+        (PAIR, {"A": 40, "B": 40, "A+": 40, "B+": 40}, "--values A+=A,B+=B"),
+        (PAIR, {"0": 40, "2": 40, "4": 40}, "--scale 0..4"),
+        (SCORES, {"0": 40, "1": 40, "3": 40}, "--scale 0..3"),
+    ],
+)
+def test_the_line_that_is_most_likely_right_comes_first(
+    expected: Expected, counts: dict[str, int], line: str
+) -> None:
+    with pytest.raises(Unclear) as asked:
+        settle(counts, expected)
+    assert asked.value.lines[0][0] == line
 
 
 def test_an_unknown_meaning_is_refused() -> None:
@@ -215,12 +218,18 @@ def test_list_labels_coded_1_to_3(load: Load, db: Database) -> None:
     }
 
 
-def test_a_name_that_is_also_the_other_side_is_asked_about(load: Load, db: Database) -> None:
-    content = HEAD + "r,u1,B,A,A\nr,u2,B,A,B\n"
-    with pytest.raises(InputError, match=r"(?s)the name of the other system.*--values A=name,B=name"):
+@pytest.mark.parametrize(("a", "b"), [("A", "B"), ("1", "2"), ("model_1", "model_2"), ("left", "right")])
+@pytest.mark.parametrize(("meaning", "labels"), [("name", ["A", "B"]), ("", ["B", "A"])])
+def test_a_name_that_is_also_the_other_side_is_asked_about(
+    load: Load, db: Database, a: str, b: str, meaning: str, labels: list[str]
+) -> None:
+    content = HEAD + f"r,u1,{b},{a},{a}\nr,u2,{b},{a},{b}\n"
+    with pytest.raises(InputError, match="the name of the other system") as asked:
         load("labels", content)
-    load("labels", content, values={"A": "name", "B": "name"})
-    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == ["A", "B"]
+    for line in (f"--values {a}=name,{b}=name ", f"--values {a}=A,{b}=B "):
+        assert line in str(asked.value.next_step)
+    load("labels", content, values=dict(zip((a, b), (meaning, meaning) if meaning else "AB", strict=True)))
+    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == labels
 
 
 def test_strength_is_kept_in_the_note(load: Load, db: Database) -> None:
@@ -242,8 +251,7 @@ def test_left_and_right_with_a_case_in_every_form(load: Load, db: Database) -> N
         '[{"rater": "json", "case_id": 1, "value": "left"}, {"rater": "json", "case_id": 2, "value": "right"}]',
         "3.json",
     )
-    found = db.rows("SELECT rater, label FROM v_verdicts WHERE rater <> 'r' ORDER BY rater, case_id")
-    assert [tuple(row) for row in found] == [
+    assert rows_of(db, "SELECT rater, label FROM v_verdicts WHERE rater <> 'r' ORDER BY rater, case_id") == [
         (rater, label) for rater in ("csv", "json", "jsonl") for label in "AB"
     ]
 

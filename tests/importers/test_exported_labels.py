@@ -20,17 +20,8 @@ from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 
 RISKY = (
-    "=1+1",
-    "@SUM(A1)",
-    "+49 30 1234",
-    "-2+3",
-    "-5",
-    "'=1+1",
-    "''=1",
-    "'quoted'",
-    "＝1",
-    '=HYPERLINK("http://x")',
-)
+    "=1+1", "@SUM(A1)", "+49 30 1234", "-2+3", "-5", "'=1+1", "''=1", "'quoted'", "＝1", '=HYPERLINK("http://x")',
+)  # fmt: skip
 HEADER = ("rater", "user_id", "system", "system_a", "system_b", "value", "note", "protocol")
 
 
@@ -129,14 +120,9 @@ def test_flags_and_occasions_come_back(tmp_path: Path) -> None:
             _import(db, "second", exported)
             assert _all(db, "second") == _all(db, "first")
             assert {(row[7], row[11], *row[12:14]) for row in _all(db, "second")} == {
-                (
-                    "Good",
-                    '[{"item_id":"a","issue":"duplicate","reason":""}]',
-                    "home",
-                    "2024-05-01T00:00:00+00:00",
-                ),
+                ("Good", '[{"item_id":"a","issue":"duplicate","reason":""}]', "home", "2024-05-01T00:00:00+00:00"),
                 ("Poor", "", "mail", ""),
-            }
+            }  # fmt: skip
             assert db.value("SELECT count(*) FROM cases WHERE slate_a IS NULL") == 0
 
 

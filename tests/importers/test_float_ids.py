@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 ITEMS = "item_id,title\n12,Lamp\n13,Soap\n14,Book\n"
 SCORES = "user_id,system,item_id,score\n"
 
 
 def _items(db: Database) -> list[str]:
-    return [row[0] for row in db.rows("SELECT item_id FROM slate_items ORDER BY slate_id, rank")]
+    return db.column("SELECT item_id FROM slate_items ORDER BY slate_id, rank")
 
 
 def test_known_ids_are_joined_and_others_stay(load: Load, db: Database) -> None:
@@ -35,7 +35,7 @@ def test_users_of_other_events_and_lists_are_known(load: Load, db: Database) -> 
     load("lists", SCORES + "7.0,s,12.0,0.5\n8.0,s,13.0,0.75\n")
     load("explanations", "user_id,item_id,system,text\n7.0,13.0,s,Because\n")
     load("labels", "rater,user_id,item_id,system,value\nann,7.0,13.0,s,4\n")
-    assert [tuple(row) for row in db.rows("SELECT user_id FROM slates ORDER BY id")] == [("7",), ("8",)]
+    assert rows_of(db, "SELECT user_id FROM slates ORDER BY id") == [("7",), ("8",)]
     assert tuple(db.rows("SELECT user_id, item_id FROM explanations")[0]) == ("7", "13")
     assert tuple(db.rows("SELECT user_id, item_id, explanation_id IS NULL FROM cases")[0]) == ("7", "13", 0)
 
@@ -43,7 +43,7 @@ def test_users_of_other_events_and_lists_are_known(load: Load, db: Database) -> 
 def test_items_beside_lists_that_name_them(load: Load, db: Database) -> None:
     load("lists", SCORES + "u,s,12,0.5\nu,s,13,0.75\n")
     load("items", "item_id,title\n12.0,Lamp\n13.0,Soap\n", "items.csv")
-    assert [row[0] for row in db.rows("SELECT item_id FROM items ORDER BY item_id")] == ["12", "13"]
+    assert db.column("SELECT item_id FROM items ORDER BY item_id") == ["12", "13"]
 
 
 def test_nothing_is_known_yet(load: Load, db: Database) -> None:

@@ -125,7 +125,7 @@ def test_the_kind_decides_what_a_folder_leaves_open(db: Database, tmp_path: Path
         import_paths(db, "p", [folder], None)
     [summary] = import_paths(db, "p", [folder], "lists")
     assert (summary.stored, summary.aside) == (4, ())
-    assert [row[0] for row in db.rows("SELECT system FROM slates ORDER BY id")] == ["als", "knn"]
+    assert db.column("SELECT system FROM slates ORDER BY id") == ["als", "knn"]
 
 
 def test_no_file_of_a_folder_displaces_another(db: Database, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_no_file_of_a_folder_displaces_another(db: Database, tmp_path: Path) -> 
     found = {summary.kind: summary for summary in import_paths(db, "p", [folder], None)}
     assert {kind: s.stored for kind, s in found.items()} == {"users": 1, "events": 2, "lists": 6}
     assert db.value("SELECT attributes FROM v_current_users") == '{"age": "33"}'
-    assert [row[0] for row in db.rows("SELECT system FROM v_current_slates ORDER BY system")] == [
+    assert db.column("SELECT system FROM v_current_slates ORDER BY system") == [
         "als",
         "knn",
         "zero",

@@ -15,10 +15,10 @@ from PIL import ExifTags, Image, PngImagePlugin
 from recjudge_tui.importers.images import (
     LONGEST_SIDE,
     MOST_BYTES,
-    ImageFault,
     prepared,
     read_local,
 )
+from recjudge_tui.importers.values import RowFault
 from tests.support.images import picture
 
 
@@ -40,13 +40,10 @@ def png_of_size(width: int, height: int) -> bytes:
 @pytest.mark.parametrize(
     ("size", "stored"),
     [
-        ((60, 90), (60, 90)),
-        ((1, 1), (1, 1)),
-        ((2000, 1000), (512, 256)),
-        ((300, 3000), (51, 512)),
+        ((60, 90), (60, 90)), ((1, 1), (1, 1)), ((2000, 1000), (512, 256)), ((300, 3000), (51, 512)),
         ((2000, 3), (512, 1)),
     ],
-)
+)  # fmt: skip
 def test_an_image_is_scaled_down_and_never_up(size: tuple[int, int], stored: tuple[int, int]) -> None:
     image = prepared(picture(size=size))
     assert (image.view.width, image.view.height) == stored
@@ -118,12 +115,12 @@ def test_equal_pictures_have_one_digest() -> None:
     ],
 )
 def test_a_file_that_is_no_image_is_refused(content: bytes, why: str) -> None:
-    with pytest.raises(ImageFault, match=why):
+    with pytest.raises(RowFault, match=why):
         prepared(content)
 
 
 def test_a_tiff_is_not_read_though_pillow_could() -> None:
-    with pytest.raises(ImageFault, match="not an image"):
+    with pytest.raises(RowFault, match="not an image"):
         prepared(picture(form="TIFF"))
 
 
@@ -143,7 +140,7 @@ class TestWhereAnImageIs:
         (tmp_path / "secret.png").write_bytes(picture())
         (folder / "link.png").symlink_to(tmp_path / "secret.png")
         (folder / "dir").symlink_to(tmp_path)
-        with pytest.raises(ImageFault, match="outside the folder"):
+        with pytest.raises(RowFault, match="outside the folder"):
             read_local(name, folder)
 
     def test_a_link_that_stays_inside_is_followed(self, tmp_path: Path) -> None:
@@ -162,22 +159,22 @@ class TestWhereAnImageIs:
             ("x" * 5000, "cannot be read|no such file"),
             ("nul\0.png", "cannot be read"),
         ):
-            with pytest.raises(ImageFault, match=why):
+            with pytest.raises(RowFault, match=why):
                 read_local(name, tmp_path)
 
     def test_a_file_that_is_too_large_is_not_read_whole(self, tmp_path: Path) -> None:
         with (tmp_path / "big.png").open("wb") as file:
             file.truncate(MOST_BYTES * 50)
-        with pytest.raises(ImageFault, match="larger than 20 MB"):
+        with pytest.raises(RowFault, match="larger than 20 MB"):
             read_local("big.png", tmp_path)
 
     @pytest.mark.parametrize("name", ["file:///etc/passwd", "ftp://h/a.png", "s3://b/a.png"])
     def test_other_addresses_are_refused(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(ImageFault, match="addresses are not supported"):
+        with pytest.raises(RowFault, match="addresses are not supported"):
             read_local(name, tmp_path)
 
     def test_the_standard_input_has_no_folder(self) -> None:
-        with pytest.raises(ImageFault, match="standard input"):
+        with pytest.raises(RowFault, match="standard input"):
             read_local("a.png", None)
 
     def test_data_in_the_table_itself(self) -> None:
@@ -191,5 +188,5 @@ class TestWhereAnImageIs:
             ("data:image/png", "no comma"),
             ("data:;base64," + "A" * (MOST_BYTES * 2), "larger than 20 MB"),
         ):
-            with pytest.raises(ImageFault, match=why):
+            with pytest.raises(RowFault, match=why):
                 read_local(text, None)

@@ -69,15 +69,11 @@ def test_the_same_file_again_takes_up_images_that_changed(db: Database, tmp_path
 @pytest.mark.parametrize(
     ("image", "why"),
     [
-        ("none.png", "no such file"),
-        ("../outside.png", "outside the folder"),
-        ("/outside.png", "outside the folder"),
-        ("link.png", "outside the folder"),
-        ("text.png", "not an image"),
-        ("data:image/png;base64", "no comma"),
-        ("file:///etc/passwd", "addresses are not supported"),
+        ("none.png", "no such file"), ("../outside.png", "outside the folder"),
+        ("/outside.png", "outside the folder"), ("link.png", "outside the folder"), ("text.png", "not an image"),
+        ("data:image/png;base64", "no comma"), ("file:///etc/passwd", "addresses are not supported"),
     ],
-)
+)  # fmt: skip
 def test_an_image_that_cannot_be_used_stops_the_import(
     db: Database, tmp_path: Path, image: str, why: str
 ) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 INSPECT = {
     "version": 2, "status": "success", "eval": {"task": "rec", "model": "openai/gpt-4o"}, "results": {"scores": []},
@@ -34,35 +34,22 @@ LANGFUSE = {
 PHOENIX = {
     "data": [
         {
-            "id": "1",
-            "span_id": "s1",
-            "name": "correctness",
-            "annotator_kind": "LLM",
+            "id": "1", "span_id": "s1", "name": "correctness", "annotator_kind": "LLM",
             "result": {"label": "ok", "score": 1.0},
         }
     ]
-}
+}  # fmt: skip
 LANGSMITH = {
     "id": "r1", "name": "als", "run_type": "chain", "reference_example_id": "e1",
     "feedback_stats": {"correctness": {"n": 1, "avg": 0.5}, "tone": {"n": 2, "avg": 1.0}},
 }  # fmt: skip
 FEEDBACK = {
-    "id": "f",
-    "run_id": "r1",
-    "key": "tone",
-    "score": True,
-    "comment": "c",
-    "feedback_source": {"type": "model"},
-}
+    "id": "f", "run_id": "r1", "key": "tone", "score": True, "comment": "c", "feedback_source": {"type": "model"},
+}  # fmt: skip
 LM_EVAL = {
-    "doc_id": 0,
-    "doc": {"q": 1},
-    "resps": [["a"]],
-    "filter": "none",
-    "metrics": ["exact_match", "f1"],
-    "exact_match": 1.0,
-    "f1": 0.5,
-}
+    "doc_id": 0, "doc": {"q": 1}, "resps": [["a"]], "filter": "none", "metrics": ["exact_match", "f1"],
+    "exact_match": 1.0, "f1": 0.5,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -82,22 +69,21 @@ def test_a_log_gives_the_labels_of_its_judges(
 ) -> None:
     summary = load("labels", json.dumps(content) + "\n", name)
     assert summary.files[0].layout == layout
-    rows = db.rows(
-        "SELECT v.rater, c.user_id, c.system_a, v.aspect, v.value FROM v_verdicts v JOIN cases c ON c.id = v.case_id ORDER BY verdict_id"  # noqa: E501
+    assert (
+        rows_of(
+            db,
+            "SELECT v.rater, c.user_id, c.system_a, v.aspect, v.value FROM v_verdicts v JOIN cases c ON c.id = v.case_id ORDER BY verdict_id",  # noqa: E501
+        )
+        == labels
     )
-    assert [tuple(row) for row in rows] == labels
     assert set(db.column("SELECT kind FROM raters")) == {"judge"}
 
 
 def test_nested_fields_by_a_users_mapping(load: Load, db: Database, tmp_path: object) -> None:
     record = {
-        "meta": {"user": {"id": "u1"}},
-        "scores": [{"value": 4, "by": "gpt"}],
-        "film": "f",
-        "from": "als",
-    }
+        "meta": {"user": {"id": "u1"}}, "scores": [{"value": 4, "by": "gpt"}], "film": "f", "from": "als",
+    }  # fmt: skip
     toml = '[labels]\ncolumns = { user_id = "meta.user.id", value = "scores[0].value", rater = "scores[0].by", item_id = "film", system = "from" }\n'  # noqa: E501
-    mapping = tmp_path / "m.toml"  # type: ignore[operator]
-    mapping.write_text(toml)
+    mapping = toml
     assert load("labels", json.dumps(record), "x.jsonl", mapping=mapping).stored == 1
     assert tuple(db.rows("SELECT rater, value, protocol FROM v_verdicts")[0]) == ("gpt", 4.0, "explanation")

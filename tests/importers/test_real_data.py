@@ -18,17 +18,8 @@ from recjudge_tui.store.imports import list_imports, undo_import
 pytestmark = pytest.mark.data
 DOCS = Path(__file__).parents[2] / "docs" / "mapping.md"
 TABLES = (
-    "items",
-    "users",
-    "events",
-    "slates",
-    "slate_items",
-    "explanations",
-    "cases",
-    "raters",
-    "verdicts",
-    "flags",
-)
+    "items", "users", "events", "slates", "slate_items", "explanations", "cases", "raters", "verdicts", "flags",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -63,11 +54,8 @@ def test_ml100k(db: Database, data: Path) -> None:
 def test_ml100k_in_one_command(db: Database, data: Path) -> None:
     summaries = import_paths(db, "ml", [data / "ml100k"], None)
     assert {s.kind: (s.stored, s.skipped, s.warning_count) for s in summaries} == {
-        "items": (1682, 0, 0),
-        "users": (200, 0, 0),
-        "events": (15712 + 4035, 0, 0),
-        "lists": (6000, 0, 0),
-    }
+        "items": (1682, 0, 0), "users": (200, 0, 0), "events": (15712 + 4035, 0, 0), "lists": (6000, 0, 0),
+    }  # fmt: skip
     assert summaries[0].aside == ()
     assert {file.columns for file in summaries[3].files} == {"user_id, system, item_id, rank, score"}
 

@@ -7,28 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.layout import Layout, Request
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.reader import Sample, text_lines
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.values import Row
 from recjudge_tui.store.database import Database
-
-
-def _fits(sample: Sample, kind: ImportKind) -> bool:
-    return sample.text.startswith("#clicks")
-
-
-def _rows(request: Request) -> Iterator[Row]:
-    for line, text in enumerate(text_lines(request.path), start=1):
-        if not text.startswith("#"):
-            user, item = text.split()
-            yield line, {"user_id": user, "item_id": item, "type": "click"}
-
-
-CLICKS = Layout("clicks", ("events",), "two words a line", _fits, _rows)
 
 
 def _nothing_right(_request: Request) -> Iterator[Row]:
@@ -40,17 +24,15 @@ BROKEN = Layout("broken", ("events", "lists"), "lacks columns", lambda sample, k
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with two layouts, as pip would leave it; returns a folder for files."""
+    """A package with a layout, as pip would leave it; returns a folder for files."""
     site = tmp_path / "site"
     info = site / "other_importers-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-importers\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[recjudge.importers]\nbroken = other_importers:BROKEN\nclicks = other_importers:CLICKS\n"
-    )
+    (info / "entry_points.txt").write_text("[recjudge.importers]\nbroken = other_importers:BROKEN\n")
     monkeypatch.syspath_prepend(str(site))
     module = type(pytest)("other_importers")
-    module.__dict__.update(CLICKS=CLICKS, BROKEN=BROKEN, NOT_ONE="text")
+    module.__dict__.update(BROKEN=BROKEN, NOT_ONE="text")
     monkeypatch.setitem(__import__("sys").modules, "other_importers", module)
     return tmp_path
 

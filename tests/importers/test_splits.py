@@ -41,7 +41,7 @@ def test_not_held_out_by_its_name(name: str) -> None:
 
 
 def types(db: Database) -> list[str]:
-    return [row[0] for row in db.rows("SELECT type FROM events ORDER BY id")]
+    return db.column("SELECT type FROM events ORDER BY id")
 
 
 def test_events_of_a_test_file_are_held_out_and_it_is_said(db: Database, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from recjudge_tui.files import parse_toml
 
 ROOM = Path(importers.__file__).parent
 TABLES = {
-    "refusal": "errors", "RowFault": "rows", "refuse": "rows", "skip": "rows", "warn": "rows", "remark": "remarks",
+    "refusal": "errors", "stop_if": "errors", "misuse": "usage",
+    "RowFault": "rows", "refuse": "rows", "skip": "rows", "warn": "rows", "remark": "remarks",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.judges.anthropic import AnthropicJudge, make
 from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.process import start
-from tests.support.stub_server import Script, answer, serving
+from tests.support.stub_server import Script, answer, in_turn, serving
 
 PLANTED = "planted-key-0123456789"
 GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
@@ -32,14 +32,8 @@ def refused(status: int, kind: str, said: str, *headers: str) -> bytes:
 
 
 def scripted(*responses: bytes) -> Script:
-    """Nothing about the model; the responses in turn to the messages, the last one again and again."""
-    turn = iter(range(1000))
-
-    def script(line: str, number: int) -> bytes:
-        unknown = answer(404, {"error": "no such page"})
-        return unknown if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
-
-    return script
+    """Nothing about the model; the responses in turn to the messages."""
+    return in_turn(*responses, to_get=answer(404, {"error": "no such page"}))
 
 
 def logged(log: Path) -> list[dict[str, Any]]:

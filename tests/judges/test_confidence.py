@@ -9,8 +9,8 @@ import pytest
 from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.judges import openai as openai_judge
-from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.openai import make
+from recjudge_tui.judges.replies import label_confidence
 from tests.support.judge_calls import SCHEMA, asking, workload
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, completion, serving

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import gzip
 import json
-import os
 import random
 import ssl
 import warnings
@@ -20,7 +19,6 @@ import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
-from recjudge_tui.judges.base import within
 from recjudge_tui.judges.http import (
     CERTIFICATE_VARIABLES,
     Answer,
@@ -28,6 +26,7 @@ from recjudge_tui.judges.http import (
     UnreachableError,
     broken,
 )
+from recjudge_tui.system import within
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until
@@ -339,46 +338,41 @@ class TestDeadline:
 
 
 class TestNoConnection:
+    async def failure(self, url: str) -> CallError | JudgeError:
+        """Of a request to this URL."""
+        client = Client()
+        try:
+            answered = await get(client, url)
+        except (CallError, JudgeError) as fault:
+            return fault
+        finally:
+            await client.aclose()
+        raise AssertionError(answered)
+
     def asked(self, url: str) -> CallError | JudgeError:
-        """The failure of a request to this URL."""
-
-        async def ask() -> None:
-            client = Client()
-            try:
-                await get(client, url)
-            finally:
-                await client.aclose()
-
-        with pytest.raises((CallError, JudgeError)) as caught:
-            asyncio.run(ask())
-        return caught.value
+        return asyncio.run(self.failure(url))
 
     def asked_a_server(
         self, scheme: str, reply: bytes, tls: ssl.SSLContext | None = None, proxy: str = ""
     ) -> CallError | JudgeError:
         """The failure of a request to a server, or proxy, on this machine that answers anything with these bytes."""
 
-        async def ask() -> None:
-            async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                await reader.read(1000)
-                writer.write(reply)
-                writer.close()
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1000)
+            writer.write(reply)
+            writer.close()
 
+        async def ask() -> CallError | JudgeError:
             server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
             place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            if proxy:
-                os.environ["ALL_PROXY"] = proxy.format(place)
-            client = Client()
-            try:
-                await get(client, f"{scheme}://{'server.invalid' if proxy else place}")
-            finally:
-                os.environ.pop("ALL_PROXY", None)
-                await client.aclose()
-                server.close()
+            with pytest.MonkeyPatch.context() as patch:
+                if proxy:
+                    patch.setenv("ALL_PROXY", proxy.format(place))
+                fault = await self.failure(f"{scheme}://{'server.invalid' if proxy else place}")
+            server.close()
+            return fault
 
-        with pytest.raises((CallError, JudgeError)) as caught:
-            asyncio.run(ask())
-        return caught.value
+        return asyncio.run(ask())
 
     def test_a_closed_port_is_explained_without_error_numbers(self) -> None:
         with serving(lambda line, n: b"") as stub:

@@ -64,66 +64,37 @@ def data(request: Request) -> list[str]:
     return [base64.b64encode(placed.data).decode() for placed in request.messages[1].images]
 
 
-async def test_openai_gets_parts_in_their_order() -> None:
+def _jpeg(vendor: str, data: str) -> dict[str, Any]:
+    """The part of an image in this vendor's form."""
+    source = {"type": "base64", "media_type": "image/jpeg", "data": data}
+    return {
+        "openai": {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}},
+        "anthropic": {"type": "image", "source": source},
+        "bedrock": {"image": {"format": "jpeg", "source": {"bytes": data}}},
+    }[vendor]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "reply"),
+    [("openai", completion(GOOD)), ("anthropic", ANTHROPIC_REPLY), ("bedrock", BEDROCK_REPLY), ("ollama", OLLAMA_REPLY)],
+    ids=["openai", "anthropic", "bedrock", "ollama"],
+)  # fmt: skip
+async def test_texts_and_images_go_out_in_their_order(vendor: str, reply: dict[str, Any]) -> None:
     request = asking_with_images()
-    body = (await asked("openai:m", answer(200, completion(GOOD)), request, images=True)).sent()
-    one, two = data(request)
-    assert body["messages"] == [
-        {"role": "system", "content": "You judge lists."},
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": TEXTS[0]},
-                {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{one}"}},
-                {"type": "text", "text": TEXTS[1]},
-                {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{two}"}},
-                {"type": "text", "text": TEXTS[2]},
-            ],
-        },
-    ]
-
-
-async def test_anthropic_gets_blocks_in_their_order() -> None:
-    request = asking_with_images()
-    body = (await asked("anthropic:m", answer(200, ANTHROPIC_REPLY), request, images=True)).sent()
-    one, two = data(request)
-    blocks = body["messages"][0]["content"]
-    assert [block.get("text") for block in blocks] == [TEXTS[0], None, TEXTS[1], None, TEXTS[2]]
-    assert [block["source"] for block in blocks if block["type"] == "image"] == [
-        {"type": "base64", "media_type": "image/jpeg", "data": one},
-        {"type": "base64", "media_type": "image/jpeg", "data": two},
-    ]
-    assert body["system"][0]["text"] == "You judge lists."
-
-
-async def test_bedrock_gets_blocks_in_their_order() -> None:
-    request = asking_with_images()
-    body = (await asked("bedrock:m", answer(200, BEDROCK_REPLY), request, images=True)).sent()
-    one, two = data(request)
-    assert body["messages"][0]["content"] == [
-        {"text": TEXTS[0]},
-        {"image": {"format": "jpeg", "source": {"bytes": one}}},
-        {"text": TEXTS[1]},
-        {"image": {"format": "jpeg", "source": {"bytes": two}}},
-        {"text": TEXTS[2]},
-    ]
-
-
-async def test_ollama_gets_the_images_in_order_beside_the_numbered_text() -> None:
-    request = asking_with_images()
-    body = (await asked("ollama:m", answer(200, OLLAMA_REPLY), request, images=True)).sent()
-    assert body["messages"][0] == {"role": "system", "content": "You judge lists."}
-    assert body["messages"][1] == {"role": "user", "content": "".join(TEXTS), "images": data(request)}
+    body = (await asked(f"{vendor}:m", answer(200, reply), request, images=True)).sent()
+    if vendor == "ollama":  # it takes the images beside the numbered text
+        assert body["messages"][1] == {"role": "user", "content": "".join(TEXTS), "images": data(request)}
+        return
+    typed = {} if vendor == "bedrock" else {"type": "text"}
+    one, two, three = ({**typed, "text": text} for text in TEXTS)
+    first, second = (_jpeg(vendor, image) for image in data(request))
+    assert body["messages"][-1] == {"role": "user", "content": [one, first, two, second, three]}
 
 
 @pytest.mark.parametrize(
     ("spec", "status", "message"),
     [
-        (
-            "openai:m",
-            500,
-            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
-        ),
+        ("openai:m", 500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
         ("openai:m", 500, "image input is not supported by this server"),
         ("openai:m", 500, 'Failed to parse messages: Unsupported content part type: "image_url"'),
         ("openai:m", 400, "Invalid content type. image_url is only supported by certain models."),
@@ -136,7 +107,7 @@ async def test_ollama_gets_the_images_in_order_beside_the_numbered_text() -> Non
         ("bedrock:m", 400, "This model doesn't support the image content block that you provided."),
         ("ollama:m", 500, "this model is missing data required for image input: not supported"),
     ],
-)
+)  # fmt: skip
 async def test_a_model_that_does_not_see_ends_the_run_at_once(spec: str, status: int, message: str) -> None:
     error = {"message": message, "type": "invalid_request_error"}
     body: Any = {"message": message} if spec.startswith("bedrock") else {"error": error}

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from recjudge_tui.judges.http import Client, UnreachableError
-from recjudge_tui.judges.local_servers import UsualServer, local_servers, place_of
+from recjudge_tui.judges.local_servers import local_servers, place_of
 from tests.support.servers.process import ServerProcess
 from tests.support.waiting import HANG_S
 
@@ -29,21 +29,21 @@ def test_servers_are_named_with_their_models(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     port = int(openai_server.url.rpartition(":")[2])
-    ollama, other = local_servers((UsualServer("vLLM", port), UsualServer("LM Studio", nothing_else)), HANG_S)
+    ollama, other = local_servers({"vLLM": port, "LM Studio": nothing_else}, HANG_S)
     assert (ollama.name, ollama.base_urls) == ("Ollama", ())
     assert [spec for spec, _ in ollama.judges] == ["ollama:hash-judge:latest", "ollama:other:1b"]
     assert (other.name, other.place) == ("vLLM", f"localhost:{port}")
     assert other.base_urls == (f"http://127.0.0.1:{port}/v1",)
     assert ("openai:hash-judge", "") in other.judges
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
-    assert [server.name for server in local_servers((), HANG_S)] == ["Ollama", "a server"]
+    assert [server.name for server in local_servers({}, HANG_S)] == ["Ollama", "a server"]
 
 
 def test_a_server_that_does_not_answer_is_given_up(nothing_else: int) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        usual = [UsualServer(str(at), silent.getsockname()[1]) for at in range(3)]
+        usual = {str(at): silent.getsockname()[1] for at in range(3)}
         assert local_servers(usual, timeout_s=0.1) == []
 
 
@@ -56,7 +56,7 @@ def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch
         raise UnreachableError("no")
 
     monkeypatch.setattr(Client, "send", refused)
-    assert local_servers((), timeout_s=HANG_S) == []
+    assert local_servers({}, timeout_s=HANG_S) == []
     assert asked == [f"http://127.0.0.1:{nothing_else}/api/tags"]
 
 

@@ -13,7 +13,7 @@ from recjudge_tui.errors import CallError
 from recjudge_tui.judges.ollama import OllamaJudge, check_prompt_count, context_for, make, server_urls
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
-from tests.support.stub_server import Script, answer, serving
+from tests.support.stub_server import answer, in_turn, serving
 
 GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
 
@@ -27,13 +27,8 @@ def chat(content: str | None = GOOD, reason: str = "stop", thinking: str = "", *
     return answer(200, {"model": "m", "message": message, "done": True, "done_reason": reason, **counts})
 
 
-def scripted(*responses: bytes) -> Script:
-    turn = iter(range(1000))
-    return lambda line, n: responses[min(next(turn), len(responses) - 1)]
-
-
 async def one_error(*responses: bytes) -> CallError:
-    with serving(scripted(*responses)) as stub:
+    with serving(in_turn(*responses)) as stub:
         judge = judge_at(stub.url)
         error = await call_error(judge)
         await judge.close()
@@ -78,7 +73,7 @@ async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_trunca
     assert replies[0].sent["format"] == "json_schema"
     assert (identity.name, identity.context_length, len(identity.digest)) == ("hash-judge", 32768, 64)
     assert identity.details["num_ctx"] == 7168
-    assert identity.details["server"] == ["ollama 0.13.5"]
+    assert identity.details["servers"] == ["ollama 0.13.5"]
 
 
 async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server: ServerProcess) -> None:
@@ -93,7 +88,7 @@ async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server:
 
 async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on() -> None:
     refusal = answer(400, {"error": "this model does not support structured output"})
-    with serving(scripted(refusal, chat("Good Match"))) as stub:
+    with serving(in_turn(refusal, chat("Good Match"))) as stub:
         judge = judge_at(stub.url)
         replies = [await judge.ask(asking()) for _ in range(2)]
         await judge.close()
@@ -187,7 +182,7 @@ def test_a_low_count_that_a_cache_explains_is_only_recorded(counts: dict[str, in
 
 
 async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
-    with serving(scripted(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
+    with serving(in_turn(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
         judge = judge_at(stub.url)
         error = await judge_error(judge, in_ask=True)
         await judge.close()

@@ -12,7 +12,7 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
-from tests.support.stub_server import Script, answer, completion, serving
+from tests.support.stub_server import Script, answer, completion, in_turn, serving
 
 PLANTED = "planted-key-0123456789"
 GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
@@ -24,13 +24,7 @@ def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OpenAIJudg
 
 
 def scripted(*responses: bytes) -> Script:
-    """No model list; the responses in turn to the chats, the last one again and again."""
-    turn = iter(range(1000))
-
-    def script(line: str, number: int) -> bytes:
-        return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
-
-    return script
+    return in_turn(*responses, to_get=NO_LIST)
 
 
 class TestRealServer:
@@ -99,14 +93,7 @@ async def test_what_is_sent() -> None:
     assert body["messages"][1] == {"role": "user", "content": "lone ? ☃"}
     assert body["response_format"]["json_schema"] == {"name": "verdict", "schema": SCHEMA, "strict": True}
     assert (body["temperature"], body["seed"], body["max_completion_tokens"]) == (0.0, 7, 2048)
-    assert set(body) == {
-        "model",
-        "messages",
-        "response_format",
-        "temperature",
-        "seed",
-        "max_completion_tokens",
-    }
+    assert set(body) == set("model messages response_format temperature seed max_completion_tokens".split())
     assert "authorization" not in stub.heads[-1].lower()
 
 
@@ -172,14 +159,10 @@ async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: 
         assert "secret-1" not in str(error.value)
 
 
-async def test_openai_itself_wants_a_key_and_its_name_is_told() -> None:
-    error = await judge_error(make(JudgeSpec(spec="openai:m")))
-    assert "OPENAI_API_KEY" in error.cause
-
-
-async def test_a_key_that_was_named_must_be_there() -> None:
-    error = await judge_error(judge_at("http://127.0.0.1:1", key="MY_KEY"))
-    assert "MY_KEY" in error.cause
+@pytest.mark.parametrize(("urls", "key"), [((), ""), (("http://127.0.0.1:1",), "MY_KEY")])
+async def test_a_key_that_is_needed_or_named_must_be_there(urls: tuple[str, ...], key: str) -> None:
+    error = await judge_error(judge_at(*urls, key=key))
+    assert (key or "OPENAI_API_KEY") in error.cause
 
 
 @pytest.fixture
@@ -199,21 +182,17 @@ async def test_no_server_says_what_to_start_and_in_a_call_it_is_worth_a_retry(go
     assert (call.kind, call.retry) == ("connection", True)
 
 
-async def test_a_hosted_server_without_a_model_list_is_taken_as_it_is() -> None:
-    with serving(scripted(answer(200, completion(GOOD)))) as stub:
-        judge = judge_at(stub.url)
-        identity = await judge.prepare(workload())
-        await judge.close()
-    assert (identity.name, identity.context_length) == ("hash-judge", None)
-
-
-async def test_the_context_that_vllm_tells_is_kept() -> None:
-    models = answer(200, {"data": [{"id": "hash-judge", "owned_by": "vllm", "max_model_len": 32768}]})
+@pytest.mark.parametrize(
+    ("models", "context"),
+    [(NO_LIST, None), (answer(200, {"data": [{"id": "hash-judge", "owned_by": "vllm", "max_model_len": 32768}]}), 32768)],
+    ids=["no list", "vllm"],
+)  # fmt: skip
+async def test_the_context_is_what_the_list_of_models_tells(models: bytes, context: int | None) -> None:
     with serving(lambda line, n: models) as stub:
         judge = judge_at(stub.url)
         identity = await judge.prepare(workload())
         await judge.close()
-    assert identity.context_length == 32768
+    assert (identity.name, identity.context_length) == ("hash-judge", context)
 
 
 async def test_as_many_calls_at_once_as_several_llama_cpp_servers_have_slots() -> None:

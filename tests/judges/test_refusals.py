@@ -102,19 +102,13 @@ def test_errors_that_end_the_run(status: int, said: ServerError, names: str) -> 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (
-            {"error": {"message": "m", "type": "T", "code": "C", "param": "p"}},
-            ServerError("m", "t", "c", "p"),
-        ),
-        (
-            {"error": {"message": "m", "code": 400, "n_prompt_tokens": 9, "n_ctx": 5}},
-            ServerError("m", "", "400", "", 9, 5),
-        ),
+        ({"error": {"message": "m", "type": "T", "code": "C", "param": "p"}}, ServerError("m", "t", "c", "p")),
+        ({"error": {"message": "m", "code": 400, "n_prompt_tokens": 9, "n_ctx": 5}}, ServerError("m", "", "400", "", 9, 5)),
         ({"error": "plain"}, ServerError("plain")),
         ({"object": "error", "message": "vllm says"}, ServerError("vllm says")),
         ({"detail": [{"msg": "x"}]}, ServerError('[{"msg": "x"}]')),
         (["x"], ServerError('["x"]')),
     ],
-)
+)  # fmt: skip
 def test_the_servers_words_are_found_in_every_shape(body: object, said: ServerError) -> None:
     assert error_in_body(body) == said

@@ -11,11 +11,10 @@ import pytest
 from recjudge_tui.domain.calls import Reply, Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError
-from recjudge_tui.judges import servers
-from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.judges import replies
+from recjudge_tui.judges.registry import Judge, make_judge
 from tests.support.judge_calls import asking, judge_error, workload
-from tests.support.stub_server import Stub, answer, completion, serving
+from tests.support.stub_server import Stub, answer, completion, in_turn, serving
 
 VALUE = {"reasoning": "r", "category": "Good Match"}
 GOOD = json.dumps(VALUE)
@@ -44,16 +43,14 @@ def refused(message: object, status: int = 400, **more: object) -> bytes:
 
 async def answered(*responses: bytes, calls: int = 1) -> tuple[list[Reply], Stub]:
     """The replies to calls at a server with these answers; the last one again and again."""
-    turn = iter(range(1000))
-
-    def script(line: str, number: int) -> bytes:
-        return NO_LIST if line.startswith("GET") else responses[min(next(turn), len(responses) - 1)]
-
-    with serving(script) as stub:
+    with serving(in_turn(*responses, to_get=NO_LIST)) as stub:
         judge = at(stub)
         replies = [await judge.ask(asking()) for _ in range(calls)]
         await judge.close()
     return replies, stub
+
+
+CAP = "max_completion_tokens"
 
 
 class TestParts:
@@ -89,22 +86,14 @@ class TestParts:
     @pytest.mark.parametrize(
         ("error", "part", "instead"),
         [
-            (
-                refused("Unsupported parameter: 'max_completion_tokens'"),
-                "max_completion_tokens",
-                "max_tokens",
-            ),
-            (
-                refused("Extra inputs are not permitted", param="max_completion_tokens"),
-                "max_completion_tokens",
-                "max_tokens",
-            ),
+            (refused("Unsupported parameter: 'max_completion_tokens'"), CAP, "max_tokens"),
+            (refused("Extra inputs are not permitted", param=CAP), CAP, "max_tokens"),
             (refused("response_format is not supported by this model", status=422), "response_format", ""),
             (refused("guided decoding is unavailable", status=501), "response_format", ""),
             (refused("temperature: only the default (1) is supported"), "temperature", ""),
             (refused("Unrecognized request argument supplied: seed"), "seed", ""),
         ],
-    )
+    )  # fmt: skip
     async def test_a_parameter_is_dropped_or_exchanged(self, error: bytes, part: str, instead: str) -> None:
         replies, stub = await answered(error, answer(200, completion(GOOD)), calls=2)
         assert len(stub.bodies) == 3
@@ -229,14 +218,12 @@ class TestErrors:
     @pytest.mark.parametrize(
         "error",
         [
-            refused(
-                "Failed to generate JSON.", code="json_validate_failed", failed_generation='{"reasoning": "f'
-            ),
+            refused("Failed to generate JSON.", code="json_validate_failed", failed_generation='{"reasoning": "f'),
             refused("Failed to validate JSON. Please adjust your prompt.", code="json_validate_failed"),
             refused("Generated JSON does not match the expected schema.", status=422),
             refused("Parsing failed.", code="output_parse_failed"),
         ],
-    )
+    )  # fmt: skip
     async def test_a_reply_that_the_server_could_not_read_is_asked_for_again(self, error: bytes) -> None:
         with pytest.raises(CallError) as caught:
             await answered(error)
@@ -249,12 +236,14 @@ class TestErrors:
     async def test_a_model_that_is_being_loaded_is_waited_for_and_kept_apart(
         self, monkeypatch: pytest.MonkeyPatch, message: str
     ) -> None:
-        monkeypatch.setattr(servers, "LOADING_S", 0.01)
         loading = answer(503, {"error": {"code": 503, "message": message, "type": "unavailable_error"}})
-        with serving(lambda line, n: loading if n < 4 else answer(200, {"data": [{"id": "m"}]})) as stub:
-            judge = at(stub)
-            identity = await judge.prepare(workload())
-            await judge.close()
+
+        def script(line: str, number: int) -> bytes:
+            return loading if number < 4 else answer(200, {"data": [{"id": "m"}]})
+
+        with serving(script) as stub, monkeypatch.context() as quick:
+            quick.setattr(replies, "LOADING_S", 0.01)
+            identity = await at(stub).prepare(workload())
         assert (identity.name, len(stub.heads)) == ("m", 5)
         with pytest.raises(CallError) as caught:
             await answered(loading)

@@ -76,7 +76,7 @@ def test_the_key_is_nowhere(project_db: Path, judge: str, monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     with connect(project_db) as db:
         make_project(db, users=15)
-    with serving(faulty(2 * len(FAULTS))) as stub:
+    with serving(faulty(len(FAULTS) + 8)) as stub:
         at, env = ("--judge", judge, "--base-url", stub.url), JUDGES[judge]
         told = [
             ran("judge", "test", judge, "--base-url", stub.url, "--debug", "--db", project_db, env=env),

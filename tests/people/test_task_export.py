@@ -99,7 +99,7 @@ def _in_app(db: Database, protocol: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("fmt", get_args(TaskFormat))
-@pytest.mark.parametrize("protocol", ["pointwise", "pairwise", "arena", "explanation"])
+@pytest.mark.parametrize("protocol", ["pairwise", "explanation"])
 def test_answers_come_back(tmp_path: Path, protocol: str, fmt: TaskFormat) -> None:
     path = tmp_path / f"ana.{ENDINGS[fmt]}"
     with connect(tmp_path / "app.db") as db:

@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.occasions import EVERY_OCCASION
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.store.verdicts import filtered_ids
+from recjudge_tui.tui.reports import ReportChoice, load, row_filter
 from tests.support.chat_server import chatting
 from tests.support.runs import ran
 from tests.support.verdicts import Project, judge_pairs, new_project, pair_case
@@ -182,3 +187,13 @@ def test_dry_run_and_budget(project: Project) -> None:
     code, _, err = ran("why", "-p", "films", "--dry-run", "--db", project.db.path)
     assert code == 2
     assert "need --judge" in err
+
+
+def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
+    with chatting(Reader()) as url:
+        assert asked_why(project, url)[0] == 0
+    made = load(project.db, project.id, ReportChoice("why", values={"why": {"rater": "llm"}}), EVERY_OCCASION)
+    assert isinstance(made.content, Table)
+    row = next(row for row in made.content.rows if row["what"] == "Variety")
+    assert "theme:Variety" in (asked := row_filter(made, row, EVERY_OCCASION))
+    assert len(filtered_ids(project.db, project.id, parse_filter(asked))) == 30

@@ -53,10 +53,7 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
     [
         ({"user": "{{ nothing }}"}, "'nothing' is undefined"),
         ({"system": "{% for %}"}, "system text, line 1"),
-        (
-            {"user": LIST.user.replace("slates[0].items", "slates[0].items[:3]")},
-            "does not show 7 of the 10 items",
-        ),
+        ({"user": LIST.user.replace("slates[0].items", "slates[0].items[:3]")}, "does not show 7 of the 10 items"),
         ({"user": LIST.user.replace("{% if user.as_of %}", "{% if user.history[0] %}")}, "no element 0"),
         (
             {"parts": {**PARTS, "guidelines": PARTS["guidelines"].replace("issue.name", "issue.meaning")}},
@@ -72,7 +69,7 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
         ),
         ({"protocol": "chess"}, "no protocol “chess”"),
     ],
-)
+)  # fmt: skip
 def test_faults_are_reported(changes: dict[str, Any], said: str) -> None:
     found = lint(LIST.model_copy(update=changes))
     assert any(said in problem for problem in found), found
@@ -109,14 +106,10 @@ def test_a_pairwise_scale_must_be_symmetric() -> None:
     ("aspect", "changes", "said"),
     [
         (0, {"aliases": ("Impact",)}, "“impact” could mean “impact” or “accuracy”"),
-        (
-            1,
-            {"field": "accuracy_analysis"},
-            "“accuracy_analysis” could mean “satisfaction” or the analysis of",
-        ),
+        (1, {"field": "accuracy_analysis"}, "“accuracy_analysis” could mean “satisfaction” or the analysis of"),
         (2, {"aliases": ("Reasoning",)}, "“reasoning” could mean “inspiration” or the reasoning"),
     ],
-)
+)  # fmt: skip
 def test_names_by_which_a_reply_could_mean_two_things(
     aspect: int, changes: dict[str, Any], said: str
 ) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.calls import Answer, Order, Sampling, VerdictDraft
 from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.base import adjudicate
-from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.registry import adjudicate, protocol
 from tests.support.cases import paired, reply, shipped
 
 PROTOCOL = protocol("pairwise")
@@ -58,24 +57,6 @@ def test_both_orders_share_the_prefix_and_exchange_the_lists() -> None:
     assert "1. Thing 101\n" in first[1]
     assert "1. Thing 101\n" in second[0]
     assert "1. Thing 1\n" in second[1]
-
-
-@pytest.mark.parametrize(
-    ("said", "order", "label", "value"),
-    [
-        ("Set 1", "ab", "A", 1),
-        ("Set 2", "ab", "B", -1),
-        ("Tie", "ab", "Tie", 0),
-        ("Set 1", "ba", "B", -1),
-        ("Set 2", "ba", "A", 1),
-        ("Tie", "ba", "Tie", 0),
-    ],
-)
-def test_what_is_said_of_the_sets_is_turned_back_to_the_systems(
-    said: str, order: Order, label: str, value: float
-) -> None:
-    given = answer(said, order)
-    assert (given.label, given.value, given.reasoning) == (label, value, "r")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from recjudge_tui.domain.calls import Answer, Flag, ParsedReply, Sampling
 from recjudge_tui.domain.material import Material, SlateView
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.base import reask
-from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.registry import protocol, reask
 from tests.protocols.replies.test_parsing import SAER_FORM
 from tests.support.cases import SHOPPER, item, listed, reply, shipped
 

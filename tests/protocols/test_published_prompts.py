@@ -1,9 +1,11 @@
-"""The published prompts, part by part: what each figure holds, in its order. Nothing here is compared with our own text."""
+"""The published prompts, part by part: what each figure holds, in its order, which is never compared with our own text; and
+the two prompts of the ablation, one that says too little, one that says too much."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from recjudge_tui.domain.calls import Order, Sampling
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.rendering import system_text, user_text
 from tests.support.cases import SHOPPER, explained, listed, paired, shipped
 
 PAST = ("Sonic Toothbrush S3", "Urea Body Lotion, 500 ml")
@@ -134,3 +137,30 @@ def test_zhang() -> None:
     )  # fmt: skip
     assert "reasoning" not in text
     assert not {"2 =", "3 =", "4 ="} & {line[:3] for line in text.splitlines()}
+
+
+DOMAINS = ("shopping", "media")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_generic_prompt_shows_the_history_and_asks_which_is_better_and_nothing_else(domain: str) -> None:
+    prompt = shipped(f"generic-{domain}")
+    text = user_text(prompt, paired(SHOPPER), "")
+    assert "Sonic Toothbrush" in text
+    assert "Which is better?" in text
+    for more in ("brush heads", "Dental Floss", "Browsed", "prefers", "Profile", "age"):
+        assert more not in text
+    system = system_text(prompt, 10)
+    assert not prompt.examples
+    assert not prompt.issues
+    assert len(system) < 500
+    assert not re.search(r"criteri|guideline|relevan|coverage|redundan", system, re.I)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_over_specified_prompt_has_five_weighted_criteria_with_five_steps_each(domain: str) -> None:
+    system = system_text(shipped(f"overspecified-{domain}"), 10)
+    weights = [int(w) for w in re.findall(r"^\d\. .*\(weight (\d+) %\)$", system, re.M)]
+    assert len(weights) == 5
+    assert sum(weights) == 100
+    assert len(re.findall(r"^   [1-5]: ", system, re.M)) == 25

@@ -16,7 +16,7 @@ from recjudge_tui.reports.cases import case_text
 from recjudge_tui.reports.common.table import Note, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases import CaseKey, ensure_case
-from recjudge_tui.store.imports import add_events, add_items, add_slate, add_users
+from recjudge_tui.store.imports import add_events, add_items, add_slates, add_users
 from tests.builder import Built
 from tests.support.verdicts import (
     Project,
@@ -66,8 +66,9 @@ def filled(project: Project) -> int:
         add_events(target, [event])
         slates = []
         for system, ids in (("a", ("i1", "i2", "i3")), ("b", ("i2",))):
-            add_slate(
-                target, Slate(user_id="u", system=system, items=tuple(RankedItem(item_id=key) for key in ids))
+            add_slates(
+                target,
+                [Slate(user_id="u", system=system, items=tuple(RankedItem(item_id=key) for key in ids))],
             )
             slates.append(project.db.value("SELECT id FROM slates WHERE system = ?", (system,)))
         key = CaseKey("pair", "u", "a", "b", slate_a=slates[0], slate_b=slates[1])

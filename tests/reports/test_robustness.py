@@ -18,7 +18,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import CORRECT, FAULT_KINDS, adversarial_pair
 from recjudge_tui.domain.material import SlateView
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.judges.rules.faults import ISSUE_OF
+from recjudge_tui.judges.rules.issues import ISSUE_OF
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
 from recjudge_tui.reports.declare import make

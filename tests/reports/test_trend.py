@@ -12,7 +12,7 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.store.cases import CaseKey, ensure_case
-from recjudge_tui.store.imports import Target, add_events, add_slate, begin_import
+from recjudge_tui.store.imports import Target, add_events, add_slates, begin_import
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
 
 DAYS = ("2026-01-31", "2026-02-01", "2026-02-02")
@@ -77,7 +77,7 @@ def bring(target: Target, user: str, system: str, items: str, day: str = "") -> 
     ranked = tuple(RankedItem(item_id=item) for item in items)
     when = f"{day}T08:00:00+00:00" if day else ""
     with target.db.transaction():
-        add_slate(target, Slate(user_id=user, system=system, items=ranked, served_at=when))
+        add_slates(target, [Slate(user_id=user, system=system, items=ranked, served_at=when)])
 
 
 def test_by_import_a_list_belongs_to_the_first_that_brought_it_and_by_day_the_newest_count(

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.why import Argument, phrase_rows, read
 from recjudge_tui.stats.hypotheses import benjamini_hochberg
-from recjudge_tui.stats.phrases import fisher_exact, log_odds, phrases, telling
+from recjudge_tui.stats.text import fisher_exact, log_odds, phrases, telling
 from tests.support.verdicts import (
     Project,
     give,

@@ -146,22 +146,16 @@ def test_a_command_is_saved_and_runs_the_same(db: Database, tmp_path: Path) -> N
         ('protocols = ["pairwise"]\njudges = ["nobody:x"]', "nobody"),
         ('protocols = ["pairwise"]\njudges = [3]', "“judges” does not fit"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\nprompts = ["no-such"]', "no-such"),
-        (
-            'protocols = ["pairwise"]\njudges = ["rules"]\nprompts = ["pointwise-media"]',
-            "none of the protocols",
-        ),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\nprompts = ["pointwise-media"]', "none of the protocols"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\nbudget = "5"', "“budget” does not fit"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\nbuget = 5', "“buget” does not fit"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\ntpo = 5', "“tpo” is no option of a run"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\ntop = "many"', "“top_k” does not fit"),
-        (
-            'protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nshots = "one"',
-            "“shots” is no option of pairwise",
-        ),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nshots = "one"', "“shots” is no option of pairwise"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nbudget = 1', "one for all runs"),
         ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nsystems = ["zzz"]', "zzz"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_named_and_nothing_is_planned(
     db: Database, tmp_path: Path, text: str, said: str
 ) -> None:

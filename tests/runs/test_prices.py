@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.anthropic import AnthropicJudge
 from recjudge_tui.judges.replies import usage_of
-from recjudge_tui.runs.prices import Price, cost_at, price_of, require_price
+from recjudge_tui.runs.estimate import Price, cost_at, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
 

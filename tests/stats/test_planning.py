@@ -240,7 +240,6 @@ def test_wrong_input() -> None:
         ([2.0], [1.0], {}),
         ([1.0], [2.0], {}),
         ([1.0], [1.0, 0.0], {}),
-        (LABELS, LABELS, {"level": 95}),
     ):
         words: dict[str, Any] = options
         with pytest.raises(ValueError):

@@ -21,7 +21,6 @@ from recjudge_tui.stats.retrieval import (
     TruthKey,
     categories_of,
     coverage,
-    evaluation_data,
     ground_truth,
     list_values,
     truth_key,
@@ -99,7 +98,10 @@ def test_nothing_is_held_out_for_a_stranger() -> None:
 
 
 def data(*events: HeldOut) -> EvaluationData:
-    return evaluation_data({"u": list(events)}, {"a": "x|y", "b": "x", "c": "y", "d": ""}, {"a": 3, "b": 1})
+    categories = {
+        item: categories_of(text) for item, text in (("a", "x|y"), ("b", "x"), ("c", "y"), ("d", ""))
+    }
+    return EvaluationData(truths_of({"u": events}), categories, {"a": 3, "b": 1})
 
 
 def ranked(*items: str, scores: tuple[float | None, ...] | None = None, user: str = "u") -> RankedList:
@@ -114,11 +116,6 @@ def test_relevant_without_a_value_or_from_the_mean_on() -> None:
     assert not ground_truth([HeldOut("c", None, None)]).valued
 
 
-def test_zero_is_never_relevant_even_where_it_is_the_mean() -> None:
-    assert ground_truth([HeldOut("a", 0, 0.0), HeldOut("b", 0, 0.0)]).relevant == frozenset()
-    assert ground_truth([HeldOut("a", -1, -3.0)]).relevant == frozenset()
-
-
 def test_equal_values_are_all_relevant_whatever_rounding_does_to_their_mean() -> None:
     mean = (0.1 + 0.1 + 0.1) / 3
     assert mean > 0.1
@@ -129,11 +126,6 @@ def test_of_several_values_the_last_is_the_gain() -> None:
     truth = ground_truth([HeldOut("a", 5, 3.0), HeldOut("a", 2, 3.0), HeldOut("a", None, 3.0)])
     assert truth.gains == {"a": 2}
     assert truth.relevant == {"a"}
-
-
-def test_categories() -> None:
-    assert categories_of("Comedy| Drama |") == {"Comedy", "Drama"}
-    assert categories_of("") == frozenset()
 
 
 def test_auc_takes_every_candidate_whatever_k_is() -> None:
@@ -194,7 +186,7 @@ def test_diversity_novelty_and_popularity_where_nothing_is_known() -> None:
     assert of("popularity", ranked(), here, 10) is None
     assert of("novelty", ranked("b"), here, 10) == 2
     assert of("popularity", ranked("a", "c"), here, 10) == 1.5
-    assert of("popularity", ranked("a"), evaluation_data({}, {}, {}), 10) is None
+    assert of("popularity", ranked("a"), EvaluationData({}, {}, {}), 10) is None
 
 
 def test_relevant_from_a_value_on() -> None:
@@ -369,3 +361,8 @@ def test_equal_to_trec_eval_user_by_user(seed: int, k: int) -> None:
         by_user = trec_eval(truth, run, metric, k)
         expected = [by_user[ranked.user_id] for ranked in lists]
         np.testing.assert_allclose(found[name], expected, atol=1e-12, err_msg=name)
+
+
+def test_zero_is_never_relevant_even_where_it_is_the_mean() -> None:
+    assert ground_truth([HeldOut("a", 0, 0.0), HeldOut("b", 0, 0.0)]).relevant == frozenset()
+    assert ground_truth([HeldOut("a", -1, -3.0)]).relevant == frozenset()

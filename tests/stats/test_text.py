@@ -308,6 +308,7 @@ def test_without_jieba_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     from recjudge_tui.stats import text as words
 
     words._jieba.cache_clear()
+    words.jieba_cutter.cache_clear()
     monkeypatch.setitem(sys.modules, "jieba", None)
     try:
         assert cut("plain words", "jieba") == ["plain", "words"]

@@ -16,7 +16,7 @@ from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
 from recjudge_tui.people.annotation import dispute_of, queue_of, settle, start_adjudication
 from recjudge_tui.runs.batch import export_calls, import_results
 from recjudge_tui.runs.engine import work
-from recjudge_tui.store.batches import end_batch, forget_batch, name_calls, plan_batch
+from recjudge_tui.store.calls import end_batch, forget_batch, name_calls, plan_batch
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.people import reveal_tasks, skip_task
 from recjudge_tui.store.projects import project_id

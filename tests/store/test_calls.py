@@ -46,7 +46,7 @@ def db(db: Database) -> Database:
 
 def done(db: Database, run: int, **more: Any) -> CallOutcome:
     """How the first outstanding call of the run ended: well."""
-    key = outstanding(db, run, 0, 1)[0]
+    ((_, key),) = outstanding(db, run, 0, 1)
     return CallOutcome(key, "content", "request", CallResult(1, REPLY, PARSED, cost_usd=0.5)._replace(**more))
 
 
@@ -63,7 +63,7 @@ def test_a_call_is_finished_once(db: Database) -> None:
     again = outcome._replace(result=outcome.result._replace(reply=other, attempts=7))
     assert not save_outcome(db, again)
     assert [tuple(c) for c in calls(db, run)] == before
-    assert [k.id for k in outstanding(db, run, 0, 9)] == [k["id"] for k in calls(db, run)[1:]]
+    assert [k.id for _, k in outstanding(db, run, 0, 9)] == [k["id"] for k in calls(db, run)[1:]]
     assert db.value("SELECT count(*) FROM answers") == 1
     (call,) = case_calls(db, run, outcome.key.case_id)
     assert (call.state, call.answers["overall"]) == ("done", PARSED.answers[0])
@@ -76,9 +76,9 @@ def test_a_call_is_finished_once(db: Database) -> None:
 def test_windows_of_outstanding_calls_follow_the_plan(db: Database) -> None:
     run = planned(db, protocol="pairwise")
     whole = outstanding(db, run, 0, 99)
-    assert [(k.id, k.order) for k in whole] == [(c["id"], c["list_order"]) for c in calls(db, run)]
-    assert outstanding(db, run, whole[0].id, 2) == whole[1:3]
-    assert outstanding(db, run, whole[-1].id, 2) == []
+    assert [(k.id, k.order) for _, k in whole] == [(c["id"], c["list_order"]) for c in calls(db, run)]
+    assert outstanding(db, run, whole[0].key.id, 2) == whole[1:3]
+    assert outstanding(db, run, whole[-1].key.id, 2) == []
 
 
 def test_only_what_was_answered_well_and_first_hand_is_served_again(db: Database) -> None:

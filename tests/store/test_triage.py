@@ -35,17 +35,6 @@ def own(db: Database, reader: str = "reader") -> list[tuple[int, str, float]]:
     return list(db.tuples(sql, (reader,)))
 
 
-def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
-    record(db, 1, "ana", "override", label="B", value=-1.0)
-    record(db, 2, "ana", "override", label="Tie", value=0.0)
-    assert own(db, "ana") == [(1, "Tie", 0.0)], "verdicts 1 and 2 are of one question"
-    undo_last(db, 1, "ana")
-    assert own(db, "ana") == [(1, "B", -1.0)]
-    undo_last(db, 1, "ana")
-    assert own(db, "ana") == []
-    assert db.value("SELECT count(*) FROM verdicts WHERE project_id <> 1") == 0
-
-
 def test_a_name_of_another_rater_is_refused_and_nothing_is_written(db: Database) -> None:
     with pytest.raises(UsageError, match="anna"):
         record(db, 1, "anna", "override", label="B", value=-1.0)

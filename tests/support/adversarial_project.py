@@ -100,7 +100,7 @@ def recorded(db: Database, path: Path, choose: Callable[[Order, str], str], **wi
     assert plan.run_id is not None
     setup = setup_of(db, run_row(db, plan.run_id))
     lines = []
-    for key in outstanding(db, plan.run_id, 0, 10**6):
+    for _, key in outstanding(db, plan.run_id, 0, 10**6):
         _, request = build_request(db, plan.run_id, setup, key)
         winner = choose(key.order, case_row(db, key.case_id)["system_b"])
         reply = {"text": json.dumps({"reasoning": "recorded", "winner": winner})}

@@ -12,9 +12,8 @@ from dataclasses import replace
 import pytest
 
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
-from recjudge_tui.protocols.base import Protocol, only_answer
 from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
-from recjudge_tui.protocols.registry import parse_ratings, rating_request
+from recjudge_tui.protocols.registry import Protocol, only_answer, parse_ratings, ratings_asked
 
 MATCH = ProtocolFacts(
     name="match",
@@ -35,9 +34,7 @@ DUEL = replace(
     prompts_of="pairwise",
     list_names=("Left", "Right"),
 )
-PROTOCOL = Protocol(
-    facts=MATCH, orders=("",), request=rating_request, parse=parse_ratings, verdict=only_answer
-)
+PROTOCOL = Protocol(facts=MATCH, orders=("",), asked=ratings_asked, parse=parse_ratings, verdict=only_answer)
 
 MATCH_PROMPT = """
 name = "match-lists"

@@ -7,7 +7,7 @@ from typing import Any
 from recjudge_tui.domain.calls import Message, Request, Sampling
 from recjudge_tui.domain.judge import Workload
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.registry import Judge
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -96,7 +96,7 @@ def flagging_judge(
     faults = faults_of(db, plan.run_id)
     setup = setup_of(db, run_row(db, plan.run_id))
     lines = []
-    for key in outstanding(db, plan.run_id, 0, 10**6):
+    for _, key in outstanding(db, plan.run_id, 0, 10**6):
         _, request = build_request(db, plan.run_id, setup, key)
         assert request.material is not None
         flags = choose(faults[key.case_id], request.material.slates[0])

@@ -184,3 +184,11 @@ def wait_until_wishes_are_read(db: Database, run: int) -> None:
 
 def read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
+
+
+def write_prices(folder: Path, spec: str = "openai:hash-judge", **dollars: float) -> Path:
+    """The user's prices.toml in this new folder, with these dollars per million tokens; returns the folder."""
+    folder.mkdir(exist_ok=True)
+    rows = "".join(f"{name} = {value}\n" for name, value in dollars.items())
+    (folder / "prices.toml").write_text(f'["{spec}"]\n{rows}', encoding="utf-8")
+    return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 import threading
@@ -49,6 +50,18 @@ def completion(content: object, finish: str = "stop", **message: Any) -> dict[st
             {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
         ],
     }
+
+
+def in_turn(*responses: bytes, to_get: bytes = b"") -> Script:
+    """The responses in turn, the last one again and again; questions (GET) are answered with `to_get`, if it is given."""
+    turn = itertools.count()
+
+    def script(line: str, number: int) -> bytes:
+        if to_get and line.startswith("GET"):
+            return to_get
+        return responses[min(next(turn), len(responses) - 1)]
+
+    return script
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class StubbornJudge:
 
     def __init__(self) -> None:
         self._calls = 0
-        self._random = RandomJudge("random")
+        self._random = RandomJudge(JudgeSpec(spec="random"))
 
     async def prepare(self, workload: Workload) -> Identity:
         return Identity(name="stubborn")

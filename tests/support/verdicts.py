@@ -147,7 +147,7 @@ def _judge(
         for case, orders in answers.items():
             add_cases(db, run_id, [(case, ShownCase(user, slate, slate if name == "pairwise" else None))])
             add_calls(db, run_id, [PlannedCall(case, order) for order in orders])
-        for key in outstanding(db, run_id, 0, 10**6):
+        for _, key in outstanding(db, run_id, 0, 10**6):
             save_outcome(db, _outcome(key, answers[key.case_id][key.order], names))
         for case in answers:
             given = {call.order: call.answers.get("overall") for call in case_calls(db, run_id, case)}

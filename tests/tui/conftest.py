@@ -22,7 +22,7 @@ def config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """No server and no key of the machine that runs the tests is found; a test names its own."""
-    monkeypatch.setattr(local_servers, "USUAL", ())
+    monkeypatch.setattr(local_servers, "USUAL", {})
     # the servers of tests share a busy machine
     monkeypatch.setattr(local_servers, "WITHIN_S", 20.0)
     # nothing answers at the port for discarding, which only root may open

@@ -15,7 +15,7 @@ from recjudge_tui.tui import dialogs, verdict_list
 from recjudge_tui.tui import triage as cases
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
-from recjudge_tui.tui.signals import is_too_late
+from recjudge_tui.tui.toolkit import is_too_late
 from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.projects import make_project
 

@@ -21,11 +21,8 @@ from tests.support.hostile import HOSTILE
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("ascii_only", ["0", "1"], ids=["unicode", "ascii"])
-def test_a_row_has_its_width_regardless_of_its_content(
-    text: str, ascii_only: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RECJUDGE_ASCII", ascii_only)
+@pytest.mark.parametrize("texts", [False, True], ids=["pairs", "texts"])
+def test_a_row_has_its_width_regardless_of_its_content(text: str, texts: bool) -> None:
     row = VerdictRow(
         1, 7, text, "judge", "pairwise", text, text, 0.5, False, True, 2, text, text, False, True, (2, 1),
         user_id=text, systems=(text, "als"), occasion=Occasion(text, "2024-05-01T12:00:00+00:00"),
@@ -33,9 +30,11 @@ def test_a_row_has_its_width_regardless_of_its_content(
     )  # fmt: skip
     rows = [row, row._replace(failed=True, rater="other"), row._replace(systems=(text,), reviewed=True)]
     listed = VerdictList(1)
-    needs = listed.sampled(rows)
+    lines = [[row] for row in rows]
+    listed._texts = {7: [1]} if texts else {}
+    needs = listed.sampled(lines)
     for width in (60, 100):
-        for shown_row in rows:
+        for shown_row in lines:
             line = "".join(cell for cell, _ in listed.cells(shown_row, fitted(listed.columns, needs, width)))
             assert cell_len(line) == width
             assert not FORBIDDEN & set(line)

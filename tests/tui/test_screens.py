@@ -112,6 +112,18 @@ async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:
             await pictured(pilot, screens, f"case-{name}")
 
 
+async def test_explanations(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("films")) as pilot:
+        pilot.app.push_screen(CasesScreen(1, "judge:rules"))
+        await settle(pilot)
+        await press(pilot, "c", "v", "5", "right")
+        await pictured(pilot, screens, "texts")
+        pilot.app.push_screen(CasesScreen(1, "judge:rules judge=user"))
+        await settle(pilot)
+        await press(pilot, "j", "right")
+        await pictured(pilot, screens, "texts-of-two-raters")
+
+
 async def test_pointwise_cases(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         pilot.app.push_screen(CasesScreen(SHOP, "protocol:pointwise"))

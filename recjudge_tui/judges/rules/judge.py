@@ -28,8 +28,7 @@ from recjudge_tui.judges.rules.issues import (
     findings,
     quoted,
 )
-from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits
-from recjudge_tui.judges.rules.text import words
+from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits, words
 
 # ---- evidence ----------------------------------------------------------------------------------------------------
 
@@ -181,12 +180,6 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     return " ".join((_relevance(evidence, profile), _issues(evidence), _conclusion(evidence)))
 
 
-def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
-    """What was counted for one aspect of two lists, and which list is ahead."""
-    ahead = {1: f"{names[0]} is ahead", -1: f"{names[1]} is ahead", 0: "neither is clearly ahead"}[winner]
-    return f"Counted: {counts}. {names[0]} {values[0]:.2f}, {names[1]} {values[1]:.2f}; {ahead}."
-
-
 def about_pair(
     first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int
 ) -> str:
@@ -300,6 +293,11 @@ class RulesJudge:
     cacheable: bool = False
     concurrency: int = 8
 
+    def __init__(self, spec: JudgeSpec) -> None:
+        if spec.target:
+            why = "The built-in judge is called “rules”, without a colon."
+            raise UsageError(f"judge “{spec.spec}” does not exist", why)
+
     async def prepare(self, workload: Workload) -> Identity:
         """Change the version with any change that could alter an answer."""
         return Identity(name=VERSION, structured=True, details={"language_model": False})
@@ -316,12 +314,7 @@ class RulesJudge:
         """Nothing to close."""
 
 
-def make(spec: JudgeSpec) -> RulesJudge:
-    """The rules judge. Raises UsageError when the spec has a target after a colon."""
-    if spec.target:
-        why = "The built-in judge is called “rules”, without a colon."
-        raise UsageError(f"judge “{spec.spec}” does not exist", why)
-    return RulesJudge()
+make = RulesJudge
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------
@@ -464,8 +457,10 @@ def _reasoning(subject: Subject, field: str) -> str:
     aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else OVERALL
     rule = aspect_rule(aspect)
     if rule is not None:
-        values = rule.value(first), rule.value(second)
-        return about_aspect(rule.counts, values, subject.names, winner(aspect, subject))
+        one, other = subject.names
+        lead = {1: f"{one} is ahead", -1: f"{other} is ahead", 0: "neither is clearly ahead"}
+        values = f"{one} {rule.value(first):.2f}, {other} {rule.value(second):.2f}"
+        return f"Counted: {rule.counts}. {values}; {lead[winner(aspect, subject)]}."
     return about_pair(first, second, subject.profile, subject.names, winner(aspect, subject))
 
 

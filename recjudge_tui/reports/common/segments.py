@@ -26,8 +26,7 @@ from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
 from recjudge_tui.store.data import (
     check_systems,
     context_counts,
-    user_attribute_names,
-    user_values,
+    user_attributes,
     visible_event_counts,
 )
 
@@ -213,9 +212,12 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
         users_of = tuple(Segment(name, "user", x.users) for name, x in zip(spans, levels, strict=True))
         return Segments(by, users_of, (definition(_ACTIVITY),))
     attribute = by.removeprefix(OF_USER)
-    values = user_values(db, project_id, attribute)
+    of_users = user_attributes(db, project_id)
+    values = {user: value for user, of in of_users.items() if (value := of.get(attribute, "").strip())}
     if not values:
-        known = ", ".join(one_line(name, 40) for name in user_attribute_names(db, project_id))
+        known = ", ".join(
+            one_line(name, 40) for name in sorted({name for of in of_users.values() for name in of})
+        )
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
             f"Available: {known}." if known else "No user has attributes.",

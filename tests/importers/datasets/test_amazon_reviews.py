@@ -9,7 +9,7 @@ from typing import Any
 
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 REVIEW = {
     "rating": 4.0, "title": "Such a lovely scent", "text": "Not overpowering.", "images": [], "asin": "B00YQ6X8EO",
@@ -44,14 +44,9 @@ def test_reviews(load: Load, db: Database) -> None:
 
 def test_products(load: Load, db: Database) -> None:
     bare = {
-        "parent_asin": "B2",
-        "title": "Brush",
-        "main_category": "All Beauty",
-        "store": None,
-        "categories": [],
-        "price": "None",
-        "details": json.dumps({"Color": "red", "": "x"}),
-    }
+        "parent_asin": "B2", "title": "Brush", "main_category": "All Beauty", "store": None, "categories": [],
+        "price": "None", "details": json.dumps({"Color": "red", "": "x"}),
+    }  # fmt: skip
     summary = load("items", _lines(PRODUCT, bare, {**PRODUCT, "title": ""}), "meta_All_Beauty.jsonl")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("amazon-reviews", 2, 1)
     first, second = db.rows("SELECT item_id, title, brand, category, attributes FROM items ORDER BY item_id")
@@ -68,8 +63,10 @@ def test_the_benchmarks_ratings(load: Load, db: Database) -> None:
     header = "user_id,parent_asin,rating,timestamp"
     load("events", f"{header}\nu,b,5.0,1588687728923\n", "All_Beauty.train.csv")
     load("events", f"{header},history\nu,c,4.0,1588687729923,b\n", "All_Beauty.test.csv")
-    rows = db.rows("SELECT item_id, type, value FROM events ORDER BY id")
-    assert [tuple(row) for row in rows] == [("b", "review", 5.0), ("c", "heldout_review", 4.0)]
+    assert rows_of(db, "SELECT item_id, type, value FROM events ORDER BY id") == [
+        ("b", "review", 5.0),
+        ("c", "heldout_review", 4.0),
+    ]
 
 
 def test_a_folder_of_both_packed(db: Database, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 EXAMPLES = """example_id,query,query_id,product_id,product_locale,esci_label,small_version,large_version,split
 0, revent 80 cfm,0,B000MOO21W,us,I,0,1,train
@@ -24,9 +24,7 @@ B07X3Y6B1V,Ventilador,,,Homewerks,,es
 
 
 def _events(db: Database) -> list[tuple[object, ...]]:
-    return [
-        tuple(row) for row in db.rows("SELECT user_id, item_id, type, text, value FROM events ORDER BY id")
-    ]
+    return rows_of(db, "SELECT user_id, item_id, type, text, value FROM events ORDER BY id")
 
 
 def test_a_folder_of_examples_and_products(db: Database, tmp_path: Path) -> None:
@@ -66,15 +64,11 @@ def test_a_folder_of_examples_and_products(db: Database, tmp_path: Path) -> None
 def test_a_merged_table_in_words(load: Load, db: Database) -> None:
     rows = [
         {
-            "query_id": 5,
-            "query": "q",
-            "product_id": "p1",
-            "product_locale": "us",
-            "esci_label": label,
+            "query_id": 5, "query": "q", "product_id": "p1", "product_locale": "us", "esci_label": label,
             "product_title": "T",
         }
         for label in ("Exact", "Irrelevant", None, "X")
-    ]
+    ]  # fmt: skip
     text = "".join(json.dumps(row) + "\n" for row in rows)
     summary = load("events", text, "merged.jsonl")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("esci", 3, 2)

@@ -16,6 +16,7 @@ from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from tests.support import samples
+from tests.support.importing import rows_of
 
 EVENTS = "SELECT user_id, type, item_id, timestamp FROM events ORDER BY id"
 LISTS = """SELECT s.user_id, s.system, group_concat(i.item_id, ' '), group_concat(round(i.score, 3), ' ')
@@ -34,29 +35,22 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def _rows(db: Database, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in db.rows(sql)]
-
-
 def _lists(db: Database, path: Path, **options: Any) -> ImportSummary:
     return import_files(db, "p", [path], "lists", system="nrms", **options)
 
 
 def test_news(db: Database, folder: Path) -> None:
     assert import_files(db, "p", [folder / "news.tsv"], "items").stored == 4
-    found = _rows(db, "SELECT item_id, title, category, attributes FROM items ORDER BY item_id")
+    found = rows_of(db, "SELECT item_id, title, category, attributes FROM items ORDER BY item_id")
     assert found[0] == (
-        "N1",
-        'A 6" lead, lost',
-        "sports",
-        '{"abstract": "How it went.", "subcategory": "tennis"}',
-    )
+        "N1", 'A 6" lead, lost', "sports", '{"abstract": "How it went.", "subcategory": "tennis"}',
+    )  # fmt: skip
     assert found[1] == ("N2", "Talks go on", "news", '{"subcategory": "world"}')
 
 
 def test_every_impression_is_a_context(db: Database, folder: Path) -> None:
     summary = import_files(db, "p", [folder / "behaviors.tsv"], "events")
-    assert _rows(db, EVENTS.replace("timestamp", "timestamp, context")) == [
+    assert rows_of(db, EVENTS.replace("timestamp", "timestamp, context")) == [
         ("U1", "heldout_click", "N4", "2019-11-15T12:05:00+00:00", "1"),
         ("U2", "heldout_click", "N1", "2019-11-15T00:30:00+00:00", "2"),
         ("U1", "click", "N1", "", ""),
@@ -71,7 +65,7 @@ def test_every_impression_is_a_context(db: Database, folder: Path) -> None:
 
 def test_a_training_log(db: Database, folder: Path) -> None:
     import_files(db, "p", [folder / "behaviors.tsv"], "events", layout="mind-train")
-    assert _rows(db, EVENTS) == [
+    assert rows_of(db, EVENTS) == [
         ("U1", "click", "N4", "2019-11-15T12:05:00+00:00"),
         ("U2", "click", "N1", "2019-11-15T00:30:00+00:00"),
         ("U1", "click", "N1", ""),
@@ -83,20 +77,20 @@ def test_the_test_set_does_not_say_what_was_clicked(db: Database, folder: Path) 
     path = folder / "behaviors.tsv"
     path.write_text(samples.BEHAVIORS.replace("-0", "").replace("-1", ""))
     summary = import_files(db, "p", [path], "events")
-    assert [row[:3] for row in _rows(db, EVENTS)] == [("U1", "click", "N1")]
+    assert [row[:3] for row in rows_of(db, EVENTS)] == [("U1", "click", "N1")]
     assert summary.warning_kinds["clicks not given"] == 3
     assert _lists(db, folder / "prediction.txt").stored == 7
 
 
 def test_predictions_are_ranks(db: Database, folder: Path) -> None:
     summary = _lists(db, folder / "prediction.txt")
-    assert _rows(db, LISTS) == [
+    assert rows_of(db, LISTS) == [
         ("U1", "nrms", "N4 N2 N3", "1.0 0.5 0.333"),
         ("U1", "nrms", "N3 N4", "1.0 0.5"),
         ("U2", "nrms", "N1 N4", "1.0 0.5"),
     ]
     assert (summary.stored, summary.skipped) == (7, 0)
-    assert _rows(db, "SELECT user_id, context, served_at FROM v_current_slates ORDER BY context") == [
+    assert rows_of(db, "SELECT user_id, context, served_at FROM v_current_slates ORDER BY context") == [
         ("U1", "1", "2019-11-15T12:05:00+00:00"),
         ("U2", "2", "2019-11-15T00:30:00+00:00"),
         ("U1", "3", "2019-11-15T09:00:01+00:00"),
@@ -122,7 +116,7 @@ def test_predictions_in_another_order_and_another_folder(db: Database, folder: P
         summary = import_paths(db, f"p{given[0].name}", given, "lists")[0]
         assert [file.path for file in summary.files] == [str(path)]
         assert summary.warning_kinds["impressions without a prediction"] == 1
-    assert {row[:3] for row in _rows(db, LISTS)} == {
+    assert {row[:3] for row in rows_of(db, LISTS)} == {
         ("U1", "lightgcn", "N4 N2 N3"),
         ("U1", "lightgcn", "N3 N4"),
     }
@@ -188,4 +182,4 @@ def test_repeated_candidates_keep_the_better_rank(db: Database, folder: Path) ->
     (folder / "behaviors.tsv").write_text("1\tU1\t11/15/2019 12:05:00 PM\t\tN3-0 N4-1 N3-0\n")
     (folder / "prediction.txt").write_text("1 [1,2,3]\n")
     _lists(db, folder / "prediction.txt")
-    assert _rows(db, LISTS)[0][2] == "N3 N4"
+    assert rows_of(db, LISTS)[0][2] == "N3 N4"

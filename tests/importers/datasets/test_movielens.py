@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
 from tests.support import samples
-from tests.support.importing import Load
-
-
-def _rows(db: Database, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in db.rows(sql)]
-
+from tests.support.importing import Load, rows_of
 
 EVENTS = "SELECT user_id, type, item_id, text, timestamp, value FROM events ORDER BY id"
 ITEMS = "SELECT item_id, title, category, attributes FROM items ORDER BY item_id"
@@ -26,20 +20,20 @@ def test_100k(load: Load, db: Database) -> None:
     assert load("users", samples.U_USER, "u.user").stored == 2
     summary = load("events", samples.U_DATA, "u.data")
     assert (summary.stored, summary.warning_count, summary.files[0].layout) == (3, 0, "movielens-100k")
-    assert _rows(db, ITEMS) == [
+    assert rows_of(db, ITEMS) == [
         ("301", "Café Nord: A Story (1991)", "Comedy|Drama", '{"release_date": "03-Mar-1991"}'),
         ("302", "The | Bar (1990)", "", '{"video_release_date": "01-Jan-1992"}'),
         ("303", "unknown", "", "{}"),
     ]
-    users = {row[0]: json.loads(row[1]) for row in _rows(db, "SELECT user_id, attributes FROM users")}
+    users = {row[0]: json.loads(row[1]) for row in rows_of(db, "SELECT user_id, attributes FROM users")}
     assert users["12"] == {"age": "33", "gender": "F", "occupation": "librarian"}
-    assert _rows(db, EVENTS)[0] == ("12", "rating", "301", "", "1997-09-23T07:33:20+00:00", 4.0)
+    assert rows_of(db, EVENTS)[0] == ("12", "rating", "301", "", "1997-09-23T07:33:20+00:00", 4.0)
 
 
 def test_every_genre_of_100k_is_at_its_place(load: Load, db: Database) -> None:
     lines = "".join(f"{n}|Film {n}||||{samples.flags(n)}\n" for n in range(19))
     load("items", lines)
-    found = dict(_rows(db, "SELECT CAST(item_id AS INTEGER), category FROM items"))
+    found = dict(rows_of(db, "SELECT CAST(item_id AS INTEGER), category FROM items"))
     assert [found[n] for n in range(19)] == [
         "", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
         "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
@@ -55,12 +49,12 @@ def test_the_splits_of_100k(load: Load, db: Database, name: str, kind: str) -> N
 
     raw = samples.U_DATA.encode()
     load("events", gzip.compress(raw) if name.endswith(".gz") else raw, name)
-    assert {row[1] for row in _rows(db, EVENTS)} == {kind}
+    assert {row[1] for row in rows_of(db, EVENTS)} == {kind}
 
 
 def test_a_copy_of_100k_in_utf8(load: Load, db: Database) -> None:
     load("items", b"\xef\xbb\xbf" + samples.U_ITEM.decode("latin-1").encode())
-    assert _rows(db, ITEMS)[0][:2] == ("301", "Café Nord: A Story (1991)")
+    assert rows_of(db, ITEMS)[0][:2] == ("301", "Café Nord: A Story (1991)")
 
 
 def test_1m(load: Load, db: Database) -> None:
@@ -68,18 +62,18 @@ def test_1m(load: Load, db: Database) -> None:
     load("users", samples.USERS_DAT, "users.dat")
     assert load("events", samples.RATINGS_DAT, "ratings.dat").stored == 3
     assert load("events", samples.TAGS_DAT, "tags.dat").stored == 2
-    assert [row[:3] for row in _rows(db, ITEMS)] == [
+    assert [row[:3] for row in rows_of(db, ITEMS)] == [
         ("11", "Night: Part One: Dawn (1988)", "Drama|Sci-Fi"),
         ("12", "Élan, L' (1990)", "Children's"),
         ("13", "Odd::Title (1977)", "Comedy"),
     ]
-    users = [json.loads(row[0]) for row in _rows(db, "SELECT attributes FROM users ORDER BY user_id")]
+    users = [json.loads(row[0]) for row in rows_of(db, "SELECT attributes FROM users ORDER BY user_id")]
     assert users == [
         {"age": "under 18", "gender": "F", "occupation": "K-12 student"},
         {"age": "56 or more", "gender": "M", "occupation": "self-employed"},
         {"age": "25-34", "gender": "M", "occupation": "writer"},
     ]
-    events = _rows(db, EVENTS)
+    events = rows_of(db, EVENTS)
     assert events[0] == ("1", "rating", "11", "", "2000-12-31T22:12:40+00:00", 5.0)
     assert [event[1:4] for event in events[3:]] == [("tag", "11", "slow: but good"), ("tag", "12", "1980s")]
 
@@ -88,11 +82,11 @@ def test_latest(load: Load, db: Database) -> None:
     load("items", samples.MOVIES_CSV, "movies.csv")
     load("events", samples.RATINGS_CSV, "ratings.csv")
     load("events", samples.TAGS_CSV, "tags.csv")
-    assert [row[:3] for row in _rows(db, ITEMS)] == [
+    assert [row[:3] for row in rows_of(db, ITEMS)] == [
         ("7", "Glass, The (1995)", "Adventure|Comedy"),
         ("8", 'A "Quoted" Film: Again (2001)', ""),
     ]
-    events = _rows(db, EVENTS)
+    events = rows_of(db, EVENTS)
     assert [event[5] for event in events] == [4.5, 0.5, 3.0, None]
     assert events[3][1:4] == ("tag", "7", "funny, dry")
 
@@ -100,14 +94,10 @@ def test_latest(load: Load, db: Database) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        "movieId,rating,timestamp",
-        "userId,rating,timestamp",
-        "userId,movieId,timestamp",
-        "userId,movieId,rating",
-        "uſerId,movieId,rating,timestamp",
-        "",
+        "movieId,rating,timestamp", "userId,rating,timestamp", "userId,movieId,timestamp", "userId,movieId,rating",
+        "uſerId,movieId,rating,timestamp", "",
     ],
-)
+)  # fmt: skip
 def test_ratings_of_latest_without_a_column_say_which_columns_are_needed(load: Load, header: str) -> None:
     with pytest.raises(InputError, match="userId, movieId, rating, timestamp"):
         load("events", f"{header}\n1,2,4.0,964982703\n", "ratings.csv", layout="movielens-latest")

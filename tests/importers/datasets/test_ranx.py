@@ -12,27 +12,18 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.reader import json_entries
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
-
-
-def _lists(db: Database) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for user, system, item in db.rows(
-        "SELECT user_id, system, item_id FROM slates JOIN slate_items ON slate_id = slates.id ORDER BY slates.id, rank"
-    ):
-        found.setdefault((user, system), []).append(item)
-    return found
+from tests.support.importing import Load, lists_of, rows_of
 
 
 def _events(db: Database) -> list[tuple[str, str, str, float]]:
-    return [tuple(row) for row in db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")]
+    return rows_of(db, "SELECT user_id, item_id, type, value FROM events ORDER BY id")
 
 
 def test_a_run_is_ranked_by_score_and_then_document(load: Load, db: Database) -> None:
     run = {"q_1": {"d_1": 1.5, "d_2": 2.6}, "q 2": {"d9": 2.0, "d10": 2.0, "é": 3.1e-1}}
     summary = load("lists", json.dumps(run, ensure_ascii=False), "bm25.json")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("ranx-run", 5, 0)
-    assert _lists(db) == {("q_1", "bm25"): ["d_2", "d_1"], ("q 2", "bm25"): ["d9", "d10", "é"]}
+    assert lists_of(db) == {("q_1", "bm25"): ["d_2", "d_1"], ("q 2", "bm25"): ["d9", "d10", "é"]}
     assert summary.warning_kinds == {"no items yet": 1}
     assert "it gets the file's name, “bm25”" in summary.files[0].remarks[0]
 
@@ -57,7 +48,7 @@ def test_a_folder_holds_both(db: Database, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": {"b": 1}, "c": 2}')
     summaries = import_paths(db, "p", [tmp_path], None)
     assert [(s.kind, s.stored) for s in summaries] == [("events", 1), ("lists", 3)]
-    assert _lists(db) == {("q", "als"): ["d"], ("q", "pop"): ["d", "e"]}
+    assert lists_of(db) == {("q", "als"): ["d"], ("q", "pop"): ["d", "e"]}
 
 
 def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
@@ -65,7 +56,7 @@ def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
     with pytest.raises(InputError, match=r"contains events, not lists.*--layout ranx-run"):
         load("lists", text, "run.json")
     load("lists", text, "run.json", layout="ranx-run", system="mine")
-    assert _lists(db) == {("q", "mine"): ["e", "d"]}
+    assert lists_of(db) == {("q", "mine"): ["e", "d"]}
 
 
 def test_entries_are_read_across_blocks(tmp_path: Path) -> None:

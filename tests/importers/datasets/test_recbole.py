@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 from tests.support.samples import INTER, ITEM
 
 
@@ -18,8 +18,7 @@ def test_interactions(load: Load, db: Database) -> None:
     text = "\ufeff" + INTER + "196\t0242\t3\t881250949\r\nu 2\t1234567890123456789\t4.5\t8.8125095e8\r\n"
     summary = load("events", text, "x.inter")
     assert (summary.files[0].layout, summary.stored) == ("recbole", 2)
-    rows = db.rows("SELECT user_id, item_id, type, value, timestamp FROM events ORDER BY id")
-    assert [tuple(row) for row in rows] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value, timestamp FROM events ORDER BY id") == [
         ("196", "0242", "rating", 3.0, "1997-12-04T15:55:49+00:00"),
         ("u 2", "1234567890123456789", "rating", 4.5, "1997-12-04T15:55:50+00:00"),
     ]

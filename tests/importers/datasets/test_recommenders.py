@@ -10,18 +10,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
-
-Lists = dict[tuple[str, str], list[str]]
-
-
-def _lists(db: Database) -> Lists:
-    found: Lists = {}
-    for user, system, item in db.rows(
-        "SELECT user_id, system, item_id FROM slates JOIN slate_items ON slate_id = slates.id ORDER BY slates.id, rank"
-    ):
-        found.setdefault((user, system), []).append(item)
-    return found
+from tests.support.importing import Load, lists_of
 
 
 def test_elliot_names_the_system_in_the_file_name(db: Database, tmp_path: Path) -> None:
@@ -32,7 +21,7 @@ def test_elliot_names_the_system_in_the_file_name(db: Database, tmp_path: Path) 
     (tmp_path / "notes.tsv").write_text("a\tb\n1\t2\n")
     [summary] = import_paths(db, "p", [tmp_path], None)
     assert [(f.layout, f.stored, f.skipped) for f in summary.files] == [("elliot", 3, 2), ("elliot", 4, 0)]
-    assert _lists(db) == {
+    assert lists_of(db) == {
         ("1", "ItemKNN_nn=40_sim=cosine_it=1"): ["9", "10"],
         ("2", "ItemKNN_nn=40_sim=cosine_it=1"): ["8"],
         ("1", "MostPop_seed=42"): ["10", "12", "11"],
@@ -43,7 +32,7 @@ def test_elliot_names_the_system_in_the_file_name(db: Database, tmp_path: Path) 
 
 def test_elliot_under_another_name(load: Load, db: Database) -> None:
     load("lists", "1\t12\t3\n1\t10\t5\n", "recs.tsv", layout="elliot", system="knn")
-    assert _lists(db) == {("1", "knn"): ["10", "12"]}
+    assert lists_of(db) == {("1", "knn"): ["10", "12"]}
 
 
 def test_cornacs_replies(load: Load, db: Database) -> None:
@@ -60,7 +49,7 @@ def test_cornacs_replies(load: Load, db: Database) -> None:
         summary = load("lists", text, name)
         assert (summary.files[0].layout, summary.stored, summary.skipped) == ("cornac", 5, 1)
         assert summary.warning_kinds["empty list"] == 1
-    assert _lists(db) == {
+    assert lists_of(db) == {
         ("a", "bpr"): ["10", "7", "3"],
         ("9", "bpr"): ["4", "10"],
         ("a", "wmf"): ["10", "7", "3"],
@@ -72,7 +61,7 @@ def test_lenskits_frames(load: Load, db: Database) -> None:
     """Before 2025 `batch.recommend` gave item, score, user, rank; an experiment adds the algorithm."""
     load("lists", "item,score,user,rank,Algorithm\n10,4.2,1,1,II\n11,4.1,1,2,II\n10,3,1,1,ALS\n", "recs.csv")
     load("lists", "user_id,item_id,rank,score\n1,5,2,0.1\n1,6,1,0.2\n", "flat.csv", system="EASE")
-    assert _lists(db) == {("1", "II"): ["10", "11"], ("1", "ALS"): ["10"], ("1", "EASE"): ["6", "5"]}
+    assert lists_of(db) == {("1", "II"): ["10", "11"], ("1", "ALS"): ["10"], ("1", "EASE"): ["6", "5"]}
 
 
 def test_lenskits_collections_in_parquet(db: Database, tmp_path: Path) -> None:
@@ -93,22 +82,18 @@ def test_lenskits_collections_in_parquet(db: Database, tmp_path: Path) -> None:
     )
     pq.write_table(native, tmp_path / "native.parquet")
     flat = {
-        "model": ["pop", "pop"],
-        "user_id": [1, 1],
-        "item_id": [9, 7],
-        "rank": [1, 2],
-        "score": [3.0, 2.0],
-    }
+        "model": ["pop", "pop"], "user_id": [1, 1], "item_id": [9, 7], "rank": [1, 2], "score": [3.0, 2.0],
+    }  # fmt: skip
     pq.write_table(pa.table(flat), tmp_path / "flat.parquet")
     [summary] = import_paths(db, "p", [tmp_path / "native.parquet", tmp_path / "flat.parquet"], None)
     assert summary.kind == "lists"
-    assert _lists(db) == {("1", "knn"): ["7", "9"], ("1", "pop"): ["9", "7"]}
+    assert lists_of(db) == {("1", "knn"): ["7", "9"], ("1", "pop"): ["9", "7"]}
 
 
 @pytest.mark.parametrize("header", ["qid,docno,score", "q_id,doc_id,score"])
 def test_frames_of_retrieval_tools(load: Load, db: Database, header: str) -> None:
     load("lists", f"{header}\nq1,d1,0.5\nq1,d2,0.75\n", system="bm25")
-    assert _lists(db) == {("q1", "bm25"): ["d2", "d1"]}
+    assert lists_of(db) == {("q1", "bm25"): ["d2", "d1"]}
 
 
 def test_one_file_of_scores_is_not_guessed(load: Load) -> None:

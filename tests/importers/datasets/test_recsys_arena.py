@@ -8,16 +8,16 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 from tests.support.samples import ARENA_TABLE
 
 
 def _lists(db: Database) -> list[tuple[str, str, int, str, float]]:
-    rows = db.rows(
+    return rows_of(
+        db,
         "SELECT user_id, system, rank, item_id, score FROM slates JOIN slate_items ON slate_id = slates.id"
-        " ORDER BY user_id, system, rank"
+        " ORDER BY user_id, system, rank",
     )
-    return [tuple(row) for row in rows]
 
 
 def test_lists_by_prediction_with_repeated_items_left_out(load: Load, db: Database) -> None:
@@ -54,8 +54,10 @@ def test_whole_lists_in_one_cell(load: Load, db: Database) -> None:
 
 def test_users_with_their_codes_in_words(load: Load, db: Database) -> None:
     assert load("users", ARENA_TABLE, "nrms-ml-1m.csv").stored == 2
-    users = db.rows("SELECT user_id, attributes FROM users ORDER BY user_id")
-    assert {row[0]: json.loads(row[1]) for row in users} == {
+    assert {
+        row[0]: json.loads(row[1])
+        for row in db.rows("SELECT user_id, attributes FROM users ORDER BY user_id")
+    } == {
         "7": {"gender": "female", "age": "56+", "occupation": "writer"},
         "8": {"gender": "male", "age": "under 18", "occupation": "99"},
     }
@@ -66,7 +68,6 @@ def test_items_only_when_asked_for_by_name(load: Load, db: Database) -> None:
         load("items", ARENA_TABLE, "nrms-ml-1m.csv")
     summary = load("items", ARENA_TABLE, "nrms-ml-1m.csv", layout="recsys-arena")
     assert summary.stored == 3
-    items = db.rows("SELECT item_id, title, category FROM items ORDER BY item_id")
-    assert [tuple(row) for row in items] == [
+    assert rows_of(db, "SELECT item_id, title, category FROM items ORDER BY item_id") == [
         ("12", "12", "13"), ("31", "31", "2|3"), ("5", "5", "8|4|3"),
     ]  # fmt: skip

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import load_evaluation_data
-from tests.support.importing import Load
-
-
-def _lists(db: Database) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for user, system, item in db.rows(
-        "SELECT user_id, system, item_id FROM slates JOIN slate_items ON slate_id = slates.id ORDER BY slates.id, rank"
-    ):
-        found.setdefault((user, system), []).append(item)
-    return found
+from tests.support.importing import Load, lists_of, rows_of
 
 
 def test_the_score_orders_and_then_the_document(load: Load, db: Database) -> None:
@@ -29,7 +20,7 @@ def test_the_score_orders_and_then_the_document(load: Load, db: Database) -> Non
     )
     summary = load("lists", "\ufeff" + text, "run.txt")
     assert (summary.files[0].layout, summary.stored) == ("trec-run", 7)
-    assert _lists(db) == {
+    assert lists_of(db) == {
         ("301", "bm25"): ["best", "é", "d9", "d10", "d1"],
         ("302", "bm25"): ["x"],
         ("301", "other"): ["d1"],
@@ -40,7 +31,7 @@ def test_repeated_documents_and_bad_lines(load: Load, db: Database) -> None:
     text = "".join(f"q Q0 d{n} {n} {20 - n}.5 s\n" for n in range(20))
     summary = load("lists", text + "q Q0 d3 1 99 s\nq Q0 z 1 nan s\nq Q0 z 1\n")
     assert (summary.stored, summary.skipped) == (20, 3)
-    assert _lists(db)["q", "s"][:3] == ["d3", "d0", "d1"]
+    assert lists_of(db)["q", "s"][:3] == ["d3", "d0", "d1"]
     assert set(summary.warning_kinds) >= {"duplicated item", "not a finite number", "a line of another form"}
 
 
@@ -48,8 +39,7 @@ def test_qrels_are_held_out(load: Load, db: Database) -> None:
     text = "301 0 d1 1\n301\t0\td2  0\n\n301 0 d1 2\n0302 0 9007199254740993 -1\n"
     summary = load("events", text, "qrels.txt")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("trec-qrels", 3, 1)
-    rows = db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")
-    assert [tuple(row) for row in rows] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value FROM events ORDER BY id") == [
         ("301", "d1", "heldout_relevance", 1.0),
         ("301", "d2", "heldout_relevance", 0.0),
         ("0302", "9007199254740993", "heldout_relevance", -1.0),
@@ -68,8 +58,7 @@ def test_letor_and_svmrank(load: Load, db: Database) -> None:
     )
     summary = load("events", text, "test.txt")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("letor", 4, 0)
-    rows = db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")
-    assert [tuple(row) for row in rows] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value FROM events ORDER BY id") == [
         ("10032", "GX029-35-5894638", "heldout_relevance", 2.0),
         ("10032", "GX030-77-6315042", "heldout_relevance", 0.0),
         ("1", "40626", "heldout_relevance", 1.0),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 NEW = {
     "business_id": "Pns2l4eNsfO8kk83dixA6A", "name": "Abby's Noodles", "city": "Tucson", "state": "AZ", "stars": 4.5,
@@ -47,35 +47,22 @@ def test_users_without_what_is_private(load: Load, db: Database) -> None:
     assert load("users", _lines(USER), "user.json").files[0].layout == "yelp"
     row = db.rows("SELECT user_id, attributes FROM users")[0]
     wanted = {
-        "review_count": "5",
-        "average_stars": "3.91",
-        "fans": "2",
-        "yelping_since": "2009-01-25 04:35:42",
-    }
+        "review_count": "5", "average_stars": "3.91", "fans": "2", "yelping_since": "2009-01-25 04:35:42",
+    }  # fmt: skip
     assert (row[0], json.loads(row[1])) == ("u1", wanted)
 
 
 def test_reviews_and_tips(load: Load, db: Database) -> None:
     review = {
-        "review_id": "r",
-        "user_id": "u1",
-        "business_id": "b2",
-        "stars": 4.0,
-        "text": "Long.",
+        "review_id": "r", "user_id": "u1", "business_id": "b2", "stars": 4.0, "text": "Long.",
         "date": "2015-01-04 00:01:03",
-    }
+    }  # fmt: skip
     tip = {
-        "user_id": "u1",
-        "business_id": "b2",
-        "text": "Go!",
-        "date": "2011-07-18",
-        "likes": 0,
-        "type": "tip",
-    }
+        "user_id": "u1", "business_id": "b2", "text": "Go!", "date": "2011-07-18", "likes": 0, "type": "tip",
+    }  # fmt: skip
     assert load("events", _lines(review), "review.json").files[0].layout == "yelp"
     assert load("events", _lines(tip), "tip.json").files[0].layout == "yelp"
-    events = db.rows("SELECT user_id, item_id, type, value, timestamp, text FROM events ORDER BY id")
-    assert [tuple(row) for row in events] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value, timestamp, text FROM events ORDER BY id") == [
         ("u1", "b2", "review", 4.0, "2015-01-04T00:01:03+00:00", ""),
         ("u1", "b2", "tip", None, "2011-07-18T00:00:00+00:00", ""),
     ]

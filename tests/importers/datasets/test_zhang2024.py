@@ -104,14 +104,8 @@ def test_a_published_judge_and_ones_own(
     for row in rows:
         for metric in ("persuasiveness", "transparency", "accuracy", "satisfactory"):
             cells = (
-                row["user_id"],
-                row["movie_id"],
-                "F",
-                'an "odd text',
-                row["explanation_type"],
-                metric,
-                "2.0",
-            )
+                row["user_id"], row["movie_id"], "F", 'an "odd text', row["explanation_type"], metric, "2.0",
+            )  # fmt: skip
             lines.append("\t".join((*cells, "0.0" if metric == "accuracy" else "4.0", "nan")))
     outputs = tmp_path / "output"
     outputs.mkdir()

@@ -27,7 +27,7 @@ def imported(db: Database, path: Path, kind: str, *conditions: str, **more: obje
 
 
 def users(db: Database) -> list[str]:
-    return [row[0] for row in db.rows("SELECT DISTINCT user_id FROM events ORDER BY 1")]
+    return db.column("SELECT DISTINCT user_id FROM events ORDER BY 1")
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,6 @@ def test_an_array_on_one_line_longer_than_a_line_may_be(tmp_path: Path) -> None:
     assert [record["id"] for _, record in found] == [str(n) for n in range(120)]
 
 
-def test_numbers_are_the_text_they_are_written_as(tmp_path: Path) -> None:
-    digits = "9" * 6000
-    found, _ = _read(tmp_path / "a", f'{{"id": 1234567890123456789, "x": {digits}, "y": 1e999, "z": 4.50}}')
-    assert found == [(1, {"id": "1234567890123456789", "x": digits, "y": "1e999", "z": "4.50"})]
-
-
 def test_bad_lines_are_left_out_and_located(tmp_path: Path) -> None:
     deep = "[" * 100_000
     found, notes = _read(tmp_path / "a", f'{{"a": 1}}\n{{"a": \n3\n{{"a": {deep}\n{{"a": 2}}\n')
@@ -67,15 +61,6 @@ def test_a_broken_array_is_one_error(tmp_path: Path, content: str | bytes, says:
     with pytest.raises(InputError) as error:
         _read(tmp_path / "a.json", content)
     assert re.search(says, str(error.value))
-
-
-def test_elements_that_are_no_objects_are_counted(tmp_path: Path) -> None:
-    found, notes = _read(tmp_path / "a", '[1, "x", {"a": 1}, null]')
-    assert found == [(3, {"a": "1"})]
-    assert (notes.skipped, notes.first[0]) == (
-        3,
-        f"{tmp_path / 'a'}:record 1: not a JSON object: “1”; left out",
-    )
 
 
 def test_first_keys_of_an_object_that_is_cut_off() -> None:

@@ -7,24 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.columns import KNOWN
 from recjudge_tui.importers.layout import load_declaration
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.importers.values import html_text
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 DOCS = Path(__file__).parents[3] / "docs" / "mapping.md"
-
-
-def _load(
-    load: Load, folder: Path, toml: str, kind: ImportKind, content: str | bytes, name: str = "in.csv"
-) -> ImportSummary:
-    mapping = folder / "map.toml"
-    mapping.write_text(toml, encoding="utf-8")
-    return load(kind, content, name, mapping=mapping)
 
 
 def test_every_setting_of_a_field(load: Load, db: Database, tmp_path: Path) -> None:
@@ -41,20 +31,18 @@ def test_every_setting_of_a_field(load: Load, db: Database, tmp_path: Path) -> N
         text = { column = "query", html = true, default = "-" }
     """
     content = 'uid:movie:stars:day:query\n1:"7:five:01.05.2024:<b>Caf\xe9</b> noir\n2:8:4::\n3:9:4:May:\n'
-    summary = _load(load, tmp_path, toml, "events", content.encode("latin-1"))
+    summary = load("events", content.encode("latin-1"), mapping=toml)
     assert summary.warnings[0].endswith("in.csv:4: timestamp “May” is not written as %d.%m.%Y; row left out")
-    assert [
-        tuple(r) for r in db.rows("SELECT user_id, item_id, type, value, timestamp, text FROM events")
-    ] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value, timestamp, text FROM events") == [
         ("1", '"7', "rating", 5.0, "2024-05-01T00:00:00+00:00", "Café noir"),
         ("2", "8", "rating", 4.0, "", "-"),
     ]
-    assert db.value("SELECT layout FROM imports").startswith("mapping map.toml ")
+    assert db.value("SELECT layout FROM imports").startswith("mapping m.toml ")
 
 
 def test_attributes_are_those_named(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[users]\nuser_id = "id"\nattributes = { age = "alter" }\n'
-    _load(load, tmp_path, toml, "users", "id,alter,secret\n1,30,x\n")
+    load("users", "id,alter,secret\n1,30,x\n", mapping=toml)
     assert tuple(db.rows("SELECT user_id, attributes FROM users")[0]) == ("1", '{"age": "30"}')
 
 
@@ -70,11 +58,10 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
         overall = { column = "win", values = { left = "A", right = "B", neither = "Tie" } }
         accuracy = "acc"
     """
-    summary = _load(load, tmp_path, toml, "labels", "who,battle,win,acc\nann,1,left,Tie\nbob,1,neither,\n")
+    summary = load("labels", "who,battle,win,acc\nann,1,left,Tie\nbob,1,neither,\n", mapping=toml)
     assert (summary.stored, summary.skipped) == (3, 1)
     assert summary.warnings[0].endswith("in.csv:3: no value for accuracy by bob; left out")
-    rows = db.rows("SELECT rater, aspect, label FROM v_verdicts ORDER BY verdict_id")
-    assert [tuple(r) for r in rows] == [
+    assert rows_of(db, "SELECT rater, aspect, label FROM v_verdicts ORDER BY verdict_id") == [
         ("ann", "overall", "A"),
         ("ann", "accuracy", "Tie"),
         ("bob", "overall", "Tie"),
@@ -83,16 +70,14 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
 
 def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
-    assert _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n").stored == 2
+    assert load("labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n", mapping=toml).stored == 2
     with pytest.raises(InputError, match=r"only some answers of overall .*“8”.*1 to 7"):
-        _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
+        load("labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n", mapping=toml)
 
 
 def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[items]\nitem_id = "asin"\ntitle = "name"\ncategory = "tags"\n'
-    _load(
-        load, tmp_path, toml, "items", '{"asin": 12, "name": "Soap", "tags": ["Bath", "Skin"]}\n', "x.jsonl"
-    )
+    load("items", '{"asin": 12, "name": "Soap", "tags": ["Bath", "Skin"]}\n', "x.jsonl", mapping=toml)
     assert tuple(db.rows("SELECT item_id, title, category FROM items")[0]) == ("12", "Soap", "Bath|Skin")
 
 
@@ -109,13 +94,12 @@ def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> No
 def test_how_a_table_is_written(load: Load, db: Database, tmp_path: Path, toml: str, content: str) -> None:
     (tmp_path / "map.toml").write_text(toml, encoding="utf-8")
     load("lists", content, mapping=tmp_path / "map.toml", system="s")
-    rows = db.rows("SELECT item_id, score FROM slate_items ORDER BY rank")
-    assert [tuple(row) for row in rows] == [("1", 1.25), ("2", 0.5)]
+    assert rows_of(db, "SELECT item_id, score FROM slate_items ORDER BY rank") == [("1", 1.25), ("2", 0.5)]
 
 
 def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
     toml = 'encoding = "utf-16"\n[items]\nitem_id = "item_id"\ntitle = "title"\n'
-    _load(load, tmp_path, toml, "items", "item_id,title\n1,Zażółć\n".encode("utf-16"))
+    load("items", "item_id,title\n1,Zażółć\n".encode("utf-16"), mapping=toml)
     assert db.value("SELECT title FROM items") == "Zażółć"
 
 
@@ -143,7 +127,7 @@ def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
 )
 def test_mistakes_in_a_mapping(load: Load, tmp_path: Path, toml: str, says: str) -> None:
     with pytest.raises(InputError, match=re.escape(says).replace("\\.", ".")):
-        _load(load, tmp_path, toml, "items", "item_id,title\n1,a\n")
+        load("items", "item_id,title\n1,a\n", mapping=toml)
 
 
 def test_a_mapping_is_no_layout(load: Load, tmp_path: Path) -> None:
@@ -156,15 +140,12 @@ def test_a_mapping_is_no_layout(load: Load, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
-        ("plain", "plain"),
-        ("a <b>b</b>&amp;c", "a b&c"),
-        ("<p>one</p><p>two<br>three</p>", "one\ntwo\nthree"),
+        ("plain", "plain"), ("a <b>b</b>&amp;c", "a b&c"), ("<p>one</p><p>two<br>three</p>", "one\ntwo\nthree"),
         ("<style>x{}</style><script>alert('<b>')</script>kept", "kept"),
-        ("<span title='<img src=\"x\"/>'>name </span>", "name"),
-        ("1 < 2 and <3", "1 < 2 and <3"),
+        ("<span title='<img src=\"x\"/>'>name </span>", "name"), ("1 < 2 and <3", "1 < 2 and <3"),
         ("&lt;b&gt;", "<b>"),
     ],
-)
+)  # fmt: skip
 def test_html_text(markup: str, text: str) -> None:
     assert html_text(markup) == text
 
@@ -206,8 +187,7 @@ ROWS = (
 def test_a_mistake_shows_the_first_rows(
     load: Load, db: Database, tmp_path: Path, rank: str, says: tuple[str, ...]
 ) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(f"[lists]\nuser_id = 'a'\nitem_id = 'b'\nsystem = 'c'\n{rank}\n")
+    mapping = f"[lists]\nuser_id = 'a'\nitem_id = 'b'\nsystem = 'c'\n{rank}\n"
     with pytest.raises(InputError) as raised:
         load("lists", ODD, mapping=mapping)
     for part in says:
@@ -216,8 +196,7 @@ def test_a_mistake_shows_the_first_rows(
 
 
 def test_a_missing_field_shows_the_first_rows(load: Load, tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text("[events]\nuser_id = 'a'\nitem_id = { column = 'b', values = { 12 = 'twelve' } }\n")
+    mapping = "[events]\nuser_id = 'a'\nitem_id = { column = 'b', values = { 12 = 'twelve' } }\n"
     with pytest.raises(InputError, match="has no field “type” for events") as raised:
         load("events", ODD, mapping=mapping)
     assert "line 2: user_id = “u”, item_id = “twelve”" in raised.value.cause
@@ -232,7 +211,7 @@ def test_a_header_for_a_file_that_has_none(load: Load, db: Database, tmp_path: P
         2,
         "who as user_id, what as item_id, system = als, points as score",
     )
-    assert [row[0] for row in db.rows("SELECT item_id FROM slate_items ORDER BY rank")] == ["13", "12"]
+    assert db.column("SELECT item_id FROM slate_items ORDER BY rank") == ["13", "12"]
     with pytest.raises(InputError, match="the first row has 2 fields, but the header 3"):
         load("lists", "u,12\n", "2.csv", mapping=mapping)
     for header, says in (('"who"', "should be a valid tuple"), ('["a", "a"]', "names a column twice")):

@@ -28,20 +28,14 @@ def test_values_of_every_type(tmp_path: Path) -> None:
     path = _write(
         tmp_path / "in.parquet",
         {
-            "id": pa.array([4376251640447208384, None]),
-            "float_id": pa.array([12.0, None]),
-            "score": pa.array([0.1, float("nan")]),
-            "text": pa.array(["0012", ""]),
-            "category": pa.array(["a", "b"]).dictionary_encode(),
-            "flag": pa.array([True, None]),
-            "time": pa.array(
-                [datetime(2024, 5, 1, 12, tzinfo=timezone.utc), None], pa.timestamp("ns", "UTC")
-            ),
+            "id": pa.array([4376251640447208384, None]), "float_id": pa.array([12.0, None]),
+            "score": pa.array([0.1, float("nan")]), "text": pa.array(["0012", ""]),
+            "category": pa.array(["a", "b"]).dictionary_encode(), "flag": pa.array([True, None]),
+            "time": pa.array([datetime(2024, 5, 1, 12, tzinfo=timezone.utc), None], pa.timestamp("ns", "UTC")),
             "items": pa.array([[3, 1], None], pa.list_(pa.int64())),
-            "object": pa.array([{"a": 1}, None], pa.struct({"a": pa.int64()})),
-            "__index_level_0__": pa.array([0, 1]),
+            "object": pa.array([{"a": 1}, None], pa.struct({"a": pa.int64()})), "__index_level_0__": pa.array([0, 1]),
         },
-    )
+    )  # fmt: skip
     assert list(parquet_records(path)) == [
         (
             1,
@@ -66,14 +60,11 @@ def test_values_of_every_type(tmp_path: Path) -> None:
     ("columns", "kind"),
     [
         ({"item_id": [1, 2], "title": ["Lamp", "Soap"]}, "items"),
-        (
-            {"user": [1, 2], "item": [7, 8], "rating": [4.0, 5.0], "timestamp": [881250949, 881250950]},
-            "events",
-        ),
+        ({"user": [1, 2], "item": [7, 8], "rating": [4.0, 5.0], "timestamp": [881250949, 881250950]}, "events"),
         ({"user": [1, 1], "item": [7, 8], "system": ["s", "s"], "score": [0.5, 0.25]}, "lists"),
         ({"user": [1], "items": [[7, 8]], "system": ["s"]}, "lists"),
     ],
-)
+)  # fmt: skip
 def test_the_kind_is_recognised(
     db: Database, tmp_path: Path, columns: dict[str, Any], kind: ImportKind
 ) -> None:

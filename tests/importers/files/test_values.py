@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.importers.values import RowFault, formatted, number, plain_number, timestamp, whole
+from recjudge_tui.importers.values import RowFault, Times, formatted, number, plain_number, whole
 
 NOON = "2024-05-01T12:00:00+00:00"
 
@@ -12,30 +12,18 @@ NOON = "2024-05-01T12:00:00+00:00"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ""),
-        (NOON, NOON),
-        ("2024-05-01T12:00:00", NOON),
-        ("2024-05-01 12:00", NOON),
-        ("2024-05-01T12:00:00Z", NOON),
-        ("2024-05-01 12:00:00 UTC", NOON),
-        ("2024-05-01T14:00:00+02:00", NOON),
-        ("2024-05-01T14:00:00+0200", NOON),
-        ("2024-05-01 07:00:00 -05", NOON),
-        ("2024/05/01 12:00:00", NOON),
+        ("", ""), (NOON, NOON), ("2024-05-01T12:00:00", NOON), ("2024-05-01 12:00", NOON),
+        ("2024-05-01T12:00:00Z", NOON), ("2024-05-01 12:00:00 UTC", NOON), ("2024-05-01T14:00:00+02:00", NOON),
+        ("2024-05-01T14:00:00+0200", NOON), ("2024-05-01 07:00:00 -05", NOON), ("2024/05/01 12:00:00", NOON),
         ("2024-05-01T12:00:00.5Z", "2024-05-01T12:00:00.500000+00:00"),
         ("2024-05-01T12:00:00.123456789Z", "2024-05-01T12:00:00.123456+00:00"),
-        ("2024-05-01", "2024-05-01T00:00:00+00:00"),
-        ("20240501", "2024-05-01T00:00:00+00:00"),
-        ("1714564800", NOON),
-        ("1714564800.0", NOON),
-        ("1714564800000", NOON),
-        ("1714564800000000", NOON),
-        ("1714564800000000000", NOON),
+        ("2024-05-01", "2024-05-01T00:00:00+00:00"), ("20240501", "2024-05-01T00:00:00+00:00"), ("1714564800", NOON),
+        ("1714564800.0", NOON), ("1714564800000", NOON), ("1714564800000000", NOON), ("1714564800000000000", NOON),
         ("874965758", "1997-09-22T22:02:38+00:00"),
     ],
-)
+)  # fmt: skip
 def test_timestamps(text: str, expected: str) -> None:
-    assert timestamp(text) == expected
+    assert Times().read(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +31,7 @@ def test_timestamps(text: str, expected: str) -> None:
 )  # fmt: skip
 def test_bad_timestamps(text: str) -> None:
     with pytest.raises(RowFault, match="is not a time"):
-        timestamp(text)
+        Times().read(text)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +44,7 @@ def test_bad_timestamps(text: str) -> None:
 )
 def test_a_bad_time_says_how_to_write_it(text: str, advice: str) -> None:
     with pytest.raises(RowFault) as fault:
-        timestamp(text)
+        Times().read(text)
     assert f"is not a time ({advice}" in fault.value.text
 
 

@@ -10,18 +10,14 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, verdicts_of
 
 PAIR = {"user_id": "7", "system_a": "old", "system_b": "new"}
 CASE = {"user_id": "0012345678901234567", "item_id": "9", "system": "s"}
 
 
-def _verdicts(db: Database, columns: str = "rater, aspect, label") -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id")]
-
-
 def _notes(db: Database) -> list[str]:
-    return [row[0] for row in db.rows("SELECT DISTINCT note FROM verdicts ORDER BY note")]
+    return db.column("SELECT DISTINCT note FROM verdicts ORDER BY note")
 
 
 def _choice(name: str, *chosen: str) -> dict[str, Any]:
@@ -56,7 +52,7 @@ def test_label_studio_pairs_ratings_and_categories(load: Load, db: Database) -> 
     ]  # fmt: skip
     summary = load("labels", json.dumps(tasks), "export.json")
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("label-studio", 6, 0)
-    assert _verdicts(db, "user_id, item_id, rater, aspect, label, protocol") == [
+    assert verdicts_of(db, "user_id, item_id, rater, aspect, label, protocol") == [
         # stored with the systems in the order of their names
         ("7", "", "ann@example.org", "overall", "B", "pairwise"),
         ("7", "", "ann@example.org", "Impact", "Tie", "pairwise"),
@@ -79,7 +75,7 @@ def test_label_studio_leaves_out_what_was_not_said(load: Load, db: Database) -> 
         _task(PAIR, _by(7, _choice("overall", "A"))),
     ]  # fmt: skip
     summary = load("labels", json.dumps(tasks), "export.json")
-    assert _verdicts(db) == [("7", "overall", "B")]
+    assert verdicts_of(db) == [("7", "overall", "B")]
     assert summary.warning_kinds == {
         "drafts": 2, "was_cancelled true": 1, "nothing in it": 3, "type rectanglelabels": 1, "several choices": 1,
         "no answer": 1, "no user_id": 1, "no rater": 1,
@@ -98,13 +94,8 @@ def test_label_studios_older_export_and_json_min(load: Load, db: Database) -> No
 
 def _argilla(responses: Any, **more: Any) -> dict[str, Any]:
     return {
-        "id": "r1",
-        "fields": {"prompt": "?"},
-        "metadata": PAIR,
-        "responses": responses,
-        "suggestions": {},
-        **more,
-    }
+        "id": "r1", "fields": {"prompt": "?"}, "metadata": PAIR, "responses": responses, "suggestions": {}, **more,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -136,7 +127,7 @@ def test_argilla_records_of_both_versions(
 ) -> None:
     summary = load("labels", json.dumps([record] if array else record), "records.json")
     assert summary.files[0].layout == "argilla"
-    assert _verdicts(db) == [("ann", "overall", "A")]
+    assert verdicts_of(db) == [("ann", "overall", "A")]
     assert _notes(db) == ["Because."]
     assert summary.warning_kinds["status draft"] == 1
     assert summary.skipped == 1
@@ -167,19 +158,16 @@ def test_argilla_rankings_and_lists(load: Load, db: Database, value: Any, label:
         {"value": "A", "user_id": "x", "status": "submitted"},
     ]
     summary = load("labels", json.dumps([_argilla({"winner": both})]), "records.json")
-    assert [row for row in _verdicts(db) if row[0] == "ann"] == ([("ann", "overall", label)] if label else [])
+    assert [row for row in verdicts_of(db) if row[0] == "ann"] == (
+        [("ann", "overall", label)] if label else []
+    )
     assert summary.skipped == (label is None)
 
 
 def _prodigy(answer: str, **more: Any) -> str:
     task = {
-        "text": "t",
-        "meta": PAIR,
-        "_task_hash": 1,
-        "_input_hash": -2,
-        "answer": answer,
-        "_session_id": "db-ann",
-    }
+        "text": "t", "meta": PAIR, "_task_hash": 1, "_input_hash": -2, "answer": answer, "_session_id": "db-ann",
+    }  # fmt: skip
     return json.dumps({**task, **more}) + "\n"
 
 
@@ -198,7 +186,7 @@ def test_prodigy_choices(load: Load, db: Database) -> None:
     )
     summary = load("labels", text, "annotations.jsonl")
     assert summary.files[0].layout == "prodigy"
-    assert _verdicts(db) == [
+    assert verdicts_of(db) == [
         ("db-ann", "overall", "B"), ("db-ben", "overall", "A"), ("annotations", "overall", "Tie"),
         ("cem", "accuracy", "B"), ("cem", "impact", "Tie"),
     ]  # fmt: skip
@@ -209,15 +197,14 @@ def test_prodigy_choices(load: Load, db: Database) -> None:
 
 
 def test_the_text_of_a_choice_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(
+    mapping = (
         'layout = "prodigy"\n[labels]\nuser_id = "customer"\nsystem = { value = "s" }\nprotocol = { value = "pointwise" }\n'
         'value = { column = "choice_text", values = { "fits well" = "Good" } }\naspect = { value = "fit" }\n'
     )
     options = [{"id": 0, "text": "fits well"}, {"id": 1, "text": "Poor"}]
     text = "".join(_prodigy("accept", meta={"customer": n}, options=options, accept=[n]) for n in (0, 1))
     assert load("labels", text, "x.jsonl", mapping=mapping).stored == 2
-    assert _verdicts(db, "user_id, aspect, label") == [("0", "fit", "Good"), ("1", "fit", "Poor")]
+    assert verdicts_of(db, "user_id, aspect, label") == [("0", "fit", "Good"), ("1", "fit", "Poor")]
 
 
 def test_doccano(load: Load, db: Database) -> None:
@@ -230,7 +217,7 @@ def test_doccano(load: Load, db: Database) -> None:
     )  # fmt: skip
     summary = load("labels", "\ufeff" + text, "ann.smith.jsonl")
     assert (summary.files[0].layout, summary.stored) == ("doccano", 3)
-    assert _verdicts(db) == [
+    assert verdicts_of(db) == [
         ("ann.smith", "overall", "B"), ("ann.smith", "accuracy", "4"), ("ann.smith", "impact", "2"),
     ]  # fmt: skip
     assert summary.warning_kinds == {"no answer": 1, "not a verdict": 1, "several choices": 1}
@@ -239,18 +226,14 @@ def test_doccano(load: Load, db: Database) -> None:
 
 def test_doccanos_old_annotations_by_user(load: Load, db: Database) -> None:
     row = {
-        "id": 1,
-        "text": "t",
-        "meta": PAIR,
-        "annotations": [{"label": "A", "user": 1}, {"label": "B", "user": 2}],
-    }
+        "id": 1, "text": "t", "meta": PAIR, "annotations": [{"label": "A", "user": 1}, {"label": "B", "user": 2}],
+    }  # fmt: skip
     load("labels", json.dumps([row]), "old.json")
-    assert _verdicts(db) == [("1", "overall", "B"), ("2", "overall", "A")]
+    assert verdicts_of(db) == [("1", "overall", "B"), ("2", "overall", "A")]
 
 
 def test_a_mapping_names_the_fields_of_a_task(load: Load, db: Database, tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(
+    mapping = (
         'layout = "label-studio"\n[labels]\nuser_id = "customer"\nsystem_a = "left"\nsystem_b = "right"\n'
         'protocol = { value = "arena" }\naspect = { column = "aspect", values = { q1 = "impact" } }\n'
         'rater = { column = "rater", values = { 3 = "ann" } }\n'
@@ -260,25 +243,23 @@ def test_a_mapping_names_the_fields_of_a_task(load: Load, db: Database, tmp_path
         {"customer": "c", "left": "a", "right": "b", "aspect": ""}, _by(3, _choice("q1", "first one"))
     )
     summary = load("labels", json.dumps([task]), "x.json", mapping=mapping)
-    assert _verdicts(db, "user_id, rater, aspect, label, protocol") == [("c", "ann", "impact", "A", "arena")]
+    assert verdicts_of(db, "user_id, rater, aspect, label, protocol") == [
+        ("c", "ann", "impact", "A", "arena")
+    ]
     assert summary.files[0].layout.startswith("mapping m.toml")
 
 
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        (
-            'layout = "brat"\n[labels]\n',
-            "layout “brat” in the mapping m.toml.*label-studio, argilla, prodigy, doccano",
-        ),
+        ('layout = "brat"\n[labels]\n', "layout “brat” in the mapping m.toml.*label-studio, argilla, prodigy, doccano"),
         ('layout = "prodigy"\n[events]\nuser_id = "x"\n', "does not describe the fields of the labels"),
         ('layout = "prodigy"\n[labels.ann]\noverall = "x"\n', "without tables for raters or aspects"),
         ('layout = ["prodigy"]\n', "“layout” Input should be a valid string"),
     ],
-)
+)  # fmt: skip
 def test_mappings_that_do_not_fit(load: Load, tmp_path: Path, toml: str, says: str) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(toml)
+    mapping = toml
     with pytest.raises(InputError, match=says):
         load("labels", _prodigy("accept", accept=["A"]), "x.jsonl", mapping=mapping)
 
@@ -287,16 +268,12 @@ def test_hostile_tasks(load: Load, db: Database) -> None:
     good = _task(PAIR, _by(1, _choice("overall", "A")))
     odd = [
         {"id": 1, "data": None, "annotations": None},
-        {
-            "id": 1,
-            "data": [1],
-            "annotations": [None, 3, _by(1, {"type": "choices", "value": 3}, _choice("x"))],
-        },
+        {"id": 1, "data": [1], "annotations": [None, 3, _by(1, {"type": "choices", "value": 3}, _choice("x"))]},
         {"id": 1, "data": {**PAIR, "deep": [[[[{}]]]]}, "annotations": [_by(2, _choice("overall", "A"))]},
         _task({**PAIR, "user_id": "half \ud800"}, _by(1, _choice("overall", "A"))),
         _task({**PAIR, "user_id": "\x1b[31m" + "9" * 5000}, _by(1, _choice("overall", "\x1b[2J", "B"))),
-    ]
+    ]  # fmt: skip
     summary = load("labels", json.dumps([good, *odd]), "x.json")
-    assert _verdicts(db) == [("1", "overall", "B"), ("2", "overall", "B")]
+    assert verdicts_of(db) == [("1", "overall", "B"), ("2", "overall", "B")]
     assert summary.warning_kinds["broken text"] == 1
     assert not any("\x1b" in text for text in summary.warnings)

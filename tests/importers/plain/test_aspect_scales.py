@@ -15,7 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.ratings import stored_scales
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 from tests.support.verdicts import Project, agreement, table
 
 SCALES = """
@@ -77,8 +77,10 @@ def test_scales_are_stored_and_reported(load: Load, db: Database, mapping: Path)
         ("explanation", "tone"): Scale(0, 2, TONES, ordered=False),
     }
     assert "scale of useful (explanation): 0 to 10" in summary.files[0].remarks
-    safe = db.rows("SELECT DISTINCT value, label FROM v_verdicts WHERE aspect = 'safe' ORDER BY 1")
-    assert [tuple(row) for row in safe] == [(0.0, "no"), (1.0, "yes")]
+    assert rows_of(db, "SELECT DISTINCT value, label FROM v_verdicts WHERE aspect = 'safe' ORDER BY 1") == [
+        (0.0, "no"),
+        (1.0, "yes"),
+    ]
     import_id = summary.files[0].import_id
     assert import_id is not None
     undo_import(db, import_id)
@@ -145,12 +147,9 @@ def test_boards_use_each_scale(db: Database, project: int) -> None:
 @pytest.mark.parametrize(
     ("cells", "says"),
     [
-        ("6,1,no,warm", "accuracy"),
-        ("1,11,no,warm", "useful"),
-        ("1,1,maybe,warm", "safe"),
-        ("1,1,no,grim", "tone"),
+        ("6,1,no,warm", "accuracy"), ("1,11,no,warm", "useful"), ("1,1,maybe,warm", "safe"), ("1,1,no,grim", "tone"),
     ],
-)
+)  # fmt: skip
 def test_each_aspect_is_checked_on_its_own(load: Load, mapping: Path, cells: str, says: str) -> None:
     content = f"who,u,i,s,accuracy,useful,safe,tone\nann,u,i,x,{cells}\n"
     with pytest.raises(InputError, match=f"no answer of {says} "):
@@ -178,7 +177,7 @@ def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> N
         "ann,u1,s,fit,7,0-10\nann,u2,s,fit,2,0-10\nann,u1,s,kind,offensive,relevant | offensive | unclear\n",
     )
     columns = "protocol, aspect, value, label"
-    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id")] == [
+    assert rows_of(db, f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id") == [
         ("absolute", "fit", 7.0, "7"),
         ("absolute", "fit", 2.0, "2"),
         ("absolute", "kind", 1.0, "offensive"),
@@ -188,15 +187,12 @@ def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> N
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        (
-            "ann,u,a,b,A,1-5",
-            "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5",
-        ),
+        ("ann,u,a,b,A,1-5", "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5"),
         ("ann,u,a,b,A,five", "“five” is not a scale such as 1-5, no < yes, or red | green"),
         ("ann,u,a,b,A,5-1", "the lowest value must be below the highest"),
         ("ann,u,a,b,A,x|x", "needs at least two different words"),
     ],
-)
+)  # fmt: skip
 def test_scales_that_do_not_fit(load: Load, row: str, says: str) -> None:
     with pytest.raises(InputError) as caught:
         load("labels", f"rater,user_id,system_a,system_b,value,scale\n{row}\n")
@@ -212,13 +208,10 @@ def test_unknown_words_ask_for_the_scale(load: Load) -> None:
 @pytest.mark.parametrize(
     ("text", "scale"),
     [
-        ("1-5", Scale(1, 5)),
-        ("-3 to 3", Scale(-3, 3)),
-        ("0..1", Scale(0, 1)),
-        ("no < yes", Scale(0, 1, ("no", "yes"))),
-        ("a|b|c", Scale(0, 2, ("a", "b", "c"), ordered=False)),
+        ("1-5", Scale(1, 5)), ("-3 to 3", Scale(-3, 3)), ("0..1", Scale(0, 1)),
+        ("no < yes", Scale(0, 1, ("no", "yes"))), ("a|b|c", Scale(0, 2, ("a", "b", "c"), ordered=False)),
     ],
-)
+)  # fmt: skip
 def test_scales_in_a_cell(text: str, scale: Scale) -> None:
     assert scale_of_text(text) == scale
 
@@ -229,6 +222,6 @@ def test_a_scale_that_is_turned_round_and_answers_about_no_system_are_pointed_ou
     content = "rater,user_id,item_id,system,aspect,value\na,u,i,s,nan,1\na,v,i,nan,None,7\n"
     [file] = load("labels", content, scale=(7.0, 1.0)).files
     assert ("1 is stored as 7" in file.remarks[0], "about no system" in file.remarks[1]) == (True, True)
-    assert [tuple(row) for row in db.rows("SELECT aspect, value FROM verdicts ORDER BY id")] == [
+    assert rows_of(db, "SELECT aspect, value FROM verdicts ORDER BY id") == [
         ("overall", 7.0), ("overall", 1.0),
     ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 LISTS = "user_id,system,item_id,rank\nu,als,1,1\nu,pop,2,1\nv,als,1,1\nv,pop,2,1\n"
 
@@ -51,14 +51,8 @@ def test_a_case_id_replaces_the_columns_that_describe_the_case(
 def test_columns_beside_the_case_must_agree(load: Load, db: Database, cases: dict[str, int]) -> None:
     a = cases["u pair"]
     rows = [
-        f"{a},u,,",
-        f"{a},u,pop,als",
-        f"{a},v,,",
-        f"{a},u,als,knn",
-        "999,u,als,pop",
-        "x,u,als,pop",
-        ",u,als,pop",
-    ]
+        f"{a},u,,", f"{a},u,pop,als", f"{a},v,,", f"{a},u,als,knn", "999,u,als,pop", "x,u,als,pop", ",u,als,pop",
+    ]  # fmt: skip
     content = "case_id,user_id,system_a,system_b,rater,value\n" + "".join(
         f"{row},rater{n},A\n" for n, row in enumerate(rows)
     )
@@ -113,8 +107,7 @@ def test_a_google_form(load: Load, db: Database, tmp_path: Path, cases: dict[str
     def numbered(text: str) -> str:
         return text.replace("{a}", str(a)).replace("{b}", str(b))
 
-    path = tmp_path / "form.toml"
-    path.write_text(numbered(mapping))
+    path = numbered(mapping)
     summary = load("labels", numbered(FORM), mapping=path)
     assert (summary.read, summary.stored, summary.warning_kinds) == (4, 3, {"no value": 1})
     assert summary.files[0].columns == (
@@ -137,13 +130,12 @@ def test_a_grid_of_aspects(
     load: Load, db: Database, tmp_path: Path, cases: dict[str, int], cases_of: str
 ) -> None:
     case = cases["u explanation"]
-    path = tmp_path / "form.toml"
-    path.write_text('[labels]\nrater = "Who"\n' + cases_of.replace("{n}", str(case)))
+    path = '[labels]\nrater = "Who"\n' + cases_of.replace("{n}", str(case))
     load(
         "labels", f"Who,{case} How good? [accuracy],{case} How good? [satisfaction]\nann,5,2\n", mapping=path
     )
     sql = "SELECT aspect, value FROM verdicts WHERE case_id = ? AND aspect <> 'overall' ORDER BY aspect"
-    assert [tuple(row) for row in db.rows(sql, (case,))] == [("accuracy", 5.0), ("satisfaction", 2.0)]
+    assert rows_of(db, sql, (case,)) == [("accuracy", 5.0), ("satisfaction", 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -153,16 +145,12 @@ def test_a_grid_of_aspects(
         ("cases = 'Case (\\d+'", "is not a regular expression"),
         ("cases = 7", "must be a pattern, or a table"),
         ("cases = 'Case (\\d+)'\nvalues = 'A'", "should be a valid dictionary"),
-        (
-            "cases = 'Case (\\d+)'\nvalue = 'Who'",
-            "so it cannot have “value” too",
-        ),
+        ("cases = 'Case (\\d+)'\nvalue = 'Who'", "so it cannot have “value” too"),
         ("cases = 'Question (\\d+)'", r"no column matches “cases” .*The columns are: Who, Case 1\."),
         ("[labels.cases]\n1 = 'Case 2'", "has no column Case 2"),
     ],
-)
+)  # fmt: skip
 def test_mistakes(load: Load, tmp_path: Path, text: str, says: str) -> None:
-    path = tmp_path / "form.toml"
-    path.write_text(f"[labels]\nrater = 'Who'\n{text}\n")
+    path = f"[labels]\nrater = 'Who'\n{text}\n"
     with pytest.raises(InputError, match=says):
         load("labels", "Who,Case 1\nann,A\n", mapping=path)

@@ -13,7 +13,7 @@ from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 from tests.support.verdicts import Project, table
 
 COUNTS = "system_a,system_b,aspect,win,tie,lose\nnew,old,overall,12,3,5\nnew,old,accuracy,4,0,9\nold,pop,overall,7,1,2\n"
@@ -75,13 +75,8 @@ def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database)
     board = table(Project(db, project_id(db, "p")), "leaderboard", protocol="pairwise")
     top = next(row for row in board.rows if row["system"] == "a" and row["opponent"] is None)
     assert [top[name] for name in ("rater", "wins", "ties", "losses", "failed", "n")] == [
-        "qwen",
-        7,
-        1,
-        2,
-        1,
-        10,
-    ]
+        "qwen", 7, 1, 2, 1, 10,
+    ]  # fmt: skip
     assert summary.warning_kinds == {"same battles from the other side": 2, "no pair of systems": 1}
     assert any("in.csv:5: these seem to be the battles of line 3" in text for text in summary.warnings)
 
@@ -108,15 +103,16 @@ def test_rows_that_are_no_counts(load: Load, db: Database, row: str, says: str) 
 
 
 def test_a_mapping_names_the_columns(load: Load, db: Database, tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(
+    mapping = (
         '[labels]\nrater = { value = "crowd" }\nsystem_a = "ours"\nsystem_b = "theirs"\ncontext = "query"\n'
         'wins = "better"\nties = "same"\nlosses = "worse"\n'
     )
     rows = "ours,theirs,query,better,same,worse\nx,y,q1,2,1,0\nx,y,q2,0,1,2\ny,x,q2,2,1,0\n"
     summary = load("labels", rows, mapping=mapping)
-    by_context = db.rows("SELECT context, sum(value) FROM v_verdicts WHERE rater = 'crowd' GROUP BY 1")
-    assert [tuple(row) for row in by_context] == [("q1", 2.0), ("q2", -2.0)]
+    assert rows_of(db, "SELECT context, sum(value) FROM v_verdicts WHERE rater = 'crowd' GROUP BY 1") == [
+        ("q1", 2.0),
+        ("q2", -2.0),
+    ]
     assert summary.warning_kinds == {"same battles from the other side": 1}
 
 
@@ -145,4 +141,4 @@ def test_a_corrected_table_is_not_added_to_the_first(load: Load, db: Database) -
 
 def test_a_label_with_a_value_and_a_user_stays_a_label(load: Load, db: Database) -> None:
     load("labels", "rater,user_id,system_a,system_b,value,wins,losses\nann,u,a,b,A,3,4\n")
-    assert [tuple(row) for row in db.rows("SELECT user_id, rule FROM v_verdicts")] == [("u", "as given")]
+    assert rows_of(db, "SELECT user_id, rule FROM v_verdicts") == [("u", "as given")]

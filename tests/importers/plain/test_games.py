@@ -17,7 +17,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.verdicts import EXPORTED, exported_rows
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 # the judge prefers the first list on q2 and q3, fails on q4, is consistent on q1 and q5
 GAMES = (
@@ -39,10 +39,9 @@ SWAPS = [
 
 
 def _verdicts(db: Database) -> list[tuple[Any, ...]]:
-    rows = db.rows(
-        "SELECT user_id, label, state, order_consistent, rule FROM v_verdicts ORDER BY user_id, context"
+    return rows_of(
+        db, "SELECT user_id, label, state, order_consistent, rule FROM v_verdicts ORDER BY user_id, context"
     )
-    return [tuple(row) for row in rows]
 
 
 def report(db: Database, project: int, name: str, **options: object) -> Table:
@@ -91,15 +90,14 @@ def test_pairs_files_with_both_winners(load: Load, db: Database) -> None:
     lines = [json.dumps({**swap, "question_id": 81 + n}) for n, swap in enumerate(SWAPS)]
     load("labels", "\n".join(lines) + "\n", "gpt-4_pair.jsonl")
     columns = "user_id, context, system_a, system_b, label, order_consistent, rater, rater_kind"
-    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY 1")] == [
+    assert rows_of(db, f"SELECT {columns} FROM v_verdicts ORDER BY 1") == [
         ("81", "1", "a-bot", "b-bot", "B", 1, "gpt-4|pair-v2", "judge"),
         ("82", "1", "a-bot", "b-bot", "Tie", 0, "gpt-4|pair-v2", "judge"),
         ("83", "1", "a-bot", "b-bot", "Tie", 0, "gpt-4|pair-v2", "judge"),
         ("84", "1", "a-bot", "b-bot", "", None, "gpt-4|pair-v2", "judge"),
     ]
     # in game 1 b-bot was first, so it is the order b, a of the case
-    orders = db.rows("SELECT list_order, value FROM games ORDER BY verdict_id, list_order DESC")
-    assert [tuple(row) for row in orders] == [
+    assert rows_of(db, "SELECT list_order, value FROM games ORDER BY verdict_id, list_order DESC") == [
         ("ba", -1), ("ab", -1), ("ba", -1), ("ab", 1), ("ba", 0), ("ab", 1), ("ba", None), ("ab", 1),
     ]  # fmt: skip
 
@@ -136,7 +134,7 @@ def test_one_order_alone_stands_and_the_boards_say_so(load: Load, db: Database) 
         "j (pairwise) saw each pair in one order" in note and "b came first in 3 of 3" in note
         for note in notes
     )
-    ids = [row[0] for row in db.rows("SELECT id FROM verdicts")]
+    ids = db.column("SELECT id FROM verdicts")
     place = EXPORTED.index("shown_first")
     assert [row[place] for row in exported_rows(db, ids)] == ["b", "b", "b"]
 
@@ -162,7 +160,7 @@ def test_systems_called_a_and_tie(load: Load, db: Database) -> None:
         "rater,user_id,system_a,system_b,shown_first,value\nj,u,Tie,B,Tie,model_a\nj,u,Tie,B,B,model_a\n",
     )
     columns = "system_a, system_b, label, order_consistent"
-    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts")] == [("B", "Tie", "B", 1)]
+    assert rows_of(db, f"SELECT {columns} FROM v_verdicts") == [("B", "Tie", "B", 1)]
 
 
 def test_a_third_game_is_a_repeated_vote(load: Load, db: Database) -> None:

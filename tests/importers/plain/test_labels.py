@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,39 +10,28 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of, verdicts_of
 
 LISTS = "user_id,system,item_id,rank\nu,a,1,1\nu,b,2,1\n"
-
-
-def _verdicts(db: Database, columns: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id")]
 
 
 @pytest.mark.parametrize(
     ("given", "a", "b", "value", "label"),
     [
-        ("A", "old", "new", -1.0, "B"),
-        ("a wins", "new", "old", 1.0, "A"),
-        ("B", "old", "new", 1.0, "A"),
-        ("Tie", "old", "new", 0.0, "Tie"),
-        ("tie", "new", "old", 0.0, "Tie"),
-        ("old", "old", "new", -1.0, "B"),
-        ("new", "old", "new", 1.0, "A"),
-        ("-1.0", "new", "old", -1.0, "B"),
-        ("Set 2", "new", "old", -1.0, "B"),
-        ("model_a", "old", "new", -1.0, "B"),
-        ("model_b", "new", "old", -1.0, "B"),
+        ("A", "old", "new", -1.0, "B"), ("a wins", "new", "old", 1.0, "A"), ("B", "old", "new", 1.0, "A"),
+        ("Tie", "old", "new", 0.0, "Tie"), ("tie", "new", "old", 0.0, "Tie"), ("old", "old", "new", -1.0, "B"),
+        ("new", "old", "new", 1.0, "A"), ("-1.0", "new", "old", -1.0, "B"), ("Set 2", "new", "old", -1.0, "B"),
+        ("model_a", "old", "new", -1.0, "B"), ("model_b", "new", "old", -1.0, "B"),
         ("Tie (bothbad)", "new", "old", 0.0, "Tie"),
     ],
-)
+)  # fmt: skip
 def test_pairs_are_turned_to_the_order_of_names(
     load: Load, db: Database, given: str, a: str, b: str, value: float, label: str
 ) -> None:
     load("labels", f"rater,user_id,system_a,system_b,aspect,value\nann,u,{a},{b},overall,{given}\n")
     columns = "system_a, system_b, value, label, protocol, aspect, rule, state"
-    assert _verdicts(db, columns) == [("new", "old", value, label, "pairwise", "overall", "as given", "ok")]
-    assert str(_verdicts(db, "value")[0][0]) != "-0.0"
+    assert verdicts_of(db, columns) == [("new", "old", value, label, "pairwise", "overall", "as given", "ok")]
+    assert str(verdicts_of(db, "value")[0][0]) != "-0.0"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +40,7 @@ def test_pairs_are_turned_to_the_order_of_names(
 )  # fmt: skip
 def test_match_labels(load: Load, db: Database, given: str, value: float, label: str) -> None:
     load("labels", f"rater,user_id,system,value\nann,u,s,{given}\n")
-    assert _verdicts(db, "value, label, protocol, system_a, system_b") == [
+    assert verdicts_of(db, "value, label, protocol, system_a, system_b") == [
         (value, label, "pointwise", "s", "")
     ]
 
@@ -65,7 +53,7 @@ def test_scores(load: Load, db: Database) -> None:
         "ann,u,,s,overall,0.25,absolute\n"
         "ann,u,,,quality,87.5,\n",
     )
-    assert _verdicts(db, "rater, rater_kind, protocol, item_id, system_a, aspect, value, label") == [
+    assert verdicts_of(db, "rater, rater_kind, protocol, item_id, system_a, aspect, value, label") == [
         ("user", "ground_truth", "explanation", "1", "s", "accuracy", 4.0, "4"),
         ("ann", "annotator", "absolute", "", "s", "overall", 0.25, "0.25"),
         ("ann", "annotator", "explanation", "", "", "quality", 87.5, "87.5"),
@@ -107,16 +95,16 @@ def test_values_that_do_not_fit(load: Load, db: Database, header: str, row: str,
 def test_flags(load: Load, db: Database, flags: str) -> None:
     summary = load("labels", f"rater,user_id,system,value,flags,note\nann,u,s,Poor,{flags},see there\n")
     assert summary.warning_count == 0
-    found = [tuple(row) for row in db.rows("SELECT item_id, issue FROM v_flags WHERE rater = 'ann'")]
+    found = rows_of(db, "SELECT item_id, issue FROM v_flags WHERE rater = 'ann'")
     assert found == [("12", "off-category"), ("x:1", "other")]
-    assert _verdicts(db, "flag_count, note") == [(2, "see there")]
+    assert verdicts_of(db, "flag_count, note") == [(2, "see there")]
 
 
 @pytest.mark.parametrize("flags", ["nonsense", '"[{]"', '"[1]"', '"[{""issue"": ""other""}]"', ":other"])
 def test_bad_flags_leave_the_label(load: Load, db: Database, flags: str) -> None:
     summary = load("labels", f"rater,user_id,system,value,flags\nann,u,s,Poor,{flags}\n")
     assert (summary.stored, summary.warning_kinds) == (1, {"bad flags": 1})
-    assert _verdicts(db, "flag_count") == [(0,)]
+    assert verdicts_of(db, "flag_count") == [(0,)]
 
 
 def test_flags_in_json_lines(load: Load, db: Database) -> None:
@@ -136,16 +124,11 @@ def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> No
         "rater,user_id,item_id,system,system_a,system_b,value\n"
         "ann,u,,a,,,Good\nann,u,,,b,a,A\nann,u,1,x,,,3\nann,u,,,a,elsewhere,A\nann,v,,a,,,Good\n",
     )
-    cases = [
-        tuple(r) for r in db.rows("SELECT kind, slate_a, slate_b, explanation_id FROM cases ORDER BY id")
-    ]
+    cases = rows_of(db, "SELECT kind, slate_a, slate_b, explanation_id FROM cases ORDER BY id")
     assert cases == [
-        ("list", 1, None, None),
-        ("pair", 1, 2, None),
-        ("explanation", None, None, 1),
-        ("pair", None, None, None),
+        ("list", 1, None, None), ("pair", 1, 2, None), ("explanation", None, None, 1), ("pair", None, None, None),
         ("list", None, None, None),
-    ]
+    ]  # fmt: skip
 
 
 def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: Database) -> None:
@@ -172,7 +155,7 @@ def test_one_rater_compared_with_itself(load: Load, db: Database) -> None:
         in second.warnings[0]
     )
     assert "1 of 3 votes are in an earlier import with the same answer" in second.files[0].remarks[-1]
-    assert _verdicts(db, "rater, label") == [("ann", "Good"), ("ann", "Good"), ("other", "Poor")]
+    assert verdicts_of(db, "rater, label") == [("ann", "Good"), ("ann", "Good"), ("other", "Poor")]
 
 
 def test_rows_that_do_not_tell_the_cases_apart_are_an_error(load: Load, db: Database) -> None:
@@ -208,7 +191,7 @@ def test_answers_that_failed_are_failed_verdicts(load: Load, db: Database) -> No
     )
     assert (summary.stored, summary.skipped) == (4, 1)
     assert summary.warning_kinds == {"no value": 1, "unknown state": 1}
-    assert _verdicts(db, "user_id, state, value, label, note") == [
+    assert verdicts_of(db, "user_id, state, value, label, note") == [
         ("u1", "ok", 1.0, "A", ""),
         ("u2", "failed", None, "", "no JSON"),
         ("u3", "failed", None, "", ""),
@@ -231,8 +214,9 @@ def test_battles_of_other_tools(load: Load, db: Database) -> None:
         "rater,user_id,system_a,system_b,aspect,value,protocol\n"
         "ann,battle-1,x,y,overall,A,arena\nann,battle-1,x,y,accuracy,Tie,arena\nann,battle-2,y,x,overall,A,arena\n",
     )
-    rows = db.rows("SELECT system, opponent, wins, ties, losses FROM v_leaderboard WHERE aspect = 'overall'")
-    assert [tuple(row) for row in rows] == [("x", "y", 1, 0, 1), ("y", "x", 1, 0, 1)]
+    assert rows_of(
+        db, "SELECT system, opponent, wins, ties, losses FROM v_leaderboard WHERE aspect = 'overall'"
+    ) == [("x", "y", 1, 0, 1), ("y", "x", 1, 0, 1)]
     assert db.value("SELECT count(*) FROM cases") == 2
 
 
@@ -245,11 +229,8 @@ def test_a_model_is_known_by_its_name_and_the_summary_says_so(load: Load, db: Da
     rows = "".join(f"{name},u,s,Good\n" for name in names)
     (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
     assert _kinds(db) == {
-        "gpt-4o": "judge",
-        "anna": "annotator",
-        "llm judge": "judge",
-        "user": "ground_truth",
-    }
+        "gpt-4o": "judge", "anna": "annotator", "llm judge": "judge", "user": "ground_truth",
+    }  # fmt: skip
     assert remark.startswith(
         "named like language models, so not counted as people: “gpt-4o”, “llm judge”; a column"
     )

@@ -13,8 +13,9 @@ from recjudge_tui.importers.lists import places_of
 from recjudge_tui.importers.reader import Sample
 from recjudge_tui.importers.registry import layouts
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.importers.values import RowFault
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 IN_CELLS = "each row holds a list, ranked in its order"
 BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
@@ -151,16 +152,18 @@ def test_a_rank_takes_precedence_over_a_score(load: Load, db: Database) -> None:
 def test_scores_stay_with_their_items(load: Load, db: Database) -> None:
     load("lists", 'user,items,scores\nu,"[2, 1]","[0.5, 0.25]"\nv,"[3, 4]",[0.5]\n', system="s")
     load("lists", 'user,items\nw,"[[""7"", 0.75], [""8"", 0.5]]"\nx,"[(\'7\', 0.5)]"\n', "2.csv", system="s")
-    rows = db.rows("SELECT user_id, item_id, score FROM slate_items JOIN slates ON slates.id = slate_id")
-    assert [tuple(row) for row in rows] == [
+    assert rows_of(db, "SELECT user_id, item_id, score FROM slate_items JOIN slates ON slates.id = slate_id") == [
         ("u", "2", 0.5), ("u", "1", 0.25), ("w", "7", 0.75), ("w", "8", 0.5), ("x", "7", 0.5),
     ]  # fmt: skip
 
 
 def test_items_without_a_score_among_others(load: Load, db: Database) -> None:
     load("lists", '{"user": 1, "ids": [2, 3, 4], "scores": [0.5, null, 0.25]}', system="s")
-    rows = db.rows("SELECT item_id, score FROM slate_items ORDER BY rank")
-    assert [tuple(row) for row in rows] == [("2", 0.5), ("3", None), ("4", 0.25)]
+    assert rows_of(db, "SELECT item_id, score FROM slate_items ORDER BY rank") == [
+        ("2", 0.5),
+        ("3", None),
+        ("4", 0.25),
+    ]
 
 
 def test_an_object_in_a_cell_that_is_no_list_is_left_out(load: Load) -> None:
@@ -192,26 +195,25 @@ def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
 @pytest.mark.parametrize(
     ("text", "items"),
     [
-        ("", []),
-        ("[]", []),
-        ("[ ]", []),
-        ("7", ["7"]),
-        ("[0012, 7]", ["0012", "7"]),
-        ("[4376251640447208384]", ["4376251640447208384"]),
-        ("['it''s', \"b c\"]", ["it", "s", "b c"]),
-        ("[null, 3]", ["3"]),
-        ('[["3", null], [null, 0.5]]', ["3"]),
-        ("a;b;;c", ["a", "b", "c"]),
-        ("[1; 2]", ["1", "2"]),
-        (r"['O\'Brien (1979)', 'x']", ["O'Brien (1979)", "x"]),
-        ("['1_0' 'b (c)']", ["1_0", "b (c)"]),
-        ("[1_0, 0x1F]", ["1_0", "0x1F"]),
-        ("('a', 'b')", ["a", "b"]),
-        ("[np.int64(7), np.str_('b')]", ["7", "b"]),
+        ("", []), ("[]", []), ("[ ]", []), ("7", ["7"]), ("[0012, 7]", ["0012", "7"]),
+        ("[4376251640447208384]", ["4376251640447208384"]), ("['it''s', \"b c\"]", ["it", "s", "b c"]),
+        ("[null, 3]", ["3"]), ('[["3", null], [null, 0.5]]', ["3"]), ("a;b;;c", ["a", "b", "c"]),
+        ("[1; 2]", ["1", "2"]), (r"['O\'Brien (1979)', 'x']", ["O'Brien (1979)", "x"]),
+        ("['1_0' 'b (c)']", ["1_0", "b (c)"]), ("[1_0, 0x1F]", ["1_0", "0x1F"]), ("('a', 'b')", ["a", "b"]),
+        ("[np.int64(7), np.str_('b')]", ["7", "b"]), ("[7. 12. 3.]", ["7", "12", "3"]), ("[1. 2.5]", ["1.", "2.5"]),
+        ("[The Matrix, Heat (1995]", None), ("[The Matrix, Heat]", ["The Matrix", "Heat"]),
+        ("['The Matrix, 2', Heat]", ["The Matrix, 2", "Heat"]), ("[Schindler's List, Ocean's 8]", None),
+        ("[Schindler's List, Heat]", None), ("Heat\nThe Matrix\n", ["Heat", "The Matrix"]),
+        ("1. Heat\n2. Jaws", None), ("1) Heat, Jaws", None), ("5 > 9 > 2", None), ("5 -> 9", None),
+        ("array([5, 9])", None), ("{5, 9}", None), ("[5, 9, 1", None), ("[5, ..., 9]", None), ("[5 9 ... 1]", None),
     ],
-)
-def test_places_of(text: str, items: list[str]) -> None:
-    assert places_of(text) == [(item, "") for item in items]
+)  # fmt: skip
+def test_places_of(text: str, items: list[str] | None) -> None:
+    if items is not None:
+        assert places_of(text) == [(item, "") for item in items]
+        return
+    with pytest.raises(RowFault, match=r"list|shortened"):
+        places_of(text)
 
 
 def test_lists_by_user_leave_out_what_is_no_list(load: Load, db: Database) -> None:
@@ -234,8 +236,7 @@ def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
     import_paths(db, "p", [path], None, system="ease")
     assert _stored(db) == LISTS
     import_paths(db, "p", [path], "events", event_type="purchase")
-    events = db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")
-    assert [tuple(row) for row in events] == [
+    assert rows_of(db, "SELECT user_id, item_id, type, value FROM events ORDER BY id") == [
         *(("u", item, "purchase", None) for item in "312"), ("v", "9", "purchase", 4.0),
     ]  # fmt: skip
 
@@ -274,10 +275,9 @@ def test_lower_scores_that_are_better_are_stored_with_the_opposite_sign(
     [file] = load("lists", content, system="s").files
     assert {user: items for user, items in _stored(db).items() if user != "w"} == LISTS
     assert [said.startswith(remark) for said in file.remarks] == ([True] if remark else [])
-    scores = db.rows(
+    assert db.column(
         "SELECT i.score FROM slate_items i JOIN slates s ON s.id = slate_id WHERE user_id = 'u' ORDER BY rank"
-    )
-    assert [row[0] for row in scores] == [-0.1, -0.4, -0.9]
+    ) == [-0.1, -0.4, -0.9]
 
 
 def test_scores_that_begin_with_the_lowest_are_pointed_out(load: Load) -> None:

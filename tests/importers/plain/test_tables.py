@@ -12,7 +12,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
+from tests.support.importing import Load, rows_of
 
 ITEMS = "item_id,title,brand,category,colour\n1,Lamp,Lux,Home,red\n0012,Soap,,Bath,\n"
 
@@ -24,7 +24,7 @@ JSONL = (
 
 def _items(db: Database) -> list[tuple[str, ...]]:
     sql = "SELECT item_id, title, brand, category, attributes FROM v_current_items ORDER BY title"
-    return [tuple(row) for row in db.rows(sql)]
+    return rows_of(db, sql)
 
 
 EXPECTED = [("1", "Lamp", "Lux", "Home", '{"colour": "red"}'), ("0012", "Soap", "", "Bath", "{}")]
@@ -83,9 +83,7 @@ def test_events_of_every_kind(load: Load, db: Database) -> None:
         "u,,search,2024-05-01,,red lamp\n"
         "u,2,heldout_rating,1714564800,4.5,\n",
     )
-    assert [
-        tuple(r) for r in db.rows("SELECT type, item_id, text, timestamp, value FROM events ORDER BY id")
-    ] == [
+    assert rows_of(db, "SELECT type, item_id, text, timestamp, value FROM events ORDER BY id") == [
         ("purchase", "1", "", "2024-05-01T12:00:00+00:00", None),
         ("search", "", "red lamp", "2024-05-01T00:00:00+00:00", None),
         ("heldout_rating", "2", "", "2024-05-01T12:00:00+00:00", 4.5),

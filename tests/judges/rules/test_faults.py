@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.domain.made_lists import FaultKind
 from recjudge_tui.domain.material import ItemView, UserView
-from recjudge_tui.judges.rules.faults import Fault, catalogue_of, fault, free_places, shopper_of
+from recjudge_tui.judges.rules.issues import Catalogue, Fault, Shopper, fault, free_places
 from tests.support.rules_material import bought, clicked, item, rated, user
 
 KETTLE = item("Electric Kettle Steel", "Kitchen")
@@ -20,10 +20,10 @@ LIST = [item(f"{word} Thing", "Hair") for word in ("Fjord", "Grove", "Heath")]
 
 
 def drawn(kind: FaultKind, who: UserView, items: list[ItemView], **more: object) -> Fault | None:
-    catalogue = catalogue_of([KETTLE, OTHER_KETTLE, SHAMPOO, GUITAR, *HAIR, *LIST])
+    catalogue = Catalogue((KETTLE, OTHER_KETTLE, SHAMPOO, GUITAR, *HAIR, *LIST))
     hidden = more.get("hidden", ())
     assert isinstance(hidden, tuple)
-    return fault(kind, shopper_of(who, hidden), items, catalogue, random.Random(1))
+    return fault(kind, Shopper(who, hidden), items, catalogue, random.Random(1))
 
 
 def test_a_second_durable_needs_a_recent_purchase_and_nobody_who_compares() -> None:
@@ -62,7 +62,7 @@ def test_off_category_needs_a_known_taste_and_is_never_held_out() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_variant_is_placed_below_its_original(seed: int) -> None:
-    planted = fault("variant", shopper_of(user(rated(GUITAR))), LIST, catalogue_of([]), random.Random(seed))
+    planted = fault("variant", Shopper(user(rated(GUITAR))), LIST, Catalogue(()), random.Random(seed))
     assert planted is not None
     originals = [f"{original.title} (Special Edition)" for original in LIST[: planted.place]]
     assert planted.item.title in originals
@@ -76,7 +76,7 @@ def test_an_empty_list_and_an_empty_user_have_no_room_for_a_fault(kind: FaultKin
 
 
 def test_an_item_is_free_of_a_fault_only_where_nothing_hints_at_it() -> None:
-    shopper = shopper_of(user(bought(KETTLE), bought(SHAMPOO)))
+    shopper = Shopper(user(bought(KETTLE), bought(SHAMPOO)))
     items = [
         OTHER_KETTLE,
         item("Fjord Lamp", "Light"),

@@ -171,22 +171,7 @@ def test_hostile_titles_do_no_harm() -> None:
     assert not any(c in shown for c in "\x1b\x07\x00‮\n")
 
 
-WORDS = [
-    "Curl",
-    "Shampoo",
-    "Kettle",
-    "Tea",
-    "Black",
-    "250",
-    "ml",
-    "Pack of 3",
-    "(1995)",
-    "2",
-    "Iron",
-    "Bags",
-    "日本",
-    "é",
-]
+WORDS = ["Pack of 3", *"Curl Shampoo Kettle Tea Black 250 ml (1995) 2 Iron Bags 日本 é".split()]
 # drawn as one value each, not word by word
 _MIXED = random.Random(1)
 TITLES = ["", *WORDS, *(" ".join(_MIXED.choices(WORDS, k=2 + n % 3)) for n in range(600))]

@@ -1,3 +1,5 @@
+"""What is read in a reply: labels, profiles, and whether it loops."""
+
 from __future__ import annotations
 
 import json
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.rendering import system_text
-from recjudge_tui.protocols.replies import read_fields
+from recjudge_tui.protocols.replies import LONGEST_PROFILE, profile_text, read_fields, repeats_itself
 from tests.support.cases import reply, shipped
 
 LIST = shipped("pointwise-shopping")
@@ -69,10 +71,7 @@ def test_json_is_found_in_text(text: str) -> None:
         ('{"reasoning": "It said {"category": "Poor Match"} before', "cut off or not valid"),
         ('{"category": "Good Match", "category": "Poor Match"}', "“category” is given twice in one"),
         ('{"category": "Good Match", "category": "Good Match"}', "“category” is given twice in one"),
-        (
-            'So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}',
-            "“item” is given twice",
-        ),
+        ('So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}', "“item” is given twice"),
         (f"{GOOD}\nWait, that is wrong. My final answer: Poor Match", "takes it back: “Wait”"),
         (f"{GOOD}\nMy final answer: **Poor Match**", "says otherwise: “answer: "),
         (f"{GOOD}\nOr rather a Poor Match.", "names another one: “Poor Match”"),
@@ -81,7 +80,7 @@ def test_json_is_found_in_text(text: str) -> None:
         ("CATEGORY: Good Match\nNo, that is wrong.", "takes it back"),
         ("The category is Poor Match.\nCATEGORY: Good Match", "says otherwise"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> None:
     with pytest.raises(ReplyFault, match=said):
         category(text)
@@ -216,3 +215,76 @@ def test_any_text_is_read_or_is_a_fault(text: str) -> None:
         return
     assert said == "Good Match"
     assert "good" in text.casefold()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"profile": "You like x."}',
+        '```json\n{"Profile": "You like x."}\n```',
+        'Here it is: {"profile": "You like x.",} Good?',
+        '{"profile": "a draft"} No: {"profile": " You like x. "}',
+        "You like x.\n",
+    ],
+)
+def test_the_profile_is_found(text: str) -> None:
+    assert profile_text(text) == "You like x."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n",
+        "...",
+        "null",
+        '{"profile": "You like',
+        'Sure: {"profile": "You like',
+        '{"profile": 5}',
+        '{"profile": " "}',
+        '{"text": "You like x."}',
+        '["You like x."]',
+    ],
+)
+def test_what_is_no_profile_is_a_fault(text: str) -> None:
+    with pytest.raises(ReplyFault):
+        profile_text(text)
+
+
+def test_a_profile_is_cut_at_a_maximum_length_between_characters() -> None:
+    assert len(profile_text("You like x. " * 2000)) == LONGEST_PROFILE
+    assert profile_text('{"profile": "You \\ud83d"}') == "You \ufffd"
+
+
+LINE = "The customer bought a kettle and the list has a kettle. "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"reasoning": "It fits. {LINE * 40}',
+        "".join(f"{n}. The item number {n} fits the history of the customer.\n" for n in range(1, 60)),
+        "x" * 4000,
+        '{"flagged_items": [' + '{"item": 3, "issue": "other", "reason": "it is odd"}, ' * 30,
+        "I think. "
+        + "Wait, item one fits. No, item two fits too.\nBut perhaps neither does, who knows. " * 9
+        + "Wai",
+    ],
+)
+def test_a_loop_is_seen(text: str) -> None:
+    assert repeats_itself(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        LINE * 2,
+        '{"reasoning": "The user likes crime and drama. Items 1 and 5 fit; items 3 and 4 do not. But the third is',
+        " ".join(f"Item {n} is about {w} and suits a reader of {w}." for n, w in enumerate(
+            "crime film nature sport music travel cooking history physics poetry gardening chess".split()
+        )),
+    ],
+)  # fmt: skip
+def test_an_ordinary_reply_that_was_cut_is_no_loop(text: str) -> None:
+    assert not repeats_itself(text)

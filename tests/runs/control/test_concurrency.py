@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from recjudge_tui.runs.start import (
-    change_concurrency,
-    higher,
-    lower,
-    requested_concurrency,
-    step_concurrency,
-)
+from recjudge_tui.runs.start import change_concurrency, requested_concurrency, step_concurrency
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
@@ -61,22 +55,6 @@ def test_raised_and_lowered_while_a_process_works(db: Database, openai_server: S
     assert run_row(db, run)["concurrency"] == 16
 
 
-def test_the_new_limit_is_kept_when_the_run_is_resumed(db: Database, openai_server: ServerProcess) -> None:
-    make_project(db, users=20)
-    run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
-    code, out, _ = ran("runs", "concurrency", run, 7, "--db", db.path)
-    assert (code, out) == (0, f"run {run}: 7 calls at once, when it is resumed\n")
-    hold(openai_server)
-    most_from_now(openai_server)
-    process = command("runs", "resume", run, "--db", db.path)
-    wait_until_held(openai_server, 7)
-    allow(openai_server)
-    process.communicate(timeout=HANG_S)
-    assert run_progress(db, run).done == 40
-    assert stats(openai_server)["max_concurrent"] == 7
-    assert run_row(db, run)["concurrency"] == 7
-
-
 def test_the_concurrency_is_the_one_requested_last_or_planned_or_the_judges_own(db: Database) -> None:
     make_project(db)
     assert requested_concurrency(db, planned(db)) == 8
@@ -90,14 +68,16 @@ def test_the_concurrency_is_the_one_requested_last_or_planned_or_the_judges_own(
     assert step_concurrency(db, run, up=True) == 1024
 
 
-def test_concurrency_goes_up_and_down_by_the_same_steps() -> None:
-    up = [1]
+def test_concurrency_goes_up_and_down_by_the_same_steps(db: Database) -> None:
+    make_project(db)
+    run = planned(db, concurrency=1)
+    up, down = [1], [1024]
     while up[-1] < 1024:
-        up.append(higher(up[-1]))
-    assert up[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24]
-    assert up[-1] == 1024
-    down = [1024]
+        up.append(step_concurrency(db, run, up=True))
     while down[-1] > 1:
-        down.append(lower(down[-1]))
+        down.append(step_concurrency(db, run, up=False))
+    assert up[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24]
     assert down == up[::-1]
-    assert (higher(9), lower(9)) == (10, 8)
+    for up_or_down, then in ((True, 10), (False, 8)):
+        change_concurrency(db, run, 9)
+        assert step_concurrency(db, run, up=up_or_down) == then

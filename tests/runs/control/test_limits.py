@@ -20,7 +20,7 @@ from recjudge_tui.runs.calls import (
     CallLimits,
     RateLimit,
 )
-from recjudge_tui.runs.prices import Price
+from recjudge_tui.runs.estimate import Price
 from tests.support.virtual_time import played
 
 Times = list[tuple[int, float]]

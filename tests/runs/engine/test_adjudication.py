@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.calls import Answer, Order
-from recjudge_tui.protocols.base import adjudicate
+from recjudge_tui.protocols.registry import adjudicate
 from recjudge_tui.runs.record import verdicts_of, voted
 from recjudge_tui.store.calls import CaseCall
 from tests.support.cases import shipped

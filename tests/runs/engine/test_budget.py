@@ -16,7 +16,17 @@ from recjudge_tui.runs.start import change_settings
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import run_row
 from tests.support.requests import sent_request
-from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
+from tests.support.runs import (
+    RULES,
+    calls,
+    make_project,
+    plan,
+    planned,
+    ran,
+    server_judge,
+    verdicts,
+    write_prices,
+)
 from tests.support.servers.counts import request_count
 from tests.support.servers.process import ServerProcess, start
 
@@ -26,11 +36,7 @@ AWAY = JudgeSpec(spec="openai:nobody-knows", base_urls=("https://models.example/
 @pytest.fixture
 def priced(tmp_path: Path, db: Database) -> Path:
     """A dollar for a thousand tokens of a reply, a tenth of that for those of a prompt."""
-    folder = tmp_path / "config"
-    folder.mkdir()
-    table = '["openai:hash-judge"]\ninput = 100.0\noutput = 1000.0\n'
-    (folder / "prices.toml").write_text(table, encoding="utf-8")
-    return folder
+    return write_prices(tmp_path / "config", input=100.0, output=1000.0)
 
 
 def dearest(db: Database, run: int) -> float:

@@ -27,6 +27,7 @@ from tests.support.runs import (
     planned,
     server_judge,
     verdicts,
+    write_prices,
 )
 from tests.support.servers.counts import reset, stats
 from tests.support.servers.process import ServerProcess, start
@@ -46,7 +47,7 @@ def test_a_reply_outside_the_scale_is_asked_again_once_and_both_replies_are_paid
     db: Database, server: ServerProcess, tmp_path: Path
 ) -> None:
     make_project(db, users=10)
-    prices(tmp_path, "input = 1.0\noutput = 0.0")
+    write_prices(tmp_path / "config", input=1.0, output=0.0)
     once = planned(db, server_judge(server.url))
     work(db.path, once)
     with start("openai_api", "--faults", "wrong_enum:0.5") as faulty:
@@ -150,12 +151,6 @@ def test_another_prompt_text_or_model_is_not_served_from_the_cache(
             assert work(db.path, planned(db, judge)).cached == 0
         assert work(db.path, planned(db, server_judge(server.url), history=1)).cached == 0
         assert work(db.path, planned(db, server_judge(server.url), seed=8)).cached == 0
-
-
-def prices(tmp_path: Path, table: str) -> None:
-    folder = tmp_path / "config"
-    folder.mkdir()
-    (folder / "prices.toml").write_text(f'["openai:hash-judge"]\n{table}\n', encoding="utf-8")
 
 
 def test_the_share_of_reused_prompts_is_shown_if_the_server_reports_it(db: Database) -> None:

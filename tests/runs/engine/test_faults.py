@@ -141,7 +141,7 @@ def test_a_fault_that_stays_fails_the_call_after_five_attempts(
 ) -> None:
     for kind, reason in (("500", "server_error"), ("html", "bad_body"), ("empty_choices", "empty")):
         with faulty({kind: 0.6}, "--fault-attempts", 99) as server:
-            run = planned(db, server_judge(server.url), concurrency=8, use_cache=False)
+            run = planned(db, server_judge(server.url), concurrency=8, use_cache=False, limit=15)
             work(db.path, run)
         failed = [c for c in calls(db, run) if c["state"] == "failed"]
         assert failed
@@ -153,11 +153,11 @@ def test_a_server_that_takes_no_calls_is_waited_for_longer_than_five_attempts(
     db: Database, quiet: list[tuple[Any, ...]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recjudge_tui.runs.calls.LONGEST_WAIT_S", 0.03)
-    with faulty({kind: 1.0}, "--fault-attempts", 12) as server:
+    with faulty({kind: 1.0}, "--fault-attempts", 6) as server:
         run = planned(db, server_judge(server.url), concurrency=32)
         ended = work(db.path, run)
     assert (ended.done, check_ends(db, run, quiet)) == (2 * USERS, {})
-    assert {c["attempts"] for c in calls(db, run)} == {13}
+    assert {c["attempts"] for c in calls(db, run)} == {7}
 
 
 def test_a_pause_that_the_server_asks_for_holds_every_worker(db: Database) -> None:
@@ -313,8 +313,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def attempts_until_the_end(met: Failures, what: CallError, clock: Clock, pace_s: float) -> int:
     for attempt in range(1, 10_000):
-        if what.kind in retries.PATIENCE_S:
-            met.limits.trouble()
+        met.limits.note(what if what.kind in retries.PATIENCE_S else error("server_error"))
         if met.end_with(what):
             return attempt
         clock.now += pace_s
@@ -336,8 +335,8 @@ def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: 
     met = failures()
     ends = []
     for _ in range(6):
-        met.limits.trouble()
+        met.limits.note(error("connection"))
         ends.append(met.end_with(error("connection")))
         clock.now += 1
-        met.limits.note_answer()  # another call's answer
+        met.limits.note()  # another call's answer
     assert ends == [False] * 5 + [True]

@@ -23,7 +23,7 @@ from tests.support.runs import (
 from tests.support.servers.process import start
 
 CONCURRENCY = 4
-KILLS = 26  # by each of the two protocols
+KILLS = 16  # by each of the two protocols
 
 
 def bodies_by_call(db: Database, log: Path, protocol: str) -> tuple[int, dict[tuple[object, ...], str]]:
@@ -53,7 +53,7 @@ def done_calls(path: Path, run: int) -> set[tuple[object, ...]]:
 def test_a_run_that_is_killed_repeatedly_ends_like_an_undisturbed_one(
     db: Database, tmp_path: Path, protocol: str
 ) -> None:
-    make_project(db, users=220)
+    make_project(db, users=150)
     undisturbed, body = bodies_by_call(db, tmp_path / "quiet.jsonl", protocol)
     log, rng = tmp_path / "killed.jsonl", random.Random(protocol)
     stored: set[str] = set()

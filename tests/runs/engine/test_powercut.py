@@ -22,7 +22,7 @@ from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
 
 COPIES = 24
-RESUMED = 4
+RESUMED = 2
 FRAME = 24 + 4096  # a page of the write-ahead log with its head
 
 

@@ -13,6 +13,7 @@ from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed
+from tests.support.kills import asked
 from tests.support.requests import sent_request
 from tests.support.runs import (
     calls,
@@ -28,11 +29,6 @@ from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
 from tests.support.waiting import wait_until
-
-
-def bodies(log: Path) -> list[str]:
-    """The body of every request that the server has read, as a hash, in order."""
-    return [json.loads(line)["sha256"] for line in log.read_text(encoding="utf-8").splitlines() if line]
 
 
 def key_of(call: sqlite3.Row) -> tuple[int, str, str]:
@@ -119,14 +115,14 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
     with start("openai_api", "--log", quiet) as server:
         undisturbed = planned(db, server_judge(server.url), "arena", concurrency=1, **settings)
         assert work(db.path, undisturbed).state == "done"
-    body = dict(zip(map(key_of, calls(db, undisturbed)), bodies(quiet), strict=True))
+    body = dict(zip(map(key_of, calls(db, undisturbed)), asked(quiet), strict=True))
     assert len(set(body.values())) == len(body) == 60 * 3
     killed_at: set[bool] = set()
     with start("openai_api", "--log", log) as server:
         run = planned(db, server_judge(server.url), "arena", rater="killed", concurrency=4, **settings)
         for _ in range(12):
             began, stored = (
-                len(bodies(log)),
+                len(asked(log)),
                 {body[key_of(c)] for c in calls(db, run) if c["state"] == "done"},
             )
             hold(server, rng.randint(1, 19))
@@ -136,10 +132,10 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
             process.kill()
             process.communicate()
             killed_at.add(any(c["aspect"] == PROFILE and c["state"] == "planned" for c in calls(db, run)))
-            assert not stored & set(bodies(log)[began:])
+            assert not stored & set(asked(log)[began:])
         allow(server)
         ended = work(db.path, run)
     assert (ended.state, ended.failed, killed_at) == ("done", 0, {True, False})
-    assert set(bodies(log)) == set(body.values())
+    assert set(asked(log)) == set(body.values())
     assert verdicts(db, run) == verdicts(db, undisturbed)
     assert intact(db)

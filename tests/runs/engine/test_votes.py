@@ -94,7 +94,7 @@ def test_a_cached_reply_keeps_its_confidence(
 ) -> None:
     make_project(db, users=6)
 
-    def with_logprobs(judge: OpenAIJudge, known: object) -> None:
+    def with_logprobs(judge: OpenAIJudge, *_: object) -> None:
         judge._logprobs = True
 
     monkeypatch.setattr(OpenAIJudge, "_apply", with_logprobs)

@@ -128,7 +128,7 @@ def test_the_judge_is_told_nothing(db: Database) -> None:
     assert plan.prompt.startswith("pairwise-media@")
     setup = setup_of(db, run_row(db, plan.run_id))
     systems_said = set()
-    for key in outstanding(db, plan.run_id, 0, 10**6):
+    for _, key in outstanding(db, plan.run_id, 0, 10**6):
         _, request = build_request(db, plan.run_id, setup, key)
         text = "\n".join(message.content for message in request.messages)
         for word in ("foreign", "own:", "unseen", "adversarial", "person0", "person1", "als", "pop"):

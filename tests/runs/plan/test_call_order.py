@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.calls import shared_start
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
 from tests.support.runs import calls, make_project, planned
@@ -30,6 +29,11 @@ def shown(db: Database, run: int) -> list[tuple[str, str, str]]:
 def prompts(db: Database, run: int) -> list[str]:
     requests = [sent_request(db, call["id"]) for call in calls(db, run)]
     return ["\0".join(message.content for message in request.messages) for request in requests]
+
+
+def shared_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many elements at the beginning of both are the same."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def read(texts: Sequence[str]) -> int:

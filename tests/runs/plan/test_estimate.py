@@ -16,7 +16,7 @@ from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
-from tests.support.runs import calls, load, make_project, plan, planned, server_judge
+from tests.support.runs import calls, load, make_project, plan, planned, server_judge, write_prices
 from tests.support.servers.process import start
 
 
@@ -43,13 +43,13 @@ def sent_tokens(db: Database, run: int) -> tuple[int, int, int]:
 def test_a_dry_run_estimates_calls_and_tokens(
     db: Database, tmp_path: Path, protocol: str, settings: dict[str, Any], calls_a_user: int
 ) -> None:
-    make_project(db, users=3, systems=("als", "knn", "pop"))
+    make_project(db, users=2, systems=("als", "knn", "pop"))
     with start("openai_api", "--log", tmp_path / "log.jsonl") as server:
         judge = server_judge(server.url)
         dry = plan(db, judge, protocol, dry_run=True, use_cache=False, **settings).estimate
         run = planned(db, judge, protocol, use_cache=False, **settings)
         ended = work(db.path, run)
-    assert dry.calls == ended.calls == 3 * calls_a_user
+    assert dry.calls == ended.calls == 2 * calls_a_user
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == dry.calls
     low, high, longest = sent_tokens(db, run)
     # the server's profiles are of a few words, a model's are not
@@ -135,12 +135,8 @@ def test_prompts_that_cannot_fit_are_refused_with_the_history_that_does(db: Data
 
 def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_path: Path) -> None:
     make_project(db, users=20)
-    folder = tmp_path / "config"
-    folder.mkdir()
-    (folder / "prices.toml").write_text(
-        '["openai:gpt-4o"]\ninput = 2.0\noutput = 0.0\ncached_input = 1.0\ncache_write = 2.5\n',
-        encoding="utf-8",
-    )
+    dollars = {"input": 2.0, "output": 0.0, "cached_input": 1.0, "cache_write": 2.5}
+    write_prices(tmp_path / "config", "openai:gpt-4o", **dollars)
     judge = JudgeSpec(spec="openai:gpt-4o")
     answered(db, planned(db, judge, "pairwise"), [(1000, 700, 50, 1.0)])
     estimate = plan(db, judge, "pairwise", dry_run=True, rater="b").estimate

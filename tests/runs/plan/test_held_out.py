@@ -163,11 +163,7 @@ def test_held_out_events_are_in_no_text(db: Database, layout: str, name: str, co
 @pytest.mark.parametrize(
     ("kind", "header", "row"),
     [
-        (
-            "items",
-            "item_id,title,category,heldout_rating,note",
-            f"i1,Thing 1,Care,{VALUE},{WORD}",
-        ),
+        ("items", "item_id,title,category,heldout_rating,note", f"i1,Thing 1,Care,{VALUE},{WORD}"),
         ("users", "user_id,plan,heldout_rating,Heldout_item", f"{USER},free,{VALUE},{ITEM}"),
         (
             "lists",
@@ -187,7 +183,7 @@ def test_held_out_events_are_in_no_text(db: Database, layout: str, name: str, co
         ),
     ],
     ids=["items", "users", "lists", "explanations", "scores", "battles"],
-)
+)  # fmt: skip
 def test_other_columns_of_plain_tables_are_not_shown_either(
     db: Database, kind: ImportKind, header: str, row: str
 ) -> None:

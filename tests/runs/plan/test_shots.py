@@ -166,12 +166,9 @@ def test_whose_scores_are_meant_must_be_clear(films: Database) -> None:
         ({"protocol": "pairwise", "shots": "one"}, "pairwise has no --shots"),
         ({"protocol": "pointwise", "aspects": "single"}, "--aspects single has no effect"),
         ({"protocol": "explanation", "profile": "llm"}, "“rules” cannot write profiles"),
-        (
-            {"protocol": "explanation", "variables": {"itme": "book"}},
-            "no variable “itme” It has: platform, item",
-        ),
+        ({"protocol": "explanation", "variables": {"itme": "book"}}, "no variable “itme” It has: platform, item"),
     ],
-)
+)  # fmt: skip
 def test_contradicting_options_are_refused_before_anything_is_written(
     films: Database, settings: dict[str, Any], said: str
 ) -> None:

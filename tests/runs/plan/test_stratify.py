@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recjudge_tui.domain.selection import activity_levels
+from recjudge_tui.runs.cases import across_levels
 from recjudge_tui.runs.context import user_view
-from recjudge_tui.runs.selection import across_levels
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.runs.saer import (
+from recjudge_tui.runs.groups import (
     SaerPlan,
     SaerRequest,
     plan_saer,

@@ -16,7 +16,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
-from recjudge_tui.runs.saer import (
+from recjudge_tui.runs.groups import (
     SaerRequest,
     exclusion,
     is_finished,
@@ -28,6 +28,7 @@ from recjudge_tui.runs.start import change_concurrency, requested_concurrency
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from tests.support.kills import asked
 from tests.support.runs import (
     RULES,
     add_lists,
@@ -39,6 +40,7 @@ from tests.support.runs import (
     ran,
     server_judge,
     verdicts,
+    write_prices,
 )
 from tests.support.servers.counts import stats
 from tests.support.servers.gate import allow, hold
@@ -56,11 +58,6 @@ def request(db: Database, judge: JudgeSpec = RULES, **more: Any) -> SaerRequest:
 def stages(db: Database, asked_for: SaerRequest, **more: Any) -> tuple[int | None, int | None]:
     first, second = plan_saer(db, project_id(db, "films"), asked_for, **more).stages
     return first.run_id, second.run_id
-
-
-def asked(log: Path) -> list[str]:
-    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return [json.loads(line)["sha256"] for line in lines]
 
 
 def words(db: Database, server: ServerProcess, *more: object) -> tuple[object, ...]:
@@ -304,11 +301,7 @@ def test_in_the_background_one_process_works_on_both_stages(db: Database, drop: 
 
 
 def test_one_budget_holds_for_both_stages_and_a_larger_one_goes_on(db: Database, tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    config.mkdir()
-    prices = '["openai:hash-judge"]\ninput = 100.0\noutput = 1000.0\n'
-    (config / "prices.toml").write_text(prices, encoding="utf-8")
-    env = {"RECJUDGE_CONFIG": str(config)}
+    env = {"RECJUDGE_CONFIG": str(write_prices(tmp_path / "config", input=100.0, output=1000.0))}
     make_project(db, users=20)
     with start("openai_api") as server:
         line = words(db, server, "--budget")

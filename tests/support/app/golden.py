@@ -13,12 +13,13 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.reports import runs as run_watch
 from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.groups import saer_request
 from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.runs.saer import saer_request
 from recjudge_tui.store import database
-from recjudge_tui.store.projects import create_project, save_filter
+from recjudge_tui.store.projects import create_project, project_id, save_filter
 from recjudge_tui.store.runs import create_group
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.triage import record
@@ -28,6 +29,7 @@ from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_absolute, make_arena, make_explanations, make_project
 from tests.support.drawn_project import drawn_project
 from tests.support.runs import RULES, plan_run
+from tests.support.zhang_folder import joined_rows, write_joined
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=timezone.utc)
 SEEN = datetime(2026, 3, 3, 14, 0, tzinfo=timezone.utc)
@@ -57,12 +59,13 @@ def moment(fixed: datetime) -> Iterator[None]:
 
 
 def golden(folder: Path) -> None:
-    """`main.db`, `shop.db`, `figures.db` and `desk.db` in this folder."""
+    """`main.db`, `shop.db`, `figures.db`, `desk.db` and `films.db` in this folder."""
     with moment(MADE):
         _main(folder / "main.db")
         _shop(folder / "shop.db")
         drawn_project(folder / "figures.db").db.close()
         _desk(folder / "desk.db")
+        judged_films(folder / "films.db")
     for path in folder.glob("*.db"):
         _still(path)
 
@@ -96,6 +99,14 @@ def _shop(path: Path) -> None:
     with connect(path) as db:
         request = saer_request(db, shop, RULES, concurrency=1)
         create_group(db, "saer", request.model_dump_json(), stages)
+
+
+def judged_films(path: Path) -> None:
+    """Texts about films with the scores of users and of two people, judged by the rules."""
+    with connect(path) as db:
+        import_paths(db, "films", (write_joined(path.with_suffix(""), joined_rows()),), None)
+        project = project_id(db, "films")
+    _judge(path, project, "explanation")
 
 
 def _judge(path: Path, project: int, protocol: str) -> int:

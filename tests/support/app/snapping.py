@@ -15,7 +15,7 @@ from tests.support.app import driving
 from tests.support.app.driving import painted, settle, shown
 
 SIZE, SMALL = (120, 40), (80, 24)
-ALSO_SMALL = ("home", "cases-queue", "monitor", "agreement", "compare")
+ALSO_SMALL = ("home", "cases-queue", "texts", "monitor", "agreement", "compare")
 
 
 class ScreenText(SingleFileSnapshotExtension):

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.decisions import page
 from recjudge_tui.tui.dialogs import ErrorDialog
+from recjudge_tui.tui.triage import page
 from recjudge_tui.tui.verdict_list import VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
 from tests.support.app.projects import make_absolute, make_explanations, make_project

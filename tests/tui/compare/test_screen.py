@@ -22,7 +22,7 @@ from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import Opinions
-from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, diff_words, not_compared, toward
+from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, diff_words, not_compared
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.hostile import HOSTILE
@@ -195,9 +195,9 @@ async def test_hostile_names_are_shown_as_plain_text(project_db: Path) -> None:
 def test_the_direction_is_that_of_people_and_what_is_left_out_is_counted() -> None:
     case = ChangedCase(7, "u", "", "als", "cooc", 1.0, -1.0, "A", "B", 1, 2)
     people = (Opinions("B", -1.0, 2),)
-    assert toward(Changed(case, people), ("", ""))[0] == "people"
-    assert toward(Changed(case._replace(value_a=-1.0, value_b=1.0), people), ("", ""))[0] == "away"
-    assert toward(Changed(case, ()), ("milder", "harsher"))[0] == "harsher"
+    assert Changed(case, people).toward(("", ""))[0] == "people"
+    assert Changed(case._replace(value_a=-1.0, value_b=1.0), people).toward(("", ""))[0] == "away"
+    assert Changed(case, ()).toward(("milder", "harsher"))[0] == "harsher"
     row = {"n": 260, "only_a": 0, "only_b": 940, "failed": 0}
     assert not_compared(row, ("v2", "v3")) == "Not compared, of 1,200 cases: 940 judged by v3 only."
     assert not_compared(row | {"only_b": 0}, ("v2", "v3")) == ""

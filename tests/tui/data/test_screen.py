@@ -76,9 +76,9 @@ def test_a_list_shows_all_of_its_items(project_db: Path) -> None:
     project = import_lists(project_db, users=1)
     with connect(project_db) as db:
         (row, _) = data_rows(db, project, "lists", "", 0, 9)
-        title, text = details(db, project, "lists", row)
+        title, layout = details(db, project, "lists", row)
     assert title == "u0"
-    lines = text.plain.splitlines()
+    lines = layout(80).plain.splitlines()
     places = [line.split()[0] for line in lines if line.split()[0].isdigit()]
     assert places == ["1", "2", "3", "4"]
     # names and values are columns

@@ -14,7 +14,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.project import Project
-from recjudge_tui.runs.experiment import read_experiment
+from recjudge_tui.runs.groups import read_experiment
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities, list_runs, run_row
 from recjudge_tui.store.schema import connect

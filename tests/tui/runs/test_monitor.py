@@ -157,7 +157,7 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
             assert "The model refused" in said
             assert "0000001" in said
             await press(pilot, "tab")
-            assert "cases  all" in screen.query_one(Reader).text()
+            assert "cases   all" in screen.query_one(Reader).text()
             await pilot.press("R")
             await until(pilot, lambda: screen.run_status == "done" and done(screen) == 6)
             await until(pilot, lambda: "✗ 0 failed" in shown(pilot))
@@ -307,31 +307,6 @@ async def test_runs_are_filtered_and_deleted(project_db: Path) -> None:
     with connect(project_db) as db:
         assert run_row(db, 1)["protocol"] == "pointwise"
         assert db.value("SELECT count(*) FROM runs") == 1
-
-
-@pytest.mark.parametrize(("width", "wide"), [(80, False), (120, True)])
-async def test_the_runs_fit_without_scrolling_sideways(project_db: Path, width: int, wide: bool) -> None:
-    project = import_lists(project_db)
-    judge(project_db, project, "pairwise", "rules", "a rater of a rather long name")
-    async with running(project_db, size=(width, 24)) as pilot:
-        await press(pilot, "r")
-        runs = pilot.app.screen.rows
-        assert "just now" in shown(pilot)
-        assert "a rater of" in shown(pilot)
-        assert ("rater" in runs.widths) is wide
-        # a run without a price has no cost to show
-        assert "cost" not in runs.widths
-        await pilot.resize_terminal(200 - width, 24)
-        await until(pilot, lambda: ("rater" in runs.widths) is not wide)
-
-
-async def test_ascii_and_no_box_drawing(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECJUDGE_ASCII", "1")
-    run_id = judge(project_db, import_lists(project_db))
-    async with running(project_db) as pilot:
-        await open_monitor(pilot, run_id)
-        await pilot.pause(0.1)
-        assert shown(pilot).isascii(), [c for c in shown(pilot) if not c.isascii()]
 
 
 async def test_plus_and_minus_change_how_many_calls_are_made_at_once(

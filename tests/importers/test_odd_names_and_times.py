@@ -1,59 +1,12 @@
-"""Archives as people make them, titles with quotation marks, lists that were cut: siblings of files from the field."""
+"""Titles with quotation marks, odd ids, lists that were cut, numbers for times: siblings of files from the field."""
 
 from __future__ import annotations
-
-import io
-import lzma
-import tarfile
-import zipfile
 
 import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
-from tests.support.importing import Load
-
-RATINGS = b"user_id,item_id,rating\nu1,i1,4\nu2,i2,5\n"
-
-
-def _zip(*names: str) -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for name in names:
-            archive.writestr(name, RATINGS)
-    return written.getvalue()
-
-
-def _tar(mode: str, *names: str) -> bytes:
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode=mode) as archive:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.size = len(RATINGS)
-            archive.addfile(info, io.BytesIO(RATINGS))
-    return written.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("mac.zip", _zip("ratings.csv", "__MACOSX/._ratings.csv", ".DS_Store")),
-        ("folder.zip", _zip("ml/ratings.csv", "ml/._ratings.csv", "Thumbs.db")),
-        ("r.tar.gz", _tar("w:gz", "ratings.csv", "._ratings.csv")),
-        ("r.tgz", _tar("w:gz", "ml/ratings.csv")),
-        ("r.tar.xz", _tar("w:xz", "ratings.csv")),
-        ("r.tar", _tar("w", "ratings.csv")),
-        ("r.csv.xz", lzma.compress(RATINGS)),
-    ],
-)
-def test_an_archive_of_one_table(load: Load, name: str, content: bytes) -> None:
-    assert load("events", content, name).stored == 2
-
-
-@pytest.mark.parametrize("content", [_zip("a.csv", "b.csv"), _tar("w:gz", "a.csv", "b.csv")])
-def test_an_archive_of_several_tables_names_them(load: Load, content: bytes) -> None:
-    with pytest.raises(InputError, match=r"(zip|tar) archive of 2 files.*It holds a.csv, b.csv"):
-        load("events", content, "x.zip" if content[:2] == b"PK" else "x.tar.gz")
+from tests.support.importing import Load, lists_of
 
 
 def test_titles_between_tabs_keep_their_quotation_marks(load: Load, db: Database) -> None:
@@ -99,6 +52,21 @@ def test_what_is_no_id_is_left_out(load: Load, db: Database, cell: str) -> None:
     assert (lists.warning_kinds["not an id"], items.warning_kinds["not an id"]) == (2, 1)
     assert db.column("SELECT user_id || item_id FROM events") == ["ui"]
     assert db.column("SELECT item_id FROM slate_items UNION SELECT item_id FROM items") == ["i"]
+
+
+def test_ids_that_were_kept_from_a_spreadsheet(load: Load, db: Database) -> None:
+    load("lists", 'user_id,system,item_id,rank\n="007",s,"=""0012""",1\n"=""007""",s,="13",2\n')
+    assert lists_of(db) == {("007", "s"): ["0012", "13"]}
+
+
+@pytest.mark.parametrize("rank", ["0", "7"])
+def test_ranks_that_tell_nothing_stop_the_import(load: Load, db: Database, rank: str) -> None:
+    rows = "".join(f"u{n % 5},s,i{n},{rank}\n" for n in range(50))
+    with pytest.raises(
+        InputError, match=r"45 of 50 cannot be used \(45 × duplicated rank\).*in a column context"
+    ):
+        load("lists", "user_id,system,item_id,rank\n" + rows)
+    assert db.value("SELECT count(*) FROM imports") == 0
 
 
 @pytest.mark.parametrize("name", ["{3F2504E0}", "[REC]", "(500) Days", "1e5", "MF(d=64)", "Wait..."])

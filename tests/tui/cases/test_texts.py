@@ -1,0 +1,160 @@
+"""Explanations by their keys: a row a text, its scores side by side, and a decision on the one under the cursor."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from recjudge_tui.store.schema import connect
+from recjudge_tui.tui.case import CasePanel
+from recjudge_tui.tui.verdict_list import VerdictList
+from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
+from tests.support.app.golden import judged_films
+from tests.support.app.projects import make_explanations, make_project
+
+
+@pytest.fixture
+def films(project_db: Path) -> Path:
+    """40 texts about films with the scores of the user and of two people, judged by the rules."""
+    judged_films(project_db)
+    return project_db
+
+
+def rows(pilot: Pilot[Any]) -> VerdictList:
+    return pilot.app.screen.query_one(VerdictList)
+
+
+def chosen(pilot: Pilot[Any]) -> tuple[str, str]:
+    verdict = rows(pilot).verdict
+    assert verdict is not None
+    return verdict.aspect, verdict.rater
+
+
+def log(path: Path) -> list[tuple[str, str, str]]:
+    sql = """SELECT l.action, v.aspect, r.name FROM triage_log l JOIN verdicts v ON v.id = l.verdict_id
+             JOIN raters r ON r.id = v.rater_id ORDER BY l.id"""
+    with connect(path) as db:
+        return [tuple(row) for row in db.rows(sql)]
+
+
+@pytest.mark.parametrize("size", [*SIZES, (200, 60)])
+async def test_a_row_is_a_text_with_its_item_kind_and_scores(films: Path, size: tuple[int, int]) -> None:
+    async with running(films, "films", size) as pilot:
+        await filter_by(pilot, "judge:rules")
+        screen = shown(pilot)
+        assert "40 texts ─ 160 of 639" in screen
+        head = next(line for line in screen.splitlines() if "PERS" in line)
+        assert head.strip("│ ").split()[:7] == ["user", "item", "kind", "PERS", "tran", "accu", "sati"]
+        assert sum("Film 0" in line and "kind0" in line for line in screen.splitlines()) >= 1
+        assert "rules: " in screen
+        assert "on persuasiveness" in screen
+        assert "─ Explanation" in screen
+        assert "Scores, 1 to 5" in pilot.app.screen.query_one(CasePanel).text()
+
+
+async def test_left_and_right_go_from_score_to_score_and_on_to_the_next_text(films: Path) -> None:
+    async with running(films, "films", (120, 40)) as pilot:
+        await filter_by(pilot, "judge:rules")
+        await press(pilot, "right", "right")
+        assert chosen(pilot) == ("accuracy", "rules")
+        assert "on accuracy" in shown(pilot)
+        assert "ACCU" in shown(pilot)
+        await press(pilot, "j")
+        assert (rows(pilot).cursor, chosen(pilot)[0]) == (1, "accuracy")
+        await press(pilot, "right", "right")
+        assert (rows(pilot).cursor, chosen(pilot)[0]) == (2, "persuasiveness")
+        await press(pilot, "left")
+        assert (rows(pilot).cursor, chosen(pilot)[0]) == (1, "satisfaction")
+        await press(pilot, "g", *["left"] * 5)
+        assert (rows(pilot).cursor, chosen(pilot)[0]) == (0, "persuasiveness")
+
+
+async def test_decisions_are_about_the_score_under_the_cursor(films: Path) -> None:
+    async with running(films, "films", (120, 40)) as pilot:
+        await filter_by(pilot, "judge:rules")
+        await press(pilot, "right", "c", "v", "5")
+        assert log(films) == [("accept", "transparency", "rules"), ("override", "accuracy", "rules")]
+        assert chosen(pilot)[0] == "satisfaction"
+        line = next(line for line in shown(pilot).splitlines() if "│▌" in line)
+        assert "✓" in line
+        assert "→5" in line
+        assert "2/160 triaged" in shown(pilot)
+        await press(pilot, "u")
+        assert chosen(pilot)[0] == "accuracy"
+        assert "→5" not in shown(pilot)
+        await press(pilot, "g", "left", "left", "n")
+        assert chosen(pilot)[0] == "accuracy"
+
+
+async def test_all_scores_listed_are_decided_and_exported(films: Path, tmp_path: Path) -> None:
+    async with running(films, "films", (120, 40)) as pilot:
+        await filter_by(pilot, "judge:rules aspect:accuracy")
+        assert "40 texts ─ 40 of 639" in shown(pilot)
+        await press(pilot, "X", "y")
+        assert "40 verdicts dismissed." in " ".join(shown(pilot).split())
+        await filter_by(pilot, " triaged:no")
+        assert "No verdict matches" in shown(pilot)
+        await press(pilot, "backspace", "e")
+        await press(pilot, *["backspace"] * len("verdicts.csv"))
+        await type_text(pilot, str(tmp_path / "out.csv"))
+        await press(pilot, "enter")
+        await settle(pilot)
+    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == 40
+    assert {(row["rater"], row["aspect"]) for row in written} == {("rules", "accuracy")}
+
+
+async def test_several_raters_stand_side_by_side_as_far_as_there_is_room(films: Path) -> None:
+    async with running(films, "films", (200, 60)) as pilot:
+        await filter_by(pilot, "judge:rules judge=user")
+        assert "rules · user" in shown(pilot)
+        await press(pilot, "j", "right")
+        assert chosen(pilot) == ("persuasiveness", "user")
+        assert "user: " in shown(pilot)
+        await press(pilot, "backspace", "backspace")
+        assert "rules · user · annotator_1 · 1 more" in shown(pilot)
+        await pilot.resize_terminal(70, 24)
+        await settle(pilot)
+        assert "rules · user · 2 more" in shown(pilot)
+
+
+async def test_the_cursor_stays_on_its_score_when_the_list_changes(films: Path) -> None:
+    async with running(films, "films", (120, 40)) as pilot:
+        await filter_by(pilot, "judge:rules")
+        await press(pilot, "j", "j", "right", "right")
+        text, before = rows(pilot).cursor_id, rows(pilot).verdict_id
+        await filter_by(pilot, " aspect:accuracy")
+        assert (rows(pilot).cursor_id, rows(pilot).verdict_id) == (text, before)
+
+
+async def test_a_text_beside_lists_has_a_row_for_each_verdict(project_db: Path) -> None:
+    """Rows of one kind are compared by columns; a list of everything has those of any verdict."""
+    make_explanations(project_db, make_project(project_db))
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        assert "20 of 20 ─ sort: id" in shown(pilot)
+        await filter_by(pilot, "judge:rules-text")
+        assert "1 text ─ 2 of 20 ─ sort: id ─ rules-text" in shown(pilot)
+        await press(pilot, "right")
+        kept = rows(pilot).verdict_id
+        await press(pilot, "backspace")
+        assert "20 of 20 ─ sort: id" in shown(pilot)
+        assert rows(pilot).cursor_id == kept
+
+
+async def test_the_reasons_of_all_raters_are_read_beside_it(project_db: Path) -> None:
+    make_explanations(project_db, make_project(project_db), scores={"anna": {"accuracy": 2.0}})
+    with connect(project_db) as db:
+        db.execute(
+            "UPDATE verdicts SET note = 'names no [/film]' WHERE protocol = 'explanation' AND run_id IS NULL"
+        )
+    async with running(project_db, "movies", (120, 60)) as pilot:
+        await filter_by(pilot, "judge:rules-text")
+        text = pilot.app.screen.query_one(CasePanel).text()
+        assert "transparency 2  Why transparency" in text
+        assert "Reasons of anna" in text
+        assert "accuracy 2  names no [/film]" in text
