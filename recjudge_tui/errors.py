@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class UsageError(RecjudgeError):
     """Invalid arguments or options; exit code 2."""
 
     exit_code = 2
+
+
+def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raises UsageError for the first name that is none of those known, which it names."""
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no {what} “{name}”", f"Available: {', '.join(known)}.")
 
 
 class NotFoundError(RecjudgeError):

@@ -19,7 +19,7 @@ from recjudge_tui.domain.protocols import OVERALL, offered, protocol_facts, ques
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, RUN_RATERS
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair, PairTest
 from recjudge_tui.stats.ranking import UserCounts, pair_tests, user_counts
@@ -139,8 +139,7 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
     """The protocols whose verdicts may be used in a report about `protocol`; UsageError for an unknown one."""
     if protocol is None:
         return None
-    if protocol not in offered():
-        raise UsageError(f"no protocol “{protocol}”", f"Available: {', '.join(offered())}.")
+    check_known("protocol", [protocol], offered())
     return list(same_question(protocol))
 
 
@@ -492,13 +491,9 @@ def items(project: Project, selection: Selection) -> Items:
     every = base(project, replace(selection, readers=True), newest=False)
     loaded = every.ratings
     # raters made from others and metrics have no flags
-    raters = {
-        Question(q.rater, q.protocol, FLAGS): every.rater(q)
-        for q in every.questions
-        if protocol_facts(q.protocol).unit == "list"
-        and every.rater(q).kind not in COMBINED
-        and not every.rater(q).of_metrics
-    }
+    of_lists = [(q, every.rater(q)) for q in every.questions if protocol_facts(q.protocol).unit == "list"]
+    own = ((q, rater) for q, rater in of_lists if rater.kind not in COMBINED and not rater.of_metrics)
+    raters = {Question(q.rater, q.protocol, FLAGS): rater for q, rater in own}
     lists = load_flags(project.db, project.id, loaded.cases, raters)
     order = sorted(raters, key=lambda q: (q.protocol, rank_of(raters[q])))
     questions = tuple(question for question in order if lists.of[question].asked)
@@ -529,6 +524,11 @@ class Meeting(NamedTuple):
     @property
     def where(self) -> str:
         return f"{self.protocol}, {self.aspect}"
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """What it is about, as cells of a table."""
+        return {"protocol": self.protocol, "aspect": self.aspect}
 
 
 @dataclass(frozen=True)
@@ -802,12 +802,10 @@ def under_protocol(
     questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None
 ) -> list[Question]:
     """The questions of a protocol: by the protocol itself for judges, by its question for other raters. None: all."""
-    return [
-        q
-        for q in questions
-        if protocol in (None, q.protocol)
-        or (question_of(q.protocol) == question_of(str(protocol)) and raters[q.rater].kind not in RUN_RATERS)
-    ]
+    if protocol is None:
+        return list(questions)
+    same = [q for q in questions if question_of(q.protocol) == question_of(protocol)]
+    return [q for q in same if q.protocol == protocol or raters[q.rater].kind not in RUN_RATERS]
 
 
 def meetings(
@@ -821,9 +819,8 @@ def meetings(
     asked = under_protocol(wanted, raters, selection.protocol)
     by_question = grouped((_same(q), q) for q in asked if selection.aspect in (None, q.aspect))
     out: list[Meeting] = []
-    for (same, aspect), alike in sorted(
-        by_question.items(), key=lambda part: (part[0][0], part[0][1] != OVERALL, part[0][1])
-    ):
+    for same, aspect in sorted(by_question, key=lambda of: (of[0], of[1] != OVERALL, of[1])):
+        alike = by_question[same, aspect]
         others = [q for q in alike if not raters[q.rater].of_metrics]
         unit = protocol_facts(same).unit
         beside = [q for q in metrics if protocol_facts(q.protocol).unit == unit] if others else alike
@@ -1010,10 +1007,8 @@ def check_sides(later: Source, earlier: Source) -> None:
     if later.run_id == earlier.run_id:
         raise UsageError(f"{later.name} cannot be compared with itself", "Name another run.")
     if later.run_id is None or earlier.run_id is None:
-        raise UsageError(
-            f"{later.name} cannot be compared with {earlier.name}: the run is one of its own",
-            "Name two runs, or the rater twice.",
-        )
+        reason = f"{later.name} cannot be compared with {earlier.name}: the run is one of its own"
+        raise UsageError(reason, "Name two runs, or the rater twice.")
 
 
 def matched_sides(
@@ -1037,9 +1032,8 @@ def matched_sides(
         others = verdicts.among(~in_generation(cases.lifetimes, verdicts.row, newest))
         # some list that it judged was replaced
         if others.row.size:
-            replaced = _matched(
-                cases, occasions, verdicts, verdicts, newest_judged(cases.lifetimes, others.row)
-            )
+            older = newest_judged(cases.lifetimes, others.row)
+            replaced = _matched(cases, occasions, verdicts, verdicts, older)
     runs = reversed(judged_runs(project.db, later.rater_id, question.protocol))
     own = ((x.id, later._replace(run_id=x.id).verdicts(project, ratings, question)) for x in runs)
     of_runs = list(islice((run for run in own if run[1].row.size), 2))

@@ -17,6 +17,7 @@ from recjudge_tui.cli.options import (
     Decorator,
     db_option,
     function_of,
+    later,
     project_option,
     table_options,
     with_help_all,
@@ -58,17 +59,13 @@ def command_named(name: str) -> click.Command | None:
         return _of_report(REPORTS[name], COMMANDS.get(name))
     if (row := COMMANDS.get(name)) is None:
         return None
-    run = _run(partial(_function_later, row.place), row.needs, row.prints)
+    run = _run(later(row.place), row.needs, row.prints)
     last = (*([db_option] if row.needs else ()), *([table_options] if row.prints else ()))
     options = (*([project_option] if row.needs == "project" else ()), *row.options, *last)
     made = click.command(word, help=_help(row.help, examples=row.examples), hidden=row.hidden)(
         with_options(options)(run)
     )
     return with_help_all(made, *row.rare) if row.rare else made
-
-
-def _function_later(place: str, *about: Any, **given: Any) -> Any:
-    return function_of(place)(*about, **given)
 
 
 def _run(

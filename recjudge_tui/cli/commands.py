@@ -3,7 +3,6 @@ Loads nothing heavy: the function's module is imported when the command runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from recjudge_tui.cli.options import (
     ProtocolChoice,
     address_options,
     db_option,
-    function_of,
+    later,
     new_project_option,
     occasion_options,
     output_option,
@@ -95,11 +94,6 @@ def opt(names: str, help: str, **attributes: Any) -> Decorator:  # noqa: A002
 
 def flag(names: str, help: str) -> Decorator:  # noqa: A002
     return opt(names, help, is_flag=True)
-
-
-def _later(place: str) -> Callable[..., Any]:
-    """A callback that is imported when it is called."""
-    return lambda *given: function_of(place)(*given)
 
 
 arg = click.argument
@@ -225,7 +219,7 @@ _DECLARED = (
             flag("--keep-fitting", "Keep the labels that fit, and leave the others out."),
             opt("--domain", "What the project is about: films, books, music, news, places, shop.", metavar="NAME"),
             opt("--show-layout", "Print a shipped layout, to copy and change for --mapping.", metavar="NAME",
-                is_eager=True, expose_value=False, callback=_later("data:show_layout")),
+                is_eager=True, expose_value=False, callback=later("data:show_layout")),
             flag("--dry-run", "Show what would be stored, with the first rows, and store nothing."), db_option,
         ), (
             "import items.csv -p movies --as items",
@@ -267,7 +261,7 @@ _DECLARED = (
                 default="", metavar="TEXT"),
             occasion_options,
             opt("--figure", "Draw this figure to the FILE (.svg, .png or .pdf). “list” lists the figures.",
-                metavar="NAME", is_eager=True, callback=_later("export:list_figures")),
+                metavar="NAME", is_eager=True, callback=later("export:list_figures")),
             *FIGURE_OPTIONS,
             opt("--columns", "Figures: the width, in columns of a page.", type=click.IntRange(1, 2), default=1,
                 show_default=True),

@@ -45,9 +45,8 @@ def show_layout(context: click.Context, _parameter: click.Parameter, name: str |
 
 def _values(text: str | None) -> dict[str, str]:
     """The meanings of `--values`; a comma or an equals sign inside an answer is written with a backslash before it."""
-    pairs = [
-        re.split(r"(?<!\\)=", part, maxsplit=1) for part in re.split(r"(?<!\\),", text or "") if part.strip()
-    ]
+    parts = (part for part in re.split(r"(?<!\\),", text or "") if part.strip())
+    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in parts]
     if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
         raise click.UsageError(f"--values {text}: write OLD=NEW for each answer, such as 1=A,2=B")
     return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
@@ -137,11 +136,9 @@ def _facts(summary: ImportSummary) -> Iterator[str]:
     if summary.step is None:
         words = f"recjudge agreement -p {shlex.quote(summary.project)}"
     else:
-        about = {
-            "protocol": "explanation" if facts.texts and not facts.lists else "pairwise",
-            "judge": "rules",
-        }
-        words = command(replace(summary.step, about=about), summary.project)
+        protocol = "explanation" if facts.texts and not facts.lists else "pairwise"
+        step = replace(summary.step, about={"protocol": protocol, "judge": "rules"})
+        words = command(step, summary.project)
     if (kind := words.rpartition(" --as ")[2]) in KINDS and (near := _near(summary, kind)):
         words = words.replace("FILE", shlex.quote(near), 1)
     yield f"next: {words}"
@@ -152,10 +149,8 @@ def _near(summary: ImportSummary, kind: str) -> str:
     done = {Path(file.path) for file in summary.files}
     files: list[Path] = []
     with suppress(OSError):
-        folders = {path.parent for path in done if path.is_file()}
-        files = [
-            path for folder in folders for path in folder.iterdir() if path.is_file() and path not in done
-        ]
+        inside = [found for folder in {p.parent for p in done if p.is_file()} for found in folder.iterdir()]
+        files = [path for path in inside if path.is_file() and path not in done]
     named = [str(path) for path in files if kind[:-1] in path.name.lower()]
     return named[0] if len(named) == 1 else ""
 
@@ -182,9 +177,7 @@ def _database(db: str | None, dry_run: bool) -> Iterator[Database]:
 def _put_examples(summaries: Sequence[ImportSummary]) -> None:
     for summary in summaries:
         examples = [example for file in summary.files for example in file.examples][:EXAMPLES]
-        click.echo(
-            f"{summary.kind}, the first {len(examples)}:" if examples else f"{summary.kind}: nothing new"
-        )
+        click.echo(f"{summary.kind}{f', the first {len(examples)}:' if examples else ': nothing new'}")
         for example in examples:
             click.echo(f"  {example}")
     click.echo("This was a dry run: nothing was stored.")

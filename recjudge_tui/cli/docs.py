@@ -80,14 +80,9 @@ def events_page() -> str:
     from recjudge_tui.domain.event_types import EVENT_KINDS
 
     shown = {"history": "history", "search": "searches", "click": "clicks", "browse": "browsed categories"}
+    owned = {True: "yes", False: "no"}
     rows = (
-        (
-            kind.name,
-            ", ".join(kind.stems),
-            shown.get(kind.part, "other events"),
-            "yes" if kind.owned else "no",
-        )
-        for kind in EVENT_KINDS
+        (x.name, ", ".join(x.stems), shown.get(x.part, "other events"), owned[x.owned]) for x in EVENT_KINDS
     )
     return _EVENTS.format(table=_table(("type", "beginnings", "shown among", "owned"), rows))
 

@@ -47,9 +47,8 @@ def export(
 ) -> None:
     if figure is not None:
         if what or fmt or filter_text:
-            raise click.UsageError(
-                "--figure draws a picture and exports no rows: leave out WHAT, --format and --filter"
-            )
+            rows = "leave out WHAT, --format and --filter"
+            raise click.UsageError(f"--figure draws a picture and exports no rows: {rows}")
         put_figure(project, figure, out, occasions, systems, **drawn)
         return
     for option, value in drawn.items():

@@ -120,7 +120,7 @@ def _worker(database: Database, budget: float | None) -> Callable[..., list[Plan
     def work(*requests: RunRequest, dry_run: bool = False) -> list[Plan]:
         experiment = Experiment(requests, budget=budget, spent_by=tuple(spent))
         plans = plan_experiment(database, experiment, dry_run=dry_run)
-        tell_plans(database, experiment, plans)
+        tell_plans(database, plans, requests)
         if not dry_run:
             runs, failed = work_through(database, experiment, plans)
             spent.extend(runs)
@@ -146,10 +146,8 @@ def prompt_tune(
     (teaching,) = work(*tuning.requests_of(taught, judge, [taught.name], TEACH, budget_usd))
     wrong = tuning.mistakes(taught, teaching.rater)
     if not wrong:
-        raise UsageError(
-            f"the judge agrees with {taught.truth} on all cases that teach",
-            "There is no mistake to learn from.",
-        )
+        reason = f"the judge agrees with {taught.truth} on all cases that teach"
+        raise UsageError(reason, "There is no mistake to learn from.")
     tried = list(tuning.candidates(taught, wrong, count))
     if rewrite:
         (written,) = work(tuning.rewriting(taught, teaching.rater, wrong, judge, budget_usd))
@@ -179,9 +177,8 @@ def themes_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     work = _worker(project.db, budget)
     (named,) = work(naming(reasons, judge, budget), dry_run=dry_run)
     if dry_run:
-        narrate(
-            f"then one call for each of {quantity(len(reasons.texts), 'reason')}, up to 100 of them twice"
-        )
+        many = quantity(len(reasons.texts), "reason")
+        narrate(f"then one call for each of {many}, up to 100 of them twice")
         return None
     assert named.run_id is not None  # planned and stored
     if (merged := merging(reasons, named.run_id, judge, budget)) is not None:

@@ -20,7 +20,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import doctor as checks
-from recjudge_tui.reports.common.table import Column, Table
+from recjudge_tui.reports.common.table import Table, columns
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.estimate import price_of
 from recjudge_tui.runs.lease import is_alive
@@ -74,20 +74,16 @@ def _settings_table(loaded: SettingsFile, rows: tuple[KeyRow, ...], theme: str) 
     )
     names = ("setting", "value", "from")
     settings: tuple[Row, ...] = tuple(dict(zip(names, row, strict=True)) for row in told)
-    columns = tuple(Column(name, name) for name in names)
+    heads = columns(*(f"{name}|{name}" for name in names))
     missing = "" if loaded.path.exists() else ", which does not exist yet"
-    return Table("Settings", columns, settings, notes=(f"The settings file is {loaded.path}{missing}.",))
+    return Table("Settings", heads, settings, notes=(f"The settings file is {loaded.path}{missing}.",))
 
 
 def _keys_table(loaded: SettingsFile, rows: tuple[KeyRow, ...]) -> Table:
-    columns: tuple[Column, ...] = (
-        Column("id", "id"),
-        Column("keys", "keys"),
-        Column("does", "what it does"),
-        Column("where", "where", minor=True),
+    changed = any(row.line for row in rows)
+    heads = columns(
+        "id|id", "keys|keys", "does|what it does", "where|(where)", *(["changed|changed"] if changed else ())
     )
-    if changed := any(row.line for row in rows):
-        columns = (*columns, Column("changed", "changed"))
     cells = []
     for row in rows:
         cell: Row = {"id": row.id, "keys": ", ".join(row.keys), "does": row.does, "where": row.where}
@@ -95,7 +91,7 @@ def _keys_table(loaded: SettingsFile, rows: tuple[KeyRow, ...]) -> Table:
             shipped = f"{loaded.path.name}:{row.line}, shipped {', '.join(row.shipped)}"
             cell["changed"] = shipped if row.line else ""
         cells.append(cell)
-    return Table("Keys", columns, tuple(cells), notes=(f"Change them under [keys] in {loaded.path}.",))
+    return Table("Keys", heads, tuple(cells), notes=(f"Change them under [keys] in {loaded.path}.",))
 
 
 def doctor(project: str | None, limit: int, db: str | None) -> PrintedWithExit:

@@ -40,6 +40,11 @@ def function_of(place: str) -> Callable[..., Any]:
     return found
 
 
+def later(place: str) -> Callable[..., Any]:
+    """The function at a place, which is imported when it is called."""
+    return lambda *about, **given: function_of(place)(*about, **given)
+
+
 class FiniteRange(click.FloatRange):
     """A number within bounds. NaN is refused because it passes every bound, infinity because JSON cannot store it."""
 
@@ -83,9 +88,8 @@ def default_project() -> str | None:
             f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
         )
     if not projects:
-        raise click.UsageError(
-            "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
-        )
+        none = "there is no project yet; “recjudge import FILE -p NAME --as items” creates one"
+        raise click.UsageError(none, ctx)
     click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
     return projects[0]
 
@@ -225,15 +229,11 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
     command = output_option()(command)
     for name, attributes in _READING.items():
         command = click.option(f"--{name}", expose_value=False, callback=_keep, **attributes)(command)
-    return click.option(
-        "--format",
-        "fmt",
-        type=click.Choice(formats),
-        callback=_plain_or,
-        help="Default: from the file name (.parquet too), else text.",
-    )(command)
+    about: dict[str, Any] = {"type": click.Choice(formats), "callback": _plain_or}
+    return click.option("--format", "fmt", help=_FORMAT, **about)(command)
 
 
+_FORMAT = "Default: from the file name (.parquet too), else text."
 # what of a table people read, and how; kept in click's `meta`
 _READING: dict[str, dict[str, Any]] = {
     "columns": {
@@ -314,23 +314,16 @@ def with_help_all(command: click.Command, *rare: str) -> click.Command:
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name in rare:
             parameter.hidden = True
-    explained = "Show every option and exit."
-    command.params.append(
-        click.Option(
-            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help=explained
-        )
-    )
+    about: dict[str, Any] = {"help": "Show every option and exit.", "callback": show, "expose_value": False}
+    command.params.append(click.Option(["--help-all"], is_flag=True, is_eager=True, **about))
     return command
 
 
 def setting_options(*wanted: str, protocols: Sequence[str] = (), **helps: str) -> Decorator:
     """These options of a run, passed on under the names of the settings. Without `wanted`, all of them. The help
     shows the defaults of `protocols` (empty: of all). `helps` replaces the help of an option by name."""
-    shown = [
-        option.but(rare=option.rare and not wanted)
-        for option in RUN_OPTIONS.values()
-        if not wanted or option.name in wanted
-    ]
+    chosen = (option for option in RUN_OPTIONS.values() if not wanted or option.name in wanted)
+    shown = [option.but(rare=option.rare and not wanted) for option in chosen]
     return with_options(shown, protocols or offered(), **helps)
 
 
@@ -347,28 +340,25 @@ def occasion_options(command: Command) -> Command:
 
 def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Decorator:
     if option.argument:
-        return click.argument(
-            option.name, metavar=option.metavar or option.name.upper(), required=option.required
-        )
+        metavar = option.metavar or option.name.upper()
+        return click.argument(option.name, metavar=metavar, required=option.required)
     text = own_help or " ".join(filter(None, (option.help, option.details)))
     by_protocol = isinstance(option, RunOption) and option.by_protocol
     if isinstance(option, RunOption) and option.by_protocol:
         text += f"  [default: {option.defaults_text(protocols)}]"
     settled = option.default not in (None, "", ()) and not by_protocol
-    attributes: dict[str, Any] = {
-        "metavar": option.metavar or None,
-        "help": text,
-        "required": option.required,
-        "hidden": option.rare,
-    }
+    attributes: dict[str, Any] = {"metavar": option.metavar or None, "required": option.required}
+    attributes |= {"help": text, "hidden": option.rare}
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True
         attributes |= {"is_flag": True, "default": False if negates else option.default}
         attributes |= {"show_default": "/" in option.flag}
         if negates:
-            attributes["callback"] = _opposite
+            attributes["callback"] = lambda _, __, value: not value
     elif option.type is dict:
-        attributes |= {"multiple": True, "callback": _json if option.as_json else _words}
+        attributes |= {"multiple": True, "callback": _words}
+        if option.as_json:
+            attributes["callback"] = lambda _, __, value: sending_options(value)
     elif option.repeated:
         attributes["multiple"] = True
     elif option.type is tuple:
@@ -391,15 +381,6 @@ def _click_type(option: Option) -> click.ParamType[Any] | type:
     if option.type is int:
         return click.IntRange(None if least is None else int(least), None if most is None else int(most))
     return FiniteRange(least, most, min_open="gt" in bounds, max_open="lt" in bounds)
-
-
-def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
-    return not value
-
-
-def _json(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=JSON of each, as a mapping."""
-    return sending_options(value)
 
 
 def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:

@@ -123,11 +123,8 @@ def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False)
     if fmt not in ("text", "plain", "md", "latex", "html"):
         return table
     asked_all = bool(meta.get("recjudge.all") or meta.get(COLUMNS))
-    whole, explain, notes = (
-        whole or asked_all,
-        bool(meta.get("recjudge.explain")),
-        str(meta.get("recjudge.notes", "all")),
-    )
+    whole, explain = whole or asked_all, bool(meta.get("recjudge.explain"))
+    notes = str(meta.get("recjudge.notes", "all"))
     screen = stdout_screen()
 
     def shown(most: int) -> Table:
@@ -210,14 +207,9 @@ _COMMANDS: Mapping[Action, str] = {
     "copy prompt": "recjudge prompt copy PROMPT FILE",
 }  # fmt: skip
 _PLACES = {
-    "project": "NAME",
-    "protocol": "pairwise",
-    "judge": "JUDGE",
-    "annotators": "YOU",
-    "run": "ID",
-    "rater": "NAME",
+    "project": "NAME", "protocol": "pairwise", "judge": "JUDGE", "annotators": "YOU", "run": "ID", "rater": "NAME",
     "option": "--systems",
-}
+}  # fmt: skip
 
 
 def command(step: Step, project: str = "") -> str:
@@ -317,11 +309,8 @@ def _times(elapsed: float, share: float | None = None) -> str:
     return f", {span(elapsed)} elapsed{left}"
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Work without a count: after FIRST_S, show the elapsed time."""
-    with _Line(what):
-        yield
+# work without a count: after FIRST_S, show the elapsed time
+working = _Line
 
 
 @contextmanager

@@ -59,13 +59,10 @@ def _confirm(yes: bool, question: str) -> None:
 
 def imports_undo(database: Database, import_id: int) -> None:
     undone = undo_import(database, import_id)
-    removed, kept = (
-        ", ".join(f"{n:,} {what}" for what, n in counts.items() if n)
-        for counts in (undone.removed, undone.kept)
-    )
-    narrate(
-        f"import {undone.import_id} ({undone.kind}, {undone.path}) undone; removed: {removed or 'nothing'}"
-    )
+    both = (undone.removed, undone.kept)
+    removed, kept = (", ".join(f"{n:,} {what}" for what, n in counts.items() if n) for counts in both)
+    of = f"({undone.kind}, {undone.path})"
+    narrate(f"import {undone.import_id} {of} undone; removed: {removed or 'nothing'}")
     if undone.kept:
         narrate(f"kept, because calls or labels refer to it: {kept}")
 

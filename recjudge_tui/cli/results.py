@@ -151,7 +151,7 @@ def _run_paper(
                 baseline=given["baseline"], sample=given["sample"], budget=given["budget_usd"],
             )  # fmt: skip
             drafts = plan_experiment(database, experiment, dry_run=True, progress=advance)
-        tell_plans(database, experiment, drafts)
+        tell_plans(database, drafts, experiment.requests)
         for line in left_out:
             narrate(f"left out: {line}")
         if given["dry_run"]:
@@ -196,11 +196,8 @@ def _own_project(database: Database, project: str | None, raters: tuple[str, ...
     """The named project, else the only one that has these raters."""
     if project is not None:
         return Project.named(database, project)
-    holding = [
-        identity
-        for identity, _ in project_names(database)
-        if set(raters) <= project_raters(database, identity).keys()
-    ]
+    known = [identity for identity, _ in project_names(database)]
+    holding = [identity for identity in known if set(raters) <= project_raters(database, identity).keys()]
     if len(holding) != 1:
         number = "no project has" if not holding else f"{len(holding)} projects have"
         raise click.UsageError(f"{number} a rater {', '.join(raters)}: name the project with -p")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +41,13 @@ def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_ru
     for planned in plans:
         for line in estimate_lines(planned.estimate, rater=planned.rater, prompt=planned.prompt):
             narrate(line)
-    _tell_address([request.judge for request in requests])
+    _tell_address(requests)
     return plans
 
 
-def _tell_address(judges: Sequence[JudgeSpec]) -> None:
+def _tell_address(requests: Iterable[RunRequest | groups.SaerRequest]) -> None:
     """Print which servers and keys the judges have, where these are not their provider's own."""
-    for where in dict.fromkeys(judge.where for judge in judges):
+    for where in dict.fromkeys(request.judge.where for request in requests):
         if where:
             narrate(f"asks {where}")
 
@@ -87,9 +86,8 @@ def work_on(
         for line in lines_of_run(database, run_id):
             narrate(f"no conclusion: {line}")
     elif result.progress.failed:
-        narrate(
-            f"nothing was judged; when the cause is removed, ask again with: recjudge runs retry {run_id}"
-        )
+        again = f"recjudge runs retry {run_id}"
+        narrate(f"nothing was judged; when the cause is removed, ask again with: {again}")
         raise click.exceptions.Exit(1)
 
 
@@ -196,7 +194,7 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
     experiment = groups.read_experiment(project.db, project.id, path)
     with counting("planning", "cases") as advance:
         plans = groups.plan_experiment(project.db, experiment, dry_run=dry_run, progress=advance)
-    tell_plans(project.db, experiment, plans)
+    tell_plans(project.db, plans, experiment.requests)
     if not dry_run:
         runs, failed = work_through(project.db, experiment, plans)
         put(table_of_runs(project, runs, experiment.truth), fmt, out)
@@ -204,19 +202,11 @@ def _run_experiment(project: Project, path: Path, dry_run: bool, fmt: str | None
             raise click.exceptions.Exit(1)
 
 
-def tell_plans(database: Database, experiment: groups.Experiment, plans: Sequence[Plan]) -> None:
-    """Print what each run is, and what those that are new take together."""
-    _tell_plans(database, plans, [request.judge for request in experiment.requests], most=1)
-
-
-def _tell_plans(
-    database: Database,
-    plans: Sequence[Plan],
-    judges: Sequence[JudgeSpec],
-    note: str = "",
-    most: int | None = None,
-) -> None:
-    """`most`: the lines of each estimate."""
+def tell_plans(
+    database: Database, plans: Sequence[Plan], requests: Iterable[RunRequest | groups.SaerRequest], note: str = "",
+    most: int | None = 1,
+) -> None:  # fmt: skip
+    """Print what each run is (the first `most` lines of its estimate), and what those that are new take together."""
     for planned in plans:
         if planned.existing and planned.run_id is not None:
             now = run_progress(database, planned.run_id)
@@ -228,15 +218,14 @@ def _tell_plans(
         narrate(f"{planned.protocol}: {lines[0]}")
         for line in lines[1:most]:
             narrate(f"  {line}")
-    _tell_address(judges)
+    _tell_address(requests)
     if note:
         narrate(note)
     fresh = [planned.estimate for planned in plans if not planned.existing]
     if len(fresh) > 1:
         whole = groups.total_of(fresh)
-        narrate(
-            f"together: {whole.calls:,} calls · cost {cost_range(whole)} · time {duration(whole.seconds)}"
-        )
+        takes = f"cost {cost_range(whole)} · time {duration(whole.seconds)}"
+        narrate(f"together: {whole.calls:,} calls · {takes}")
 
 
 def work_through(
@@ -279,7 +268,7 @@ def _run_saer(
         )
     waits = request.drop_poor_over is not None and plan.second.run_id is None
     note = "pairwise is planned when pointwise has ended; the estimate above is its upper bound"
-    _tell_plans(project.db, plan.stages, [request.judge], note if waits else "")
+    tell_plans(project.db, plan.stages, [request], note if waits else "", most=None)
     if plan.group_id is None:
         return
     if plan_only:
@@ -311,22 +300,19 @@ def runs_work_group(
 
     while (stage := groups.next_stage(database, group_id)) is not None:
         assert stage.run_id is not None
-        tell = partial(_narrate_of, stage.protocol)
         if not stage.existing:
-            tell(f"run {stage.run_id}, {stage.estimate.calls:,} calls")
+            narrate(f"{stage.protocol}: run {stage.run_id}, {stage.estimate.calls:,} calls")
+
+        def tell(line: str, of: str = stage.protocol) -> None:
+            narrate(f"{of}: {line}")
+
         work_on(database, stage.run_id, tell, _AGAIN)
     group, asked = group_by_id(database, group_id), groups.asked_in(database, group_id)
-    first, (left_out, _, why) = (
-        group.runs[groups.FIRST],
-        groups.exclusion(database, asked, group.runs[groups.FIRST]),
-    )
+    first = group.runs[groups.FIRST]
+    left_out, _, why = groups.exclusion(database, asked, first)
     second = None if why else group.runs[groups.SECOND]
     stages = Stages(group.rater, first, second, left_out, asked.drop_poor_over, why, human_price)
     put(saer_page(Project.numbered(database, group.project_id), stages), fmt, out)
-
-
-def _narrate_of(protocol: str, line: str) -> None:
-    narrate(f"{protocol}: {line}")
 
 
 def runs_resume(database: Database, run_id: int, detach: bool, **changes: object) -> None:

@@ -24,8 +24,8 @@ from recjudge_tui.prompting.drafts import case_example, with_examples
 from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.rendering import system_text
-from recjudge_tui.reports.common.scales import statistic_of
 from recjudge_tui.reports.experiment import PromptTrial
+from recjudge_tui.reports.words import statistic_of
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.reading import ReadText, digest_of
 from recjudge_tui.runs.settings import settings_for

@@ -20,11 +20,20 @@ from recjudge_tui.domain.protocols import (
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_notes, scale_notes
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, whole
+from recjudge_tui.reports.common.table import (
+    Column,
+    Note,
+    Row,
+    Table,
+    columns,
+    definition,
+    definitions,
+    real,
+    reals,
+    whole,
+)
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import (
     ALL,
@@ -46,6 +55,8 @@ from recjudge_tui.reports.words import (
     lacking_notes,
     left_out_notes,
     orientation_notes,
+    rater_notes,
+    scale_notes,
 )
 from recjudge_tui.shapes import (
     Meeting,
@@ -118,10 +129,7 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
             raise UsageError(f"{_hyphens(chosen[0])} cannot be combined with {name.replace('_', ' ')}")
-    known = MANY_RATERS if choose.together else STATISTICS
-    for stat in choose.stat:
-        if stat not in (*known, ALL):
-            raise UsageError(f"no statistic “{stat}”", f"Available: {', '.join((*known, ALL))}.")
+    check_known("statistic", choose.stat, (*(MANY_RATERS if choose.together else STATISTICS), ALL))
     fills = (choose.missing_truth, choose.missing_judge)
     if choose.as_published and fills != (None, None):
         raise UsageError("as published sets the values for missing verdicts; leave these out")
@@ -155,22 +163,17 @@ def _met(project: Project, choose: Options) -> Met:
 
 _COLUMNS = columns(
     _WHO, "system stat", "level|Level", "value ci_low ci_high", "ceiling|(People)|float",
-    *interval_columns(of="ceiling", minor=True), "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
+    "ceiling_*|(CI)|ci", "ceiling_n|(People n)|int", "ceiling_rest|(One with the rest)|float",
     "n users?", "groups|Groups|int", "groups_undefined|Undefined|int", "note",
 )  # fmt: skip
 _LOW_KAPPA, _HIGH_AGREEMENT = 0.2, 0.6
-_PEOPLE = (
-    "People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other"
-    " person) on the cases of the row, weighted by n"
-)
-_REST = (
-    "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
-)
-_OF_SYSTEMS = (
-    "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both"
-    " judged; n: systems, interval by Fisher's z"
-)
-_INTERVAL = "interval: over users, by the jackknife; missing and failed verdicts are left out and counted"
+_PEOPLE, _REST, _OF_SYSTEMS, _INTERVAL = definitions("""\
+People: the human ceiling, the mean agreement between the people behind the reference (for a person: with each other\
+ person) on the cases of the row, weighted by n
+One with the rest: each of them against the consensus of the others by the same rule, as the judge is
+level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that both\
+ judged; n: systems, interval by Fisher's z
+interval: over users, by the jackknife; missing and failed verdicts are left out and counted""")
 
 
 def pairs_table(project: Project, choose: Options) -> Table:
@@ -213,9 +216,8 @@ def pairs_table(project: Project, choose: Options) -> Table:
     if not rows:
         return table
     known = any(row["value"] is not None for row in rows)
-    return replace(
-        table, answer=_answer(rows, met), brief=_brief(rows, met) if known else Table("Agreement", (), ())
-    )
+    brief = _brief(rows, met) if known else Table("Agreement", (), ())
+    return replace(table, answer=_answer(rows, met), brief=brief)
 
 
 def _who(meeting: Meeting) -> Row:
@@ -229,13 +231,8 @@ def where_of(meeting: Meeting) -> str:
 
 
 def _figures(
-    people: People,
-    meeting: Meeting,
-    both: Pairs,
-    labels: Sequence[float] | None,
-    stats: Sequence[str],
-    level: str,
-) -> Iterator[Row]:
+    people: People, meeting: Meeting, both: Pairs, labels: Sequence[float] | None, stats: Sequence[str], level: str
+) -> Iterator[Row]:  # fmt: skip
     reasons = {stat: unfit(stat, meeting, people.met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
@@ -243,7 +240,7 @@ def _figures(
     skewed = _skew(both, labels)
     for stat in stats:
         figure = figures.get(stat) or undefined(reasons[stat], both.n)
-        row = {"stat": stat, **estimate_cells(figure), "users": both.users}
+        row = {"stat": stat, **figure.cells, "users": both.users}
         if figure.groups is not None:
             row |= {"groups": figure.groups, "groups_undefined": figure.groups_undefined}
         remarks = [figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
@@ -252,9 +249,7 @@ def _figures(
             cases = quantity(top.undecided, "case")
             remarks.append(f"People: its raters differ on {cases}, where {meeting.b.rater} has no verdict")
         elif (among := top.people.get(stat)) is not None:
-            row |= {
-                "ceiling": among.value, "ceiling_low": among.ci_low, "ceiling_high": among.ci_high, "ceiling_n": among.n,
-            }  # fmt: skip
+            row |= {"ceiling": among.value, **among.ends("ceiling"), "ceiling_n": among.n}
             if among.ci_low is None and among.note not in figure.note:
                 remarks.append(f"People: {among.note}")
         if (others := top.others.get(stat)) is not None:
@@ -304,13 +299,10 @@ def _about(met: Met) -> Iterator[str]:
 
 
 def _definitions(rows: Sequence[Row]) -> list[str]:
-    used = {
-        _PEOPLE: any(row["ceiling"] is not None for row in rows),
-        _REST: any(row["ceiling_rest"] is not None for row in rows),
-        _OF_SYSTEMS: any(row["level"] == SYSTEM for row in rows),
-        _INTERVAL: bool(rows),
-    }
-    return [definition(text) for text, shown in used.items() if shown]
+    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
+    used = [note for name, note in kinds if any(row[name] is not None for row in rows)]
+    used += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
+    return [*used, *([_INTERVAL] if rows else [])]
 
 
 def nothing(met: Met) -> str:
@@ -338,7 +330,7 @@ def _of_systems(both: Pairs, asked: Sequence[str]) -> Iterator[Row]:
         figure = undefined("systems are compared by correlations", x.size)
         if stat in CORRELATIONS:
             figure = _correlated(stat, x, y)
-        yield {"stat": stat, **estimate_cells(figure), "users": both.users}
+        yield {"stat": stat, **figure.cells, "users": both.users}
 
 
 def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
@@ -406,21 +398,17 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     by_raters = grouped(((row["rater_a"], row["rater_b"]), row) for row in known)
     if not by_raters:
         return f"No agreement can be computed: {told[0]['note']}."
-    ordered = sorted(by_raters.values(), key=lambda mine: -sum(_values(mine)) / len(mine))
+    ordered = sorted(by_raters.values(), key=lambda mine: -sum(reals(mine, "value")) / len(mine))
     said = [_said(mine, met) for mine in (ordered if len(ordered) < 3 else ordered[:1])]
     if len(ordered) > 2:
         last = ordered[-1][0]
-        figure = f"{_symbol(last)} {_spread(_values(ordered[-1]))}"
+        figure = f"{_symbol(last)} {_spread(reals(ordered[-1], 'value'))}"
         said.append(f"{len(ordered) - 1} more, down to {last['rater_a']} and {last['rater_b']} ({figure})")
     tops = [top for row in told if isinstance(top := row.get("ceiling"), float)]
     said += [f"people reach {_spread(tops)}"] if tops else []
     users, n = (max(whole(row, name) for row in told) for name in ("users", "n"))
     unit = SYSTEM if level == SYSTEM else _UNITS.get(protocol_facts(str(protocol)).unit, "case")
     return f"{'; '.join(said)}. {quantity(users, 'user')}, {quantity(n, unit)}."
-
-
-def _values(rows: Sequence[Row]) -> list[float]:
-    return [real(row, "value") for row in rows]
 
 
 def _symbol(row: Row) -> str:
@@ -430,7 +418,7 @@ def _symbol(row: Row) -> str:
 def _said(rows: Sequence[Row], met: Met) -> str:
     """How well two raters agree: in Landis and Koch's words if a figure's interval excludes 0, or none has one."""
     a, b, stat = (str(rows[0][name]) for name in ("rater_a", "rater_b", "stat"))
-    values, lows = _values(rows), [low for row in rows if isinstance(low := row["ci_low"], float)]
+    values, lows = reals(rows, "value"), [low for row in rows if isinstance(low := row["ci_low"], float)]
     top, mean = max(values), sum(values) / len(values)
     figure = f"{_symbol(rows[0])} {f'at most {short(top)}' if len(values) > 1 and top < _LOW_KAPPA else _spread(values)}"
     other = "the users" if met.ratings.raters[b].kind == "ground_truth" else b
@@ -517,6 +505,13 @@ _BY_LABEL = columns(
 )  # fmt: skip
 
 
+_LABEL_FIGURES = definition(
+    "precision: of the cases where the rater gave the label, the share where the reference (Against) did too; recall: of the"
+    " cases where the reference gave it; f1: their harmonic mean; macro: the mean over labels; weighted: the mean weighted"
+    " by the reference's cases of each label; interval over users"
+)
+
+
 def _grids(met: Met) -> tuple[list[tuple[Meeting, Grid]], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
     out: list[tuple[Meeting, Grid]] = []
@@ -583,9 +578,8 @@ def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
     met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     a, b = real(row, "value_a"), real(row, "value_b")
-    grids = (
-        Grid(met.pairs(m).complete, (), True) for m in met.meetings if tuple(_who(m).values()) == _pair(row)
-    )
+    mine = (meeting for meeting in met.meetings if tuple(_who(meeting).values()) == _pair(row))
+    grids = (Grid(met.pairs(meeting).complete, (), True) for meeting in mine)
     return [case for grid in grids for case in grid.cases(Cell(a, a, b, b)).tolist()]
 
 
@@ -598,26 +592,14 @@ def by_label_table(project: Project, choose: Options) -> Table:
         a, b = grid.both.seen.both_sides(grid.both.matrix)
         users = np.tile(grid.both.user, a.size // grid.both.n)
         scores = label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
-        lines: list[tuple[Row, Mapping[str, Estimate]]] = [
-            ({"label": level.name, "average": None, "label_value": level.low}, scores.by_label[level.low])
-            for level in grid.levels
-            if level.low in scores.by_label
+        # label, average, value of the label
+        lines: list[tuple[tuple[object, ...], Mapping[str, Estimate]]] = [
+            ((level.name, None, level.low), scores.by_label.get(level.low, {})) for level in grid.levels
         ]
-        lines += [
-            ({"label": None, "average": name, "label_value": None}, by)
-            for name, by in scores.averages.items()
-        ]
-        for about, by_stat in lines:
-            for stat, figure in by_stat.items():
-                rows.append({**_who(meeting), **about, "stat": stat, **estimate_cells(figure)})
-    if rows:
-        notes.append(
-            definition(
-                "precision: of the cases where the rater gave the label, the share where the reference (Against) did too;"
-                " recall: of the cases where the reference gave it; f1: their harmonic mean; macro: the mean over labels;"
-                " weighted: the mean weighted by the reference's cases of each label; interval over users"
-            )
-        )
+        for about, by_stat in [*lines, *(((None, name, None), by) for name, by in scores.averages.items())]:
+            cells = _who(meeting) | dict(zip(("label", "average", "label_value"), about, strict=True))
+            rows += [cells | {"stat": stat} | figure.cells for stat, figure in by_stat.items()]
+    notes += [_LABEL_FIGURES] if rows else []
     answer = "; ".join(
         f"{row['rater_a']} against {row['rater_b']}: macro F1 {short(row['value'])}"
         for row in [row for row in rows if (row["average"], row["stat"]) == ("macro", "f1")][:2]
@@ -656,9 +638,8 @@ def together_table(project: Project, choose: Options) -> Table:
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
-        stats = (
-            tuple(MANY_RATERS) if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
-        )
+        stats = tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
+        stats = tuple(MANY_RATERS) if ALL in choose.stat else stats
         if (protocol, aspect) in met.nominal:
             able = [stat for stat in (stats if choose.stat else MANY_RATERS) if MANY_RATERS[stat].nominal]
             if refused := [stat for stat in stats if choose.stat and stat not in able]:
@@ -676,7 +657,7 @@ def together_table(project: Project, choose: Options) -> Table:
             "protocol": protocol, "aspect": aspect, "raters": len(asked), "names": ", ".join(asked),
             "ratings": int((~np.isnan(judged.stored)).sum()), "users": judged.users,
         }  # fmt: skip
-        rows += [{**who, "stat": stat, **estimate_cells(figures[stat])} for stat in stats]
+        rows += [{**who, "stat": stat, **figures[stat].cells} for stat in stats]
     notes += [*_about(met), *orientation_notes(seen)]
     if rows:
         about = "of all raters together; n: the cases that two or more of them judged; interval over users"
@@ -685,12 +666,11 @@ def together_table(project: Project, choose: Options) -> Table:
         people = {q.rater for q in met.questions if raters[q.rater].kind in FIRST_HAND}
         few = not choose.raters and len(people) < 2
         notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
-    said = [
-        f"{row['raters']} raters of {row['aspect']}: {label_of(str(row['stat']))} {figure_text(row, 'value')}."
-        for row in rows
-        if isinstance(row["value"], float)
-    ]
-    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer="".join(said[:1]))
+    answer = ""
+    if (first := next((row for row in rows if row["value"] is not None), None)) is not None:
+        figure = f"{label_of(str(first['stat']))} {figure_text(first, 'value')}"
+        answer = f"{first['raters']} raters of {first['aspect']}: {figure}."
+    return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
 
 
 # ---- sets of raters --------------------------------------------------------------------------------------------------
@@ -781,10 +761,8 @@ def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row
             groups = np.concatenate([groups, groups])
         for stat in stats:
             if stat != "pearson" and (2 ** len(names) - 1) * both.n > _MOST_WORK:
-                raise UsageError(
-                    f"{stat} of {2 ** len(names) - 1:,} subsets over {both.n:,} cases would take too long",
-                    next_step="Use pearson, or name fewer raters.",
-                )
+                what = f"{stat} of {2 ** len(names) - 1:,} subsets over {both.n:,} cases"
+                raise UsageError(f"{what} would take too long", "", "Use pearson, or name fewer raters.")
             for figures in subset_figures(stat, values[:-1], values[-1], groups):
                 first, middle, third = figures.quartiles or (None, None, None)
                 lacking = f"{figures.undefined} of {figures.subsets} sets undefined"
@@ -799,12 +777,10 @@ def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row
 def _best_set(rows: Sequence[Row]) -> str:
     """The best set of the first aspect beside the best single rater."""
     known = [row for row in rows if isinstance(row["max"], float)]
-    alike = grouped(
-        (tuple(row[key] for key in ("aspect", "protocol", "level", "stat")), row) for row in known
-    )
-    if not alike:
+    about = ("aspect", "protocol", "level", "stat")
+    mine = [row for row in known if all(row[key] == known[0][key] for key in about)]
+    if not mine:
         return ""
-    mine = next(iter(alike.values()))
     best = max(mine, key=lambda row: (real(row, "max"), -whole(row, "size")))
     single = min(mine, key=lambda row: whole(row, "size"))
     alone = "" if best is single else f"; alone at best {single['best']} ({short(real(single, 'max'))})"

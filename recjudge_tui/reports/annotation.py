@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import median
 
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, whole
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.estimate import undefined
@@ -43,7 +42,7 @@ def _agreement(project: Project, rater: str, protocol: str, annotators: tuple[st
     mine = [row for row in met if rater in (row["rater_a"], row["rater_b"]) and row["n"]]
     if not mine:
         nothing = undefined("no case that another annotator has also finished")
-        return {"stat": None, "agreement": None, **interval_cells(nothing), "n": 0, "note": nothing.note}
+        return {"stat": None, "agreement": None, **nothing.ends(), "n": 0, "note": nothing.note}
     most = max(mine, key=lambda row: whole(row, "n"))
     against = most["rater_b"] if most["rater_a"] == rater else most["rater_a"]
     cells = {name: most[name] for name in ("stat", "ci_low", "ci_high", "n", "note")}

@@ -23,11 +23,9 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base, interval_text, wide
+from recjudge_tui.reports.words import about_base, categories, interval_text, wide
 from recjudge_tui.shapes import Side, base, pairs, under_protocol
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL
@@ -66,7 +64,7 @@ COVARIATE_NOTE = (
 )
 _COLUMNS = columns(
     "rater", "truth|Against", "protocol aspect?", "covariate|Covariate", "figure|Slope of", "value|Slope|float",
-    *interval_columns(), "n users?", "sd|(SD)|float", "finding|Finding", "note",
+    "ci_*", "n users?", "sd|(SD)|float", "finding|Finding", "note",
 )  # fmt: skip
 # of each case its covariate, of its second list too if it has two: (cases,), NaN where unknown
 _Covariate = tuple[FloatArray, FloatArray]
@@ -102,12 +100,9 @@ def biases(project: Project, choose: Options) -> Table:
     if choose.rater in choose.truth:
         raise UsageError(f"“{choose.rater}” cannot be compared with itself")
     chosen = base(project, choose.selection(), newest=False)
-    asked = tuple(
-        q
-        for q in chosen.questions
-        if (choose.rater or (q.rater not in choose.truth and not chosen.rater(q).of_metrics))
-        and (choose.aspect or q.aspect == OVERALL or _of_texts(q))
-    )
+    asked = tuple(q for q in chosen.questions if choose.aspect or q.aspect == OVERALL or _of_texts(q))
+    if not choose.rater:
+        asked = tuple(q for q in asked if q.rater not in choose.truth and not chosen.rater(q).of_metrics)
     slopes = _slopes(project, asked, choose)
     found = [slope.estimate() for slope in slopes]
 
@@ -120,7 +115,7 @@ def biases(project: Project, choose: Options) -> Table:
     rows: list[Row] = [
         {
             **slope.question._asdict(), "truth": against if slope.beyond else "", "covariate": slope.covariate,
-            "figure": BEYOND if slope.beyond else RATING, **estimate_cells(estimate), "users": np.unique(slope.user).size,
+            "figure": BEYOND if slope.beyond else RATING, **estimate.cells, "users": np.unique(slope.user).size,
             "sd": none_if_nan(slope.sd), "finding": _finding(slope, estimate, against, claimed=claimed),
         }
         for slope, estimate, claimed in zip(slopes, found, holm_claims(excluded, LEVEL), strict=True)
@@ -130,16 +125,10 @@ def biases(project: Project, choose: Options) -> Table:
     several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
     notes += [definition(several)] if len(rows) > 1 else []
     notes += about_base(replace(chosen, questions=asked))
-    favours = [
-        f"{row['rater']} {row['finding']}" for row in rows if str(row["finding"]).startswith("favours")
-    ]
-    said = (
-        f"{'; '.join([*dict.fromkeys(favours)][:3])}."
-        if favours
-        else "No preference is shown."
-        if rows
-        else ""
+    favours = dict.fromkeys(
+        f"{r['rater']} {r['finding']}" for r in rows if str(r["finding"]).startswith("favours")
     )
+    said = f"{'; '.join([*favours][:3])}." if favours else "No preference is shown." if rows else ""
 
     def slope_text(row: Row) -> str:
         value = row["value"]
@@ -173,10 +162,8 @@ def _slopes(project: Project, questions: Sequence[Question], choose: Options) ->
     raters = project_raters(project.db, project.id)
     others = [q for q in project_questions(project.db, project.id) if q.rater in choose.truth]
     ratings = load_questions(project.db, project.id, [*questions, *others], choose.cases)
-    known, unordered = (
-        covariates(project.db, project.id, ratings, choose.k),
-        categories(project.db, project.id),
-    )
+    known = covariates(project.db, project.id, ratings, choose.k)
+    unordered = categories(project.db, project.id)
     slopes: list[Slope] = []
     for question in questions:
         alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]

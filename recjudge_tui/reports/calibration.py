@@ -13,11 +13,15 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
-from recjudge_tui.reports.words import orientation_notes
+from recjudge_tui.reports.words import (
+    categories,
+    combined_notes,
+    label_names,
+    orientation_notes,
+    value_bounds,
+)
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, base, generation_notes, pairs
 from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
@@ -29,14 +33,10 @@ from recjudge_tui.store.ratings import Ratings, newest_lists, verdict_cells
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
-_WHERE = columns("protocol aspect")
-_ERROR = (
-    *_WHERE, Column("stage", "Confidence"), Column("stat", "Figure"), *columns("value"), *interval_columns(),
-    *columns("n note"),
-)  # fmt: skip
+_ERROR = columns("protocol aspect", "stage|Confidence", "stat|Figure", "value ci_* n note")
 _RELIABILITY = columns(
-    *_WHERE, "stage|Confidence", "low|From|float|2", "high|To|float|2", "n", "confidence|Mean|share",
-    "accuracy|Right|share", *interval_columns("share"), "gap|Gap|float", *columns("note"),
+    "protocol aspect", "stage|Confidence", "low|From|float|2", "high|To|float|2", "n", "confidence|Mean|share",
+    "accuracy|Right|share", "ci_*|CI|share", "gap|Gap|float", "note",
 )  # fmt: skip
 _ABOUT = (
     "ece: mean gap between confidence and accuracy, over bins; biased upwards with few cases, as its interval shows",
@@ -142,9 +142,8 @@ def error_table(questions: Sequence[Stated]) -> Table:
                 found["brier"] = calibration.brier_score(sure, right, users)
                 found["accuracy"] = share_estimate(right, users)
             for stat, estimate in found.items():
-                where = {"protocol": question.pair.protocol, "aspect": question.pair.aspect, "stage": stage}
-                cells = estimate_cells(estimate) | {"note": reason or estimate.note}
-                rows.append(where | {"stat": stat} | cells)
+                note = {"note": reason or estimate.note}
+                rows.append(question.pair.cells | {"stage": stage, "stat": stat} | estimate.cells | note)
     return _table("Calibration", _ERROR, rows, questions)
 
 
@@ -152,18 +151,14 @@ def reliability_table(questions: Sequence[Stated]) -> Table:
     """One row per question, stage and non-empty bin; `gap` is the share right minus the mean confidence."""
     rows: list[Row] = []
     for question in questions:
-        where = {"protocol": question.pair.protocol, "aspect": question.pair.aspect}
         for stage in STAGES:
             for part in calibration.reliability(*question.at(stage), BINS):
                 share = part.accuracy
-                if share.value is None or part.confidence is None:
-                    continue
-                rows.append(
-                    where
-                    | {"stage": stage, "low": part.low, "high": part.high, "n": part.n}
-                    | {"confidence": part.confidence, "accuracy": share.value, **interval_cells(share)}
-                    | {"gap": share.value - part.confidence, "note": share.note}
-                )
+                if share.value is not None and part.confidence is not None:
+                    rows.append(question.pair.cells | share.ends() | {
+                        "stage": stage, "low": part.low, "high": part.high, "n": part.n, "confidence": part.confidence,
+                        "accuracy": share.value, "gap": share.value - part.confidence, "note": share.note,
+                    })  # fmt: skip
     return _table("Reliability", _RELIABILITY, rows, questions)
 
 
@@ -177,7 +172,6 @@ def _table(what: str, columns: tuple[Column, ...], rows: Sequence[Row], question
 
 def _notes(question: Stated) -> Iterator[str]:
     """The basis of the calibration, and what was left out."""
-    where = f"{question.pair.protocol}, {question.pair.aspect}"
     labelled = ~np.isnan(question.truth)
     if not question.usable.any():
         yield "no labelled verdict with a confidence: it comes from a server's probabilities, or from repeats"
@@ -191,7 +185,7 @@ def _notes(question: Stated) -> Iterator[str]:
         left_out.append(f"{quantity(untold, 'labelled verdict')} without a confidence left out")
     if question.off_scale:
         left_out.append(f"{quantity(question.off_scale, 'label')} off the scale left out")
-    yield from (f"{where}: {line}" for line in left_out)
+    yield from (f"{question.pair.where}: {line}" for line in left_out)
 
 
 # ---- strictness ------------------------------------------------------------------------------------------------------
@@ -202,10 +196,7 @@ _ABOUT_BIAS = (
     "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, interval over"
     " users; below 0: the rater is stricter than the others"
 )
-_STRICTNESS = (
-    *columns("rater"), Column("against", "Against"), *columns("protocol aspect figure label count value"),
-    *interval_columns(), *columns("n note"),
-)  # fmt: skip
+_STRICTNESS = columns("rater", "against|Against", "protocol aspect figure label count value ci_* n note")
 
 
 def strictness_table(
@@ -244,13 +235,13 @@ def strictness_table(
             against = OTHERS if question.rater in annotators else ALL_OF_THEM
             bias = _bias(values[place], values[others], users, bounds, no_bias)
             head = where | {"rater": question.rater}
-            rows.append(head | {"figure": "bias", "against": against, "label": ""} | estimate_cells(bias))
+            rows.append(head | {"figure": "bias", "against": against, "label": ""} | bias.cells)
             given = ~np.isnan(values[place])
             answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
             for value, name in labels.items():
                 share = share_estimate(answers == value, users[given])
                 count: Row = {"figure": "share", "label": name, "count": int((answers == value).sum())}
-                rows.append(head | {"against": ""} | count | estimate_cells(share))
+                rows.append(head | {"against": ""} | count | share.cells)
         left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
     notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
     if any(compares_lists(str(row["protocol"])) for row in rows):

@@ -89,13 +89,8 @@ def user_lines(user: UserView, served_at: str) -> Iterator[str]:
     yield "User" + (f": {', '.join(facts)}" if facts else "")
     if undated := undated_text(user, served_at):
         yield f"  {undated}"
-    parts = {
-        "history": user.history,
-        "searches": user.searches,
-        "clicks": user.clicks,
-        "other events": user.others,
-    }
-    for name, events in parts.items():
+    parts = {"history": user.history, "searches": user.searches, "clicks": user.clicks}
+    for name, events in (parts | {"other events": user.others}).items():
         yield from (f"  {_event(event)}" for event in events[:_EVENTS])
         if len(events) > _EVENTS:
             yield f"  and {len(events) - _EVENTS} more in {name}"
@@ -133,8 +128,6 @@ _VERDICTS = columns(
 _SAID = columns(
     "rater aspect", "set_one|Shown first", "label", "reasoning|Reasoning|prose", "error|Failure|prose"
 )
-
-
 _AS_STORED = ("rater", "rater_kind", "protocol", "aspect", "value", "confidence", "prompt", "note")
 
 
@@ -172,9 +165,9 @@ def _lists(case: Case) -> Table:
             about = {"title": item.title, "brand": item.brand, "category": item.category, "flags": flags}
             rows.append({"system": system, "side": side if several else "", "rank": rank, **about})
             beside.setdefault(rank, {"rank": rank})[side] = _item(case, item)
+    named = {side: one_line(system) for side, (system, _) in zip("AB", case.slates, strict=False)}
     heads = (
-        Column(side, f"{side} = {one_line(system)}" if several else one_line(system), "prose")
-        for side, (system, _) in zip("AB", case.slates, strict=False)
+        Column(side, f"{side} = {system}" if several else system, "prose") for side, system in named.items()
     )
     brief = Table("Lists", (Column("rank", "", "int"), *heads), tuple(beside.values()))
     return Table("Lists" if several else "List", _ITEMS, tuple(rows), brief=brief)
@@ -184,25 +177,24 @@ def _verdicts(case: Case) -> Table:
     rows: tuple[Row, ...] = tuple(
         {name: getattr(detail, name) for name in _AS_STORED}
         | {
-            "verdict_id": str(detail.verdict_id),
-            "label": "" if detail.failed else label_of(detail),
-            "flips": "yes" if detail.flipped else "",
-            "failed": "yes" if detail.failed else "",
-            "run_id": "" if detail.run_id is None else str(detail.run_id),
-            # what readers did and has not been undone
-            "why": "; ".join(
-                " ".join(filter(None, (entry.reader, entry.action, entry.label, entry.text)))
-                for entry in detail.triage
-                if entry.standing
-            ),
+            "verdict_id": str(detail.verdict_id), "label": "" if detail.failed else label_of(detail),
+            "flips": "yes" if detail.flipped else "", "failed": "yes" if detail.failed else "",
+            "run_id": "" if detail.run_id is None else str(detail.run_id), "why": _decided(detail),
         }
         for detail in case.details
-    )
+    )  # fmt: skip
     notes = [] if rows else [Note(_NOTHING, step=Step("judge"))]
     if rest := case.total - len(rows):
         notes.append(Note(f"and {rest} more verdicts", step=Step("whole")))
     table = Table("Verdicts", _VERDICTS, rows, tuple(notes))
     return seen_first(table, "rater rater_kind protocol aspect label confidence flips run_id prompt why note")
+
+
+def _decided(detail: CaseDetail) -> str:
+    """What readers did and has not been undone."""
+    standing = [entry for entry in detail.triage if entry.standing]
+    said = ((entry.reader, entry.action, entry.label, entry.text) for entry in standing)
+    return "; ".join(" ".join(filter(None, parts)) for parts in said)
 
 
 def _answer_rows(details: Sequence[CaseDetail]) -> Iterator[Row]:

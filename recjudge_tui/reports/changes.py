@@ -22,8 +22,6 @@ from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells
-from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.segments import about_occasions
 from recjudge_tui.reports.common.table import (
     Column,
@@ -39,7 +37,15 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
-from recjudge_tui.reports.words import adjusted, orientation_notes, p_text
+from recjudge_tui.reports.words import (
+    adjusted,
+    categories,
+    orientation_notes,
+    p_text,
+    rater_notes,
+    scale_notes,
+    value_bounds,
+)
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -314,12 +320,10 @@ def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
     """(name to type, text shown) of every possible side: raters, judges first, then runs, newest first."""
     raters = project_raters(project.db, project.id)
     names = {question.rater for question in project_questions(project.db, project.id)}
-    runs = [
-        (f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
-        for run in list_runs(project.db, project.id)
-        if run["rater"] in names and run["protocol"] in offered()
-    ]
-    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *runs)
+    every = list_runs(project.db, project.id)
+    runs = [run for run in every if run["rater"] in names and run["protocol"] in offered()]
+    by_run = ((f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}") for run in runs)
+    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *by_run)
 
 
 # ---- towards people --------------------------------------------------------------------------------------------------
@@ -363,7 +367,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     return {
         "truth": chosen.rater, "n": int(kept.sum()), "towards": int((after < before).sum()),
         "away": int((after > before).sum()), "stat": stat, "before": found.earlier, "after": found.later,
-        "change": found.change.value, **interval_cells(found.change),
+        "change": found.change.value, **found.change.ends(),
     }  # fmt: skip
 
 
@@ -454,7 +458,7 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     users = users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
     cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
-    return row | dict(zip(_DIRECTED, cells, strict=True)) | interval_cells(part.change)
+    return row | dict(zip(_DIRECTED, cells, strict=True)) | part.change.ends()
 
 
 def transitions(changes: Changes) -> Table:
@@ -511,8 +515,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
 
 
 def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
-    who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name}
-    who |= {"protocol": meeting.protocol, "aspect": meeting.aspect}
+    who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name} | meeting.cells
     return who | ({"system": system} if system else {})
 
 
@@ -520,9 +523,8 @@ def _table(
     title: str, cells: tuple[Column, ...], rows: Sequence[Row], changes: Changes, notes: Sequence[str]
 ) -> Table:
     settings = {
-        "rater_a": changes.first.name, "rater_b": changes.second.name,
-        "prompt_a": changes.prompt.first, "prompt_b": changes.prompt.second,
-        "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
+        "rater_a": changes.first.name, "rater_b": changes.second.name, "prompt_a": changes.prompt.first,
+        "prompt_b": changes.prompt.second, "protocol": changes.selection.protocol, "aspect": changes.selection.aspect,
     }  # fmt: skip
     name = f"{title}: {changes.first.name} to {changes.second.name}"
     who = _WHO if changes.by_system else _WHO[:-1]
@@ -562,11 +564,9 @@ def _differences(first: list[StoredRow], second: list[StoredRow]) -> list[str]:
     if not first or not second:
         return []
     before, after = (
-        {"prompt": run.prompt}
-        | dict(_flat(json.loads(run.judge), "judge "))
-        | dict(_flat(json.loads(run.settings)))
+        {"prompt": run.prompt, **dict(_flat(json.loads(run.judge), "judge ")), **dict(_flat(json.loads(run.settings)))}
         for run in (first[-1], second[-1])
-    )
+    )  # fmt: skip
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
     changed.sort(key=lambda name: (name != "judge spec", name != "prompt", name))
     return [f"{name}: {_shown(before.get(name))} -> {_shown(after.get(name))}" for name in changed]

@@ -11,7 +11,6 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import covariates
-from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
@@ -35,7 +34,7 @@ _NAMES = {
 }  # fmt: skip
 SYSTEM, CONTROL = "system", "control"
 _COLUMNS = columns(
-    "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", *interval_columns(), "without|Without|float|1",
+    "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", "ci_*", "without|Without|float|1",
     "n users?", "p", "p_holm", "note",
 )  # fmt: skip
 _BRIEF = columns(

@@ -13,14 +13,12 @@ import numpy as np
 
 from recjudge_tui.domain.roles import COMBINED, RUN_RATERS
 from recjudge_tui.domain.text import money, quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
-from recjudge_tui.reports.words import orientation_notes
+from recjudge_tui.reports.words import combined_notes, orientation_notes
 from recjudge_tui.shapes import Meeting, Orientation, Pairs, grouped, meet, pairs
 from recjudge_tui.stats.arrays import BoolArray
 from recjudge_tui.stats.combining import MOST_LABELS, Rule, joint
@@ -35,12 +33,12 @@ from recjudge_tui.store.ratings import project_raters
 _CASES = columns(
     "rater", "judge|(Judge)", "protocol prompt", "aspects|Aspects", "shots|Shots", "cases|Cases|int",
     "calls|(Calls)|int", "calls_per_case|Calls a case|float|2", "tokens_per_case|(Tokens a case)|float|0",
-    "cost_per_case|Cost a case|usd", *interval_columns("usd"), "human_ratio|Vs. person|float", "cost_usd|(Total)|usd",
+    "cost_per_case|Cost a case|usd", "ci_*|CI|usd", "human_ratio|Vs. person|float", "cost_usd|(Total)|usd",
     "note",
 )  # fmt: skip
 _SETS = columns(
     "protocol aspect", "jury|Judges", "size|Size|int", "rule|(Rule)", "stat", "value|Agreement|float",
-    *interval_columns(), "n", "answered|Answered|share", "cost_per_case|Cost a case|usd", "efficient|Worth it",
+    "ci_*", "n", "answered|Answered|share", "cost_per_case|Cost a case|usd", "efficient|Worth it",
     "note",
 )  # fmt: skip
 _UNKNOWN = dict.fromkeys(("cost_usd", "cost_per_case", "ci_low", "ci_high", "human_ratio"))
@@ -51,9 +49,8 @@ def cost(project: Project, choose: Options) -> Table:
     if choose.truth:
         return _sets(project, choose)
     if given := [name for name in ("rule", "aspect", "stat") if choose[name]]:
-        raise UsageError(
-            f"{given[0]} is about sets of judges, which are compared with a truth", "Name the truth."
-        )
+        reason = f"{given[0]} is about sets of judges, which are compared with a truth"
+        raise UsageError(reason, "Name the truth.")
     return _of_cases(project, choose)
 
 
@@ -68,13 +65,11 @@ def _of_cases(project: Project, choose: Options) -> Table:
     text)."""
     for name in choose.raters:
         rater_row(project.db, project.id, name)
+    costs, users = case_costs(project.db, project.id), choose.cases.users
     costs = [
-        c
-        for c in case_costs(project.db, project.id)
-        if c.rater in (choose.raters or (c.rater,))
-        and choose.protocol in (None, c.protocol)
-        and (choose.cases.users is None or c.user_id in choose.cases.users)
+        c for c in costs if c.rater in (choose.raters or (c.rater,)) and choose.protocol in (None, c.protocol)
     ]
+    costs = [c for c in costs if users is None or c.user_id in users]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
     notes: list[str] = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
@@ -148,7 +143,7 @@ def _row(costs: list[StoredRow], human_price: float | None) -> Row:
     total = sum(usd)
     ends = ratio_of_sums(usd, counted, [each.user_id for each in fresh])
     return row | {
-        "cost_usd": total, "cost_per_case": total / judged, **interval_cells(ends),
+        "cost_usd": total, "cost_per_case": total / judged, **ends.ends(),
         "human_ratio": None if human_price is None else total / judged / human_price,
         # where nothing was spent, an interval is not missed
         "note": join_notes(ends.note if total else "", *notes),
@@ -172,8 +167,7 @@ def _sets(project: Project, choose: Options) -> Table:
     rule: Rule = choose.rule or "majority"
     truth: str = choose.truth
     known = project_raters(project.db, project.id)
-    if choose.stat and choose.stat not in STATISTICS:
-        raise UsageError(f"no statistic “{choose.stat}”", f"Available: {', '.join(STATISTICS)}.")
+    check_known("statistic", [choose.stat] if choose.stat else [], STATISTICS)
     if rule == "mean" and choose.stat and choose.stat not in (*CORRELATIONS, "bias"):
         cause = f"Use {', '.join(CORRELATIONS)} or bias."
         raise UsageError(f"“{choose.stat}” compares labels, and a mean is not a label", cause)
@@ -192,10 +186,8 @@ def _sets(project: Project, choose: Options) -> Table:
     seen: dict[str, Orientation] = {}
     for alike in grouped(((m.protocol, m.b, m.aspect), m) for m in met.meetings).values():
         if len(alike) > MOST_JUDGES:
-            raise UsageError(
-                f"{len(alike)} judges make {2 ** len(alike) - 1:,} ensembles: too many to compare",
-                next_step=f"Name at most {MOST_JUDGES} raters.",
-            )
+            reason = f"{len(alike)} judges make {2 ** len(alike) - 1:,} ensembles: too many to compare"
+            raise UsageError(reason, next_step=f"Name at most {MOST_JUDGES} raters.")
         where, ordered = alike[0].where, alike[0][2:] not in met.nominal
         refused = "" if ordered or not choose.stat or STATISTICS[choose.stat].nominal else NO_ORDER
         if not ordered and rule == "mean":
@@ -203,8 +195,10 @@ def _sets(project: Project, choose: Options) -> Table:
         if refused:
             notes.append(f"{where}: {refused}")
             continue
+        judging = (known[m.a.rater].kind in RUN_RATERS for m in alike)
         costs = [
-            prices.get(m.a[:2]) if known[m.a.rater].kind in RUN_RATERS else choose.human_price for m in alike
+            prices.get(m.a[:2]) if by_run else choose.human_price
+            for m, by_run in zip(alike, judging, strict=True)
         ]
         together = pairs(met.ratings.cases, [met.side(q) for q in (*(m.a for m in alike), alike[0].b)])
         own = labels[alike[0]]
@@ -249,7 +243,7 @@ def _measured(
             said, meant = verdicts[both] * seen.turn, truth[both] * seen.turn
             found = estimates(said, meant, whole.user[both], labels, (stat,), seen)[stat]
             answered = float(both.sum() / known.sum()) if known.any() else None
-            yield row | estimate_cells(found) | {"n": int(both.sum()), "answered": answered}, seen
+            yield row | found.cells | {"n": int(both.sum()), "answered": answered}, seen
 
 
 def _ranked(ensembles: list[Row]) -> list[Row]:
@@ -263,10 +257,9 @@ def _ranked(ensembles: list[Row]) -> list[Row]:
         if spent is None:
             row["note"] = join_notes(str(row["note"]), "cost unknown")
     for at, mine in figures.items():
-        ensembles[at]["efficient"] = not any(
-            other != mine and all(theirs >= own for theirs, own in zip(other, mine, strict=True))
-            for other in figures.values()
-        )
+        others = (other for other in figures.values() if other != mine)
+        better = (all(theirs >= own for theirs, own in zip(other, mine, strict=True)) for other in others)
+        ensembles[at]["efficient"] = not any(better)
 
     def place(row: dict[str, Any]) -> tuple[bool, float, float]:
         spent, value = row["cost_per_case"], row.get("value")
@@ -285,7 +278,5 @@ def _best(rows: Sequence[dict[str, Any]], truth: str) -> str:
     best = max(first or measured, key=lambda row: row["value"])
     spent = best["cost_per_case"]
     price = "at an unknown cost" if spent is None else f"for {money(spent)} a case"
-    return (
-        f"{best['jury']} agrees most with {truth} on {best['protocol']}, {best['aspect']}"
-        f" ({best['stat']} {best['value']:.2f}, n {best['n']}) {price}."
-    )
+    figure = f"({best['stat']} {best['value']:.2f}, n {best['n']}) {price}"
+    return f"{best['jury']} agrees most with {truth} on {best['protocol']}, {best['aspect']} {figure}."

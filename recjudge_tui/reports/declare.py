@@ -11,6 +11,7 @@ from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, Literal
 
 from recjudge_tui.domain.occasions import OVER as PERIODS
+from recjudge_tui.domain.occasions import occasion_filter
 from recjudge_tui.domain.options import (
     ASPECT,
     BY,
@@ -106,14 +107,9 @@ class Options(Mapping[str, Any]):
         given = self._values.get
         rater = given("rater")
         chosen = Selection(
-            given("protocol") or None,
-            given("aspect"),
-            (*((rater,) if rater else ()), *(given("raters") or ())),
-            bool(given("readers")),
-            tuple(given("crowd") or ()),
-            self.cases,
-            bool(given("fine")),
-        )
+            given("protocol") or None, given("aspect"), (*((rater,) if rater else ()), *(given("raters") or ())),
+            bool(given("readers")), tuple(given("crowd") or ()), self.cases, bool(given("fine")),
+        )  # fmt: skip
         return replace(chosen, **changes)
 
 
@@ -134,24 +130,17 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
         return _with_settings(declared, build(None, Options(values, CaseSelection())), values)
     by = None if values.get("by") in declared.own_by else values.get("by")
     over = values.get("over") if declared.option("by") else None
-    occasions = _occasions(declared, values) or CaseSelection().occasions
-    systems = tuple(values["systems"] or ()) if SYSTEMS in declared.options else ()
     made = segmented(
-        project, lambda cases: build(project, Options(values, cases)), by=by, over=over, occasions=occasions,
-        systems=systems, where=values.get("where") or "", of_lists=declared.of_lists,
+        project, lambda cases: build(project, Options(values, cases)), _cases(project, declared, values),
+        where=values.get("where") or "", by=by, over=over, of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(declared, made, values)
 
 
 def undivided(project: Project, report: Report, **given: Any) -> Options:
     """The options of a report about everything that they select, whether or not it is to be split into groups."""
-    from recjudge_tui.domain.selection import CaseSelection
-    from recjudge_tui.store.data import users_where
-
     values = checked(report, given)
-    users = users_where(project.db, project.id, values["where"]) if values.get("where") else None
-    occasions = _occasions(report, values) or CaseSelection().occasions
-    return Options(values, CaseSelection(occasions, systems=tuple(values["systems"] or ()), users=users))
+    return Options(values, _cases(project, report, values))
 
 
 def _only_protocol(project: Project, declared: Report) -> dict[str, str]:
@@ -188,9 +177,8 @@ def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of the report: the given ones, the others at their defaults. Raises UsageError."""
     known = {option.name: option for option in report.options}
     if unknown := [name for name in given if name not in known]:
-        raise UsageError(
-            f"{report.name} has no option “{unknown[0]}”", f"Available: {', '.join(known) or 'none'}."
-        )
+        there = f"Available: {', '.join(known) or 'none'}."
+        raise UsageError(f"{report.name} has no option “{unknown[0]}”", there)
     values = {name: option.default for name, option in known.items()} | dict(given)
     for name, option in known.items():
         value = values[name]
@@ -223,14 +211,15 @@ def function(place: str) -> Callable[..., Any]:
     return found
 
 
-def _occasions(report: Report, values: Mapping[str, Any]) -> Any:
-    """The occasions that the options name; None where they name none."""
-    named = [values[option.name] if option in report.options else None for option in OCCASIONS]
-    if not any(named):
-        return None
-    from recjudge_tui.domain.occasions import occasion_filter
+def _cases(project: Project, report: Report, values: Mapping[str, Any]) -> CaseSelection:
+    """The occasions, systems and users that the options name. Raises UsageError for users that do not exist."""
+    from recjudge_tui.domain.selection import CaseSelection
+    from recjudge_tui.store.data import users_where
 
-    return occasion_filter(named[0] or (), named[1] or "", named[2] or "")
+    context, start, to = (values[option.name] if option in report.options else None for option in OCCASIONS)
+    systems = tuple(values["systems"] or ()) if SYSTEMS in report.options else ()
+    users = users_where(project.db, project.id, values["where"]) if values.get("where") else None
+    return CaseSelection(occasion_filter(context or (), start or "", to or ""), systems=systems, users=users)
 
 
 def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
@@ -239,16 +228,16 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
 
     if not isinstance(made, Table):
         return made
-    grouped = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options} | {
+    others = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options}
+    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in others}
+    others |= {
         "by",
         "over",
         "where",
+        *(name for name, value in plain.items() if value in (None, "", [], False)),
     }
-    plain = {
-        name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in grouped
-    }
-    plain = {name: value for name, value in plain.items() if value not in (None, "", [], False)}
-    return replace(made, settings={**plain, **made.settings})
+    kept = {name: value for name, value in plain.items() if name not in others}
+    return replace(made, settings=kept | {**made.settings})
 
 
 def own(name: str, kind: type, text: str, default: Any = None, bounds: Any = (), **more: Any) -> Option:

@@ -80,17 +80,16 @@ class Surroundings(NamedTuple):
 
 def doctor_table(checks: Iterable[Check], say: Callable[[Step], str]) -> Table:
     """The checks as a table; text from outside is made safe and put on one line. `say` words a step."""
-    said = ((*check[:3], say(check[3]) if isinstance(check[3], Step) else check[3]) for check in checks)
-    rows: tuple[Row, ...] = tuple(
-        {c.name: one_line(text, longest) for c, text, longest in zip(_COLUMNS, texts, _LONGEST, strict=True)}
-        for texts in said
-    )
+    rows: list[Row] = []
+    for check in checks:
+        texts = (*check[:3], say(check[3]) if isinstance(check[3], Step) else check[3])
+        cells = zip(_COLUMNS, texts, _LONGEST, strict=True)
+        rows.append({column.name: one_line(text, longest) for column, text, longest in cells})
     counts = {state: sum(row["state"] == state for row in rows) for state in ("problem", "warning")}
     summary = ", ".join(quantity(n, state) for state, n in counts.items() if n)
-    note = Note(
-        f"{summary or 'no problems'}; a project's texts have a check of their own", step=Step("check texts")
-    )
-    return Table("Checks", _COLUMNS, rows, (note,))
+    said = f"{summary or 'no problems'}; a project's texts have a check of their own"
+    note = Note(said, step=Step("check texts"))
+    return Table("Checks", _COLUMNS, tuple(rows), (note,))
 
 
 def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -> Iterator[Check]:
@@ -184,9 +183,8 @@ def _terminal(environment: Mapping[str, str], encoding: str, size: tuple[int, in
     else:
         colours = "no colours" if term in ("", "dumb", "unknown") else "few colours"
     facts = [encoding or "no encoding", colours, f"{size[0]}x{size[1]}" if size else "not a terminal"]
-    facts += [
-        text for name, text in (("TMUX", "in tmux"), ("SSH_CONNECTION", "over SSH")) if environment.get(name)
-    ]
+    around = {"TMUX": "in tmux", "SSH_CONNECTION": "over SSH"}
+    facts += [text for name, text in around.items() if environment.get(name)]
     state: State = "warning"
     if encoding.lower().replace("-", "") != "utf8":
         cure = "Set a UTF-8 locale: export LANG=C.UTF-8"

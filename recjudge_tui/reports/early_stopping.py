@@ -66,10 +66,8 @@ def stop_lines(db: Database, run_id: int) -> list[str]:
     status = run_stopping_status(db, run)
     if status is None:
         return []
-    lines = [
-        _shortened(status),
-        f"{_holds(status)}, by the betting confidence sequence of Waudby-Smith and Ramdas (2024)",
-    ]
+    by = "by the betting confidence sequence of Waudby-Smith and Ramdas (2024)"
+    lines = [_shortened(status), f"{_holds(status)}, {by}"]
     progress, planned = run_progress(db, run_id), Estimate.model_validate_json(run["estimate"])
     if status.decided and (left := progress.outstanding):
         share, low, high = left / progress.calls, planned.cost_usd_low, planned.cost_usd_high
@@ -89,8 +87,5 @@ def _holds(status: StoppingStatus) -> str:
 def _shortened(status: StoppingStatus) -> str:
     """The status as a sentence; of many pairs, how many."""
     start, _, pairs = status_text(status).partition(": ")
-    return (
-        f"{start}: {pairs}"
-        if len(status.compared) <= MOST_PAIRS
-        else f"{start}, of {len(status.compared)} pairs"
-    )
+    many = len(status.compared)
+    return f"{start}: {pairs}" if many <= MOST_PAIRS else f"{start}, of {many} pairs"

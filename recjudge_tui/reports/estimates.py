@@ -12,11 +12,10 @@ from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import combined_notes, label_names
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
+from recjudge_tui.reports.words import combined_notes, label_names
 from recjudge_tui.shapes import Meeting, Met, Pairs
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
@@ -83,7 +82,7 @@ def estimate(project: Project, choose: Options) -> Table:
     of_mean = measure == "mean"
     shown = columns(
         "label|Share of", "source|From", "system opponent aspect", "measure|Measure",
-        f"value|Estimate|{'float' if of_mean else 'share'}", *interval_columns("ci" if of_mean else "share"),
+        f"value|Estimate|{'float' if of_mean else 'share'}", "ci_*" if of_mean else "ci_*|CI|share",
         "n_labelled|Labelled|int", "n_judged|Judged|int", "n_effective|(Worth)|float|1", "saved|Saved|int",
         "power|(λ)|float|2", "note",
     )  # fmt: skip
@@ -200,13 +199,14 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
     labelled = {"all labels": known.n if known else None}
     labelled |= dict.fromkeys(("people", "both"), powered.n_labelled)
     for source, found in sources.items():
-        both = source == "both"
+        worth = {
+            name: getattr(powered, name) if source == "both" else None
+            for name in ("n_effective", "saved", "power")
+        }
         yield {
-            "system": part.system, "opponent": part.opponent, "source": source, "value": found.value,
-            **interval_cells(found), "n_labelled": labelled.get(source),
-            "n_judged": powered.n_judged if source in ("judge", "both") else None,
-            "n_effective": powered.n_effective if both else None, "saved": powered.saved if both else None,
-            "power": powered.power if both else None, "note": found.note,
+            "system": part.system, "opponent": part.opponent, "source": source, "value": found.value, **found.ends(),
+            "n_labelled": labelled.get(source), "n_judged": powered.n_judged if source in ("judge", "both") else None,
+            **worth, "note": found.note,
         }  # fmt: skip
 
 
@@ -230,10 +230,8 @@ def _answer(rows: Sequence[dict[str, Any]], measure: str, choose: Options) -> st
     if found is None:
         return ""
     scale, unit, decimals = (1.0, "", 2) if measure == "mean" else (100.0, " %", 1)
-    value, *ends = (
-        "" if found[name] is None else f"{scale * found[name]:.{decimals}f}"
-        for name in ("value", "ci_low", "ci_high")
-    )
+    cells = (found[name] for name in ("value", "ci_low", "ci_high"))
+    value, *ends = ("" if cell is None else f"{scale * cell:.{decimals}f}" for cell in cells)
     figure = f"{value}{unit}{f' [{ends[0]}, {ends[1]}]' if all(ends) else ''}"
     what = {"win_rate": "win rate", "mean": "mean"}.get(measure, f"share of {found['label']}")
     against = f" against {found['opponent']}" if found["opponent"] else ""

@@ -10,7 +10,6 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, seen_first
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.sanity import lines_of_run
@@ -24,7 +23,7 @@ from recjudge_tui.store.runs import run_progress, run_row
 
 _COLUMNS = columns(
     "protocol", "judge|Judge", "prompt", "rater", "run|(Run)", "state|State", "done|Judged|int", "failed", "stat",
-    "value|Agreement|float", *interval_columns(), "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
+    "value|Agreement|float", "ci_*", "n|(n)|int", "flips|Flips|share", "cost|Cost|usd",
     "seconds|Time|seconds", "note",
 )  # fmt: skip
 
@@ -65,10 +64,8 @@ def _agreement(project: Project, rater: str, protocol: str, truth: str) -> Row:
         return {"note": error.title}
     if not found.rows:
         return {"note": f"no case judged by {person} too"}
-    first = found.rows[0]
-    return {
-        name: first[name] for name in ("stat", "value", "ci_low", "ci_high", "n", "note") if name in first
-    }
+    cells = ("stat", "value", "ci_low", "ci_high", "n", "note")
+    return {name: cell for name, cell in found.rows[0].items() if name in cells}
 
 
 def _answer(rows: Sequence[Row], spent: float) -> str:
@@ -94,8 +91,8 @@ def _answer(rows: Sequence[Row], spent: float) -> str:
 
 
 _TUNED = columns(
-    "prompt", "rater?", "added|Added", "stat", "value|Agreement|float", *interval_columns(), "change|Change|float",
-    "change_low|(Change low)|ci", "change_high|(Change high)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
+    "prompt", "rater?", "added|Added", "stat", "value|Agreement|float", "ci_*", "change|Change|float",
+    "change_*|(Change)|ci", "p", "p_holm", "word|Verdict", "cost|Cost a case|usd",
     "note",
 )  # fmt: skip
 _ABOUT_TUNED = definitions("""\
@@ -132,17 +129,15 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
         cost = None if progress.cost_usd is None or not progress.done else progress.cost_usd / progress.done
         rows.append({
             "prompt": trial.prompt, "rater": trial.rater, "added": trial.added, "stat": trial.stat,
-            "value": trial.agreement.value, **interval_cells(trial.agreement), "change": change.value,
-            "change_low": change.ci_low, "change_high": change.ci_high, "p": trial.p, "p_holm": trial.p_holm,
-            "word": trial.word, "cost": cost,
+            "value": trial.agreement.value, **trial.agreement.ends(), "change": change.value,
+            **change.ends("change"), "p": trial.p, "p_holm": trial.p_holm, "word": trial.word, "cost": cost,
             "note": trial.agreement.note,
         })  # fmt: skip
     best = max(trials[1:], key=lambda trial: trial.rank)
     answer = f"{stored} is {best.word}: agreement with {truth} {figure_text({'value': best.agreement.value}, 'value')}"
     answer += f", {trials[0].prompt} {figure_text({'value': trials[0].agreement.value}, 'value')}."
-    table = Table(
-        "Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, {"truth": truth, "stored": stored}, answer=answer
-    )
+    settings = {"truth": truth, "stored": stored}
+    table = Table("Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, settings, answer=answer)
     return seen_first(
         table, "prompt added value ci_low ci_high change change_low change_high p_holm word cost"
     )

@@ -20,7 +20,6 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.writers.data import (
     EXPORT_FORMATS,
     PARQUET,
@@ -31,6 +30,7 @@ from recjudge_tui.reports.common.writers.data import (
     write_rows,
 )
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
+from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.stats.retrieval import truth_key, truths_of
 from recjudge_tui.store import exports as stored
 from recjudge_tui.store.cases import Countable, check_contexts, untimed_count, untimed_note
@@ -131,7 +131,8 @@ def write_verdicts(
     Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
     """
     if ids is None:
-        ids = _matching(project, filter_text, occasions)
+        chosen = project_filter(project.db, project.id, filter_text).at(occasions)
+        ids = listed_verdicts(project.db, project.id, chosen).ids
     seen, at = set[str](), EXPORTED.index("rater")
 
     def rows() -> Iterator[tuple[Any, ...]]:
@@ -139,17 +140,8 @@ def write_verdicts(
             seen.add(row[at])
             yield row
 
-    return write_rows(EXPORTED, rows(), fmt, target)._replace(notes=_about(project, seen))
-
-
-def _matching(project: Project, text: str, occasions: OccasionFilter = EVERY_OCCASION) -> Sequence[int]:
-    chosen = project_filter(project.db, project.id, text).at(occasions)
-    return listed_verdicts(project.db, project.id, chosen).ids
-
-
-def _about(project: Project, names: Iterable[str]) -> tuple[str, ...]:
-    raters = project_raters(project.db, project.id)
-    return tuple(combined_notes(raters[name] for name in names))
+    written, raters = write_rows(EXPORTED, rows(), fmt, target), project_raters(project.db, project.id)
+    return written._replace(notes=tuple(combined_notes(raters[name] for name in seen)))
 
 
 # ---- files of retrieval tools ----------------------------------------------------------------------------------------
@@ -232,11 +224,9 @@ def _write(
             written += len(documents)
             if fmt == "trec":
                 query = _trec_id(query) if documents else ""
-                file.writelines(
-                    line.format(query=query, document=_trec_id(document), rank=rank, value=value, name=name)
-                    + "\n"
-                    for rank, (document, value) in enumerate(documents, start=1)
-                )
+                for rank, (document, value) in enumerate(documents, start=1):
+                    of_query = {"query": query, "rank": rank, "value": value, "name": name}
+                    file.write(line.format(document=_trec_id(document), **of_query) + "\n")
             elif documents:
                 entry = (json.dumps(part, ensure_ascii=False) for part in (query, dict(documents)))
                 file.write(f"{before}\n{harmless(': '.join(entry))}")

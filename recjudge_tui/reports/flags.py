@@ -16,7 +16,6 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -42,10 +41,10 @@ from recjudge_tui.store.ratings import Question
 
 _SHARES = columns(
     "system rater protocol? issue", "rank|Rank|int", "count|Flagged|int", "refuted|Refuted|int", "share",
-    *interval_columns("share"), "n users?", "people|(People)|share", "people_n|(People’s n)|int", "note",
+    "ci_*|CI|share", "n users?", "people|(People)|share", "people_n|(People’s n)|int", "note",
 )  # fmt: skip
 _AGREEMENT = columns(
-    "rater_a rater_b protocol? issue", "stat|Statistic", "value", *interval_columns(), "n", "flagged_a|(Flagged)|int",
+    "rater_a rater_b protocol? issue", "stat|Statistic", "value", "ci_*", "n", "flagged_a|(Flagged)|int",
     "flagged_b|(Against flagged)|int", "both|(Both)|int", "items|(Items)|int", "users? note",
 )  # fmt: skip
 _ABOUT_SHARES = definitions("""\
@@ -174,11 +173,8 @@ def _share_rows(
     rank = found.rank[given.item[wrong]] if by_rank else 0
     refuted = Counter(_places(found, given.row[wrong], rank).tolist())
     of_people = kinds[question.rater].kind in FIRST_HAND
-    parts = [
-        part
-        for q, part in units.items()
-        if not of_people and kinds[q.rater].kind in FIRST_HAND and q.protocol == question.protocol
-    ]
+    alike = [] if of_people else [q for q in units if q.protocol == question.protocol]
+    parts = [units[q] for q in alike if kinds[q.rater].kind in FIRST_HAND]
     none: IntArray = np.zeros(0, dtype=np.int64)
     where, people, marked = (np.concatenate(x) for x in zip((none, none, none > 0), *parts, strict=True))
     together = np.isin(people, judged[question])
@@ -188,7 +184,7 @@ def _share_rows(
         yield {
             "system": cases.systems[place // _RANKS], "rater": question.rater, "protocol": question.protocol,
             "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "rank": place % _RANKS,
-            "count": int(hits[at]), "refuted": refuted[place], "share": share.value, **interval_cells(share), "n": share.n,
+            "count": int(hits[at]), "refuted": refuted[place], "share": share.value, **share.ends(), "n": share.n,
             "users": share.groups, "people": float(beside.mean()) if beside.size else None,
             "people_n": beside.size or None, "note": "" if share.ci_low is not None else share.note,
         }  # fmt: skip
@@ -227,13 +223,11 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
     here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
     here.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
     shown = here if len(here) <= _MOST_COLUMNS else [here[0], here[-1]]
-    parts = [
-        f"{row['count']} of {row['n']}{f' {unit}' if row is here[0] else ''} of {row['system']}"
-        for row in shown
-    ]
-    what = " at ".join(
-        [*([] if issue == ANY_ISSUE else [str(issue)]), *([] if rank is None else [f"rank {rank}"])]
-    )
+    units = [unit, *[""] * len(shown)]
+    parts = [" ".join(filter(None, (f"{row['count']} of {row['n']}", named_unit, f"of {row['system']}")))
+             for row, named_unit in zip(shown, units, strict=False)]  # fmt: skip
+    place = "" if rank is None else f"rank {rank}"
+    what = " at ".join(filter(None, ("" if issue == ANY_ISSUE else str(issue), place)))
     return f"{mine[0]['rater']} flags {f'{what} most: ' if what else ''}{', '.join(parts)}."
 
 
@@ -318,7 +312,7 @@ def _agreement_rows(
     for stat, estimate in estimates.items():
         yield {
             "rater_a": pair[0].rater, "rater_b": pair[1].rater, "protocol": pair[0].protocol,
-            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "stat": stat, **estimate_cells(estimate),
+            "issue": ANY_ISSUE if issue is None else found.lists.issues[issue], "stat": stat, **estimate.cells,
             "flagged_a": int(by_a.sum()), "flagged_b": int(by_b.sum()), "both": int(both.sum()), "items": here.size,
             "users": int(np.unique(users).size),
         }  # fmt: skip

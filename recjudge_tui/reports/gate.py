@@ -15,15 +15,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells
-from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
 from recjudge_tui.reports.served import model_changed, served_notes
-from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.reports.words import earlier_notes, rater_notes
 from recjudge_tui.shapes import (
     Matched,
     Meeting,
@@ -201,8 +199,7 @@ def _check(choose: Options, bounds: Sequence[Bound]) -> None:
     if choose.stat and choose.against is None:
         raise UsageError("a change needs an earlier run", "Name its rater.")
     for name in (*(bound.name for bound in bounds), *choose.stat):
-        if name not in FIGURES:
-            raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
+        check_known("figure", [name], FIGURES)
         if name in STATISTICS and not choose.truth:
             raise UsageError(f"{name} needs a reference to agree with", "Name the truth.")
         if name == _WINS and not choose.systems:
@@ -230,12 +227,10 @@ def _corrected(
 
     why = f"its interval alone says “{claim}”, but not after correction for {quantity(len(rows), 'figure')}"
     holds = holm_claims(shown, made.choose.level)
-    return [
-        row
-        if kept or row["state"] != claim
-        else row | {"state": instead, "note": join_notes(why, str(row["note"]))}
-        for row, kept in zip(rows, holds, strict=True)
-    ]
+    for row, kept in zip(rows, holds, strict=True):
+        if row["state"] == claim and not kept:
+            row |= {"state": instead, "note": join_notes(why, str(row["note"]))}
+    return rows
 
 
 def _rows(
@@ -271,7 +266,7 @@ def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
                 without = "without an interval that is not certain"
                 short = f"the figure meets the bound, but {'its interval does not' if ends is not None else without}"
             state = MET if met else NOT_MET
-            return estimate_cells(figure) | {"state": state, "note": join_notes(short, figure.note)}
+            return figure.cells | {"state": state, "note": join_notes(short, figure.note)}
 
         demand = f"{'at least' if bound.least else 'at most'} {bound.x:g}"
         yield from _rows(made, "bound", bound.name, demand, cells, NOT_MET)
@@ -311,7 +306,7 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
                 paired = {"paired": match.rule_text, "paired_users": match.users, "left_out": match.left_out}
             state = UNKNOWN if worse is None else NOT_MET if worse else MET
             return paired | {
-                "value": found.later, "earlier": found.earlier, "change": change.value, **interval_cells(change),
+                "value": found.later, "earlier": found.earlier, "change": change.value, **change.ends(),
                 "n": change.n, "state": state, "note": change.note,
             }  # fmt: skip
 
@@ -371,10 +366,8 @@ def ends(table: Table) -> tuple[int, str]:
 
 def _paired_notes(made: Gate) -> Iterator[Note]:
     """How the verdicts of the two sides were paired, and what was left out; questions alike share a note."""
-    alike = grouped(
-        (f"paired {match.rule_text}: {match.words()}", f"{question.protocol}, {question.aspect}")
-        for question, match in made.compared.items()
-    )
+    matches = ((f"{q.protocol}, {q.aspect}", match) for q, match in made.compared.items())
+    alike = grouped((f"paired {match.rule_text}: {match.words()}", where) for where, match in matches)
     for text, places in alike.items():
         yield Note(text if len(alike) == 1 else f"{'; '.join(places)}: {text}")
 
@@ -406,9 +399,8 @@ def written(table: Table, fmt: str, _whole: bool) -> str | None:
     suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(table.title), **counts})
     for row in table.rows:
         place = ".".join(["gate", *(str(row[key]) for key in ("protocol", "aspect") if row[key])])
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": _plain(place), "name": _plain(_name(row))}
-        )
+        named = {"classname": _plain(place), "name": _plain(_name(row))}
+        case = ElementTree.SubElement(suite, "testcase", named)
         if row["state"] != MET:
             said = _plain(_figure_text(row))
             kind = "failure" if row["state"] == NOT_MET else "error"

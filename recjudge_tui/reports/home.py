@@ -21,6 +21,7 @@ from recjudge_tui.store.runs import newest_runs
 # what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
     from recjudge_tui.store.answers import FlipCount
+    from recjudge_tui.store.verdicts import VerdictRow
 
 RUNS_NAMED = 6
 Remedy = Literal["import", "judge", "label", "compare"]
@@ -273,7 +274,7 @@ def _board(project: Project, home: Home) -> Board:
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
-    from recjudge_tui.reports.common.scales import combined_notes
+    from recjudge_tui.reports.words import combined_notes
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()
@@ -299,3 +300,53 @@ _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip
+
+
+# ---- what to read first ------------------------------------------------------------------------------------------------
+
+# of so many candidates; the rest is as the queue has it
+MOST_READ, _CANDIDATES = 20, 400
+
+
+class First(NamedTuple):
+    """A verdict to read, why it waits for a reader, and its reasoning."""
+
+    row: VerdictRow
+    reason: str
+    reasoning: str
+
+
+def read_first(project: Project, home: Home) -> tuple[First, ...]:
+    """The first MOST_READ cases, each once: what waits for a reader of the judge whose figures are shown, in the order of
+    the queue, those about the two leading systems before the others; then what waits of other raters, and flagged lists."""
+    from recjudge_tui.reports.verdict_list import listed_verdicts
+    from recjudge_tui.store.verdicts import EXPORTED, exported_rows, verdict_rows
+
+    about = home.subject or Subject()
+    judge = whole_term("judge", about.rater) if about.rater else None
+    own = VerdictFilter((*about.terms, *([judge] if judge else []), Term("queue", ":", "any")))
+    every = VerdictFilter((Term("queue", ":", "any"),))
+    flagged = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
+    leading = {str(line["system"]) for line in (home.board.lines if home.board is not None else ())[:2]}
+
+    def is_other(row: VerdictRow) -> bool:
+        return not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
+
+    found: dict[int, First] = {}
+    for chosen in (own, every, flagged):
+        if len(found) >= MOST_READ:
+            break
+        queued = listed_verdicts(project.db, project.id, chosen)
+        ids = queued.ids[:_CANDIDATES]
+        why = {key: queued.reason(at) for at, key in enumerate(ids)}
+        rows = verdict_rows(project.db, ids)
+        # the order of the queue stays within both parts
+        rows.sort(key=is_other)
+        for row in rows:
+            found.setdefault(row.case_id, First(row, why[row.verdict_id] or "flagged", ""))
+    shown = list(found.values())[:MOST_READ]
+    said = exported_rows(project.db, [one.row.verdict_id for one in shown])
+    return tuple(
+        one._replace(reasoning=text[EXPORTED.index("reasoning")] or "")
+        for one, text in zip(shown, said, strict=True)
+    )

@@ -49,12 +49,15 @@ def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1
     more = len(hits) - len(shown)
     left_out = [Note(f"{more:,} more findings are not shown", step=Step("whole"))] if more else []
     found = ", ".join(f"{label}: {counts[kind]:,}" for kind, label in KINDS.items() if counts[kind])
+    # events that are copies of held-out ones, or look like them
+    sentences = held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
+    copies = (Note(sentence, "warning") for sentence in sentences)
     places = _places(db, project_id, [text for text, _ in shown])
     return Table(
         f"Texts of {one_line(name, 60)} that may act as instructions",
         _COLUMNS,
         tuple(_row(text, finding, places) for text, finding in shown),
-        (*left_out, *_held_out_notes(db, project_id), *_HEURISTICS),
+        (*left_out, *copies, *_HEURISTICS),
         {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
         answer=f"{read:,} texts read; {found or 'nothing found'}.",
     )
@@ -91,19 +94,6 @@ def _row(text: DataText, finding: Finding, places: Places) -> Row:
     cases = places[text.owner].get(text.id, [])
     more = ", …" if len(cases) > _FIRST_CASES else ""
     return {
-        "where": text.owner,
-        "id": text.id,
-        "field": text.field,
-        "kind": KINDS[finding.kind],
-        "text": finding.excerpt,
-        "cases": len(cases),
-        "case_ids": ", ".join(map(str, cases[:_FIRST_CASES])) + more,
-    }
-
-
-def _held_out_notes(db: Database, project_id: int) -> list[Note]:
-    """Notes on visible events that are copies of held-out ones, and on events that only look like copies."""
-    return [
-        Note(sentence, "warning")
-        for sentence in held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
-    ]
+        "where": text.owner, "id": text.id, "field": text.field, "kind": KINDS[finding.kind], "text": finding.excerpt,
+        "cases": len(cases), "case_ids": ", ".join(map(str, cases[:_FIRST_CASES])) + more,
+    }  # fmt: skip

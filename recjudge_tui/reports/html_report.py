@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
@@ -23,9 +23,8 @@ from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.files import draw_picture
-from recjudge_tui.reports.home import conclusion, whole_home
+from recjudge_tui.reports.home import conclusion, read_first, whole_home
 from recjudge_tui.reports.passport import NOT_MEASURED
-from recjudge_tui.reports.read_first import read_first
 from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.prompts import prompt_text
@@ -76,16 +75,22 @@ class Page(NamedTuple):
         return table
 
 
-# the options of a report for a protocol, None if it is not of it
-_Choose = Callable[[str], dict[str, Any] | None]
-
-
 class Section(NamedTuple):
-    """A section: declared reports by name, each with the options for a protocol (None: not of it), or a function."""
+    """A section: a declared report by name, made once or, with `choose`, for each protocol with these options (None: it is
+    not of it); or a function."""
 
     title: str
-    reports: tuple[tuple[str, _Choose | None], ...] = ()
+    report: str = ""
+    choose: Callable[[str], dict[str, Any] | None] | None = None
     make: Callable[[Page], Part] | None = None
+
+
+def _ranked(protocol: str) -> dict[str, Any]:
+    return {"protocol": protocol, "method": "" if compares_lists(protocol) else "mean"}
+
+
+def _in_orders(protocol: str) -> dict[str, Any] | None:
+    return {"protocol": protocol} if compares_lists(protocol) else None
 
 
 def _shares(protocol: str) -> dict[str, Any] | None:
@@ -107,14 +112,8 @@ def first_page(page: Page) -> Part:
         tables.append(_top(board, "The board", _BOARD_ROWS, keep_answer=False))
         trust = _found(page, "passport", rater=subject.rater)
         if trust is not None:
-            tables.append(
-                _top(
-                    _measured(trust, subject.topic.protocol),
-                    "How far to trust it",
-                    _CHECKS,
-                    keep_answer=False,
-                )
-            )
+            measured = _measured(trust, subject.topic.protocol)
+            tables.append(_top(measured, "How far to trust it", _CHECKS, keep_answer=False))
         leading = [str(row["system"]) for row in (home.board.lines if home.board is not None else ())[:2]]
         for name, title, most, more in (
             ("why", "Why", _THEMES, {}), ("leaderboard", "Where it differs", _SLICES, {"slices": True}),
@@ -191,7 +190,8 @@ def about(page: Page) -> Part:
 
 
 def runs(page: Page) -> Part:
-    return Part(tables=(listings.runs(page.project.db, page.project), *_tables(page, _OF_RUNS)))
+    reports = (table for name in ("runs settings", "rater list") for table in _tables(page, name))
+    return Part(tables=(listings.runs(page.project.db, page.project), *reports))
 
 
 def pictures(page: Page) -> Part:
@@ -220,28 +220,20 @@ def prompts(page: Page) -> Part:
     return Part(() if used else ("no run used a prompt",), texts=texts)
 
 
-_OF_RUNS = (("runs settings", None), ("rater list", None))
-
 FIRST_PAGE = "summary"
 SECTIONS: dict[str, Section] = {
     FIRST_PAGE: Section("In short", make=first_page),
     "about": Section("About", make=about),
     "runs": Section("Runs and raters", make=runs),
-    "leaderboards": Section(
-        "Leaderboards",
-        (("leaderboard", lambda p: {"protocol": p, "method": "" if compares_lists(p) else "mean"}),),
-    ),
-    "agreement": Section("Agreement with people", (("agreement", lambda p: {"protocol": p}),)),
-    "shares": Section("Rating shares", (("leaderboard", _shares),)),
-    "metrics": Section("Offline metrics", (("metrics", None),)),
-    "flags": Section("Flagged items", (("flags", None),)),
-    "position": Section(
-        "Position consistency",
-        (("robustness position", lambda p: {"protocol": p} if compares_lists(p) else None),),
-    ),
-    "biases": Section("Biases", (("biases", None),)),
-    "failures": Section("Failures", (("runs failures", None),)),
-    "cost": Section("Cost", (("cost", None),)),
+    "leaderboards": Section("Leaderboards", "leaderboard", _ranked),
+    "agreement": Section("Agreement with people", "agreement", lambda p: {"protocol": p}),
+    "shares": Section("Rating shares", "leaderboard", _shares),
+    "metrics": Section("Offline metrics", "metrics"),
+    "flags": Section("Flagged items", "flags"),
+    "position": Section("Position consistency", "robustness position", _in_orders),
+    "biases": Section("Biases", "biases"),
+    "failures": Section("Failures", "runs failures"),
+    "cost": Section("Cost", "cost"),
     "pictures": Section("Pictures", make=pictures),
     "prompts": Section("Prompts", make=prompts),
 }
@@ -259,9 +251,7 @@ def project_report(
     check_systems(project.db, project.id, systems)
     for name in raters:
         rater_row(project.db, project.id, name)
-    for name in sections:
-        if name not in SECTIONS:
-            raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
+    check_known("section", sections, SECTIONS)
     wanted = [name for name in SECTIONS if not sections or name in sections]
     parts: dict[str, Part] = {}
     # all sections are about the same verdicts, which are read once
@@ -282,20 +272,21 @@ def _made(page: Page, section: Section) -> Part:
     try:
         if section.make is not None:
             return section.make(page)
-        return Part(tables=[*_tables(page, section.reports)])
+        return Part(tables=[*_tables(page, section.report, section.choose)])
     except RecjudgeError as error:
         why = " ".join(part for part in (error.cause, error.next_step) if part)
         return Part((f"{_NOT_MADE}{section.title}: {error.title}. {why}".rstrip(),))
 
 
-def _tables(page: Page, reports: Sequence[tuple[str, _Choose | None]]) -> Iterator[Table]:
+def _tables(
+    page: Page, name: str, choose: Callable[[str], dict[str, Any] | None] | None = None
+) -> Iterator[Table]:
     """The tables with rows, or with a note that says why there are none."""
-    for name, choose in reports:
-        for options in [{}] if choose is None else map(choose, page.protocols):
-            if options is not None:
-                table = page.report(name, **options)
-                if table.rows or table.notes or table.answer:
-                    yield table
+    for options in [{}] if choose is None else map(choose, page.protocols):
+        if options is not None:
+            table = page.report(name, **options)
+            if table.rows or table.notes or table.answer:
+                yield table
 
 
 def _written(project: str, parts: dict[str, Part]) -> str:

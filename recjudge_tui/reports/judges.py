@@ -50,12 +50,9 @@ def judges_table(db: Database, base_url: str = "") -> Table:
         notes.append(Note(one_line(f"{error.title}. {error.cause} {error.next_step}")))
     # as the form of a run finds them
     servers = local_servers()
-    rows += [
-        row(spec, f"{server.name} {server.place}", f"base URL {' '.join(server.base_urls)}")
-        for server in servers
-        if server.base_urls
-        for spec, _ in server.judges
-    ]
+    for server in (server for server in servers if server.base_urls):
+        where = f"{server.name} {server.place}", f"base URL {' '.join(server.base_urls)}"
+        rows += [row(spec, *where) for spec, _ in server.judges]
     rows += [row(*file) for file in local_files(servers)]
     for used in judges_used(db):
         last = used["last_used"][:16].replace("T", " ")
@@ -78,9 +75,8 @@ def probe_table(asked: JudgeSpec, found: Capabilities | None, price: str) -> Tab
     rows: tuple[Row, ...] = tuple({"what": what, "found": said, "note": note} for what, said, note in answers)
     problems = found.problems if found else ()
     notes = tuple(Note(f"a call failed: {one_line(problem)}", "warning") for problem in problems)
-    return Table(
-        f"Judge {judge}", _PROBE, rows, notes, answer=f"{judge} {'can' if found else 'cannot'} be used."
-    )
+    answer = f"{judge} {'can' if found else 'cannot'} be used."
+    return Table(f"Judge {judge}", _PROBE, rows, notes, answer=answer)
 
 
 def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
@@ -119,15 +115,11 @@ def trial_table(trial: Trial, prompt: str) -> Table:
     """
     reply, parsed = trial.reply, trial.parsed
     names = ("aspect", "label", "value", "confidence", "reasoning")
-    rows: list[Row] = [
-        {"kind": "answer"} | {name: getattr(answer, name) for name in names}
-        for answer in (parsed.answers if parsed else ())
-    ]
+    answers, flags = (parsed.answers, parsed.flags) if parsed else ((), ())
+    rows: list[Row] = [{"kind": "answer"} | {name: getattr(one, name) for name in names} for one in answers]
     said = ", ".join(f"{row['aspect']} {row['label'] or row['value']}" for row in rows)
-    rows += [
-        {"kind": "flag"} | dict(zip(names, (flag.issue, flag.item_id, None, None, flag.reason), strict=True))
-        for flag in (parsed.flags if parsed else ())
-    ]
+    about = ((flag.issue, flag.item_id, None, None, flag.reason) for flag in flags)
+    rows += [{"kind": "flag"} | dict(zip(names, cells, strict=True)) for cells in about]
     settings: dict[str, object] = {
         "prompt": prompt, "case_id": trial.case_id, "order": trial.order or None, "judge": trial.judge,
         "model": (reply.model or None) if reply else None, "attempts": trial.attempts,

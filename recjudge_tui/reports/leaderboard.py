@@ -15,10 +15,9 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity, short
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Note,
     Row,
@@ -80,7 +79,7 @@ _COUNTED = columns(
     "wins|Wins|int", "ties|Ties|int", "losses|Losses|int", "position_ties|Pos. ties|int", "failed? n?", "q|(Q)|float",
     "win_rate|Win rate|share", "users?",
 )  # fmt: skip
-_SCORED = columns("score|Score|float", *interval_columns())
+_SCORED = columns("score|Score|float", "ci_*")
 COLUMNS = columns(
     *_WHO, "rank|Rank|int", "rank_low|(Rank from)|int", "rank_high|(Rank to)|int", *_COUNTED, *_SCORED,
     "ndcg|(nDCG)|float", "note",
@@ -118,23 +117,19 @@ def methods_of(protocol: str) -> tuple[str, ...]:
 
 def leaderboard(project: Project, choose: Options) -> Table:
     """One of the tables of a leaderboard. Raises UsageError for a method or table that does not fit the protocol."""
+    if choose.slices and choose.control:
+        raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
     if choose.slices or choose.control:
-        if choose.slices and choose.control:
-            raise UsageError("slices are counted without controls", next_step="Leave out one of them.")
         return slices(project, choose) if choose.slices else controlled(project, choose)
     of_pairs, fitting = compares_lists(choose.protocol), methods_of(choose.protocol)
     method, table = choose.method or fitting[0], f"table “{choose.table}”"
-    if method not in (*METHODS, *_ALONE):
-        raise UsageError(f"no method “{method}”", f"Available: {', '.join((*METHODS, *_ALONE))}.")
+    check_known("method", [method], (*METHODS, *_ALONE))
     if method not in fitting:
-        raise UsageError(
-            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
-        )
+        there = f"Available: {', '.join(fitting)}."
+        raise UsageError(f"method “{method}” does not fit {choose.protocol}", there)
     if choose.k is not None and choose.table != "metrics":
-        raise UsageError(
-            f"k is the cutoff of offline metrics, which {table} does not have",
-            "Leave k out, or choose the table “metrics”.",
-        )
+        reason = f"k is the cutoff of offline metrics, which {table} does not have"
+        raise UsageError(reason, "Leave k out, or choose the table “metrics”.")
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
         raise UsageError(f"{table} needs verdicts on two lists, which {choose.protocol} does not give")
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
@@ -248,10 +243,8 @@ def ranking(project: Project, choose: Options) -> Table:
     ranked = list(boards(chosen, choose.method, ties=choose.ties, count_ties=choose.count_ties))
     # nDCG@10 of the lists that each rater judged, by system; empty where nothing is held out
     judged, verdicts = JudgedLists.where_held_out(chosen), chosen.ratings.verdicts
-    beside: list[_Values] = [
-        {} if judged is None else judged.values(verdicts[board.contests.question].row, "ndcg")
-        for board in ranked
-    ]
+    about = [verdicts[board.contests.question].row for board in ranked]
+    beside: list[_Values] = [{} if judged is None else judged.values(row, "ndcg") for row in about]
     rows: list[Row] = []
     for board, ndcg in zip(ranked, beside, strict=True):
         contests, scored = board.contests, board.scores
@@ -266,11 +259,8 @@ def ranking(project: Project, choose: Options) -> Table:
         if choose.method != "bt" and len(contests.systems) > 2:
             rows += pair_rows(contests, choose.method, board.order, choose.count_ties)
     lines: list[str] = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
-    lines += [
-        f"{b.contests.question.rater}, {b.contests.question.aspect}: {b.scores.about}"
-        for b in ranked
-        if b.scores.about
-    ]
+    told = [(b.contests.question, b.scores.about) for b in ranked if b.scores.about]
+    lines += [f"{question.rater}, {question.aspect}: {about}" for question, about in told]
     lines += [] if rows else [no_pairs(chosen)]
     lines += [*decided_notes(chosen), *about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
@@ -319,9 +309,9 @@ def pair_rows(
             counts = contests.grid[system, other]
             value = none_if_nan(float(q_of(counts) if method == "q" else win_rate_of(counts, ties)))
             at = column.get((min(system, other), max(system, other)))
-            interval = (
-                Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
-            )
+            interval = Interval(None, None)
+            if value is not None and at is not None:
+                interval = intervals[at][int(system > other)]
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             row = _cells(contests, system, other, value, interval, reason)
             yield row | {"users": 0 if at is None else int(users[at])}
@@ -422,7 +412,7 @@ def neighbour_facts(board: Board) -> Iterator[dict[str, object]]:
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
-_MATRIX = columns(*_WHO, *_COUNTED, *interval_columns(), "lead|(Lead)|float", "p_holm p? note")
+_MATRIX = columns(*_WHO, *_COUNTED, "ci_*", "lead|(Lead)|float", "p_holm p? note")
 _ABOUT_MATRIX = definitions("""\
 Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users
 lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;\
@@ -446,17 +436,12 @@ def matrix(project: Project, choose: Options) -> Table:
         }
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
-    lines = [
-        *([] if rows else [no_pairs(chosen)]),
-        *about_base(chosen, origins=True),
-        *_ABOUT_MATRIX,
-    ]
+    lines = [*([] if rows else [no_pairs(chosen)]), *about_base(chosen, origins=True), *_ABOUT_MATRIX]
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
-        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with Q {first['q']:.2f}"
-        answer += (
-            f" [{interval_text(first)}]: {first['wins']} won, {first['ties']} tied, {first['losses']} lost."
-        )
+        counts = f"{first['wins']} won, {first['ties']} tied, {first['losses']} lost"
+        figure = f"Q {first['q']:.2f} [{interval_text(first)}]"
+        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with {figure}: {counts}."
     title = f"Q matrix: {choose.protocol}"
     table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")
@@ -470,7 +455,7 @@ NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
 _Values = Mapping[str, float | None]
 
 _CORRELATIONS = columns(
-    "rater aspect metric", "k|k|int", "pearson|Pearson|float|4", *interval_columns(), "p", "p_holm|(p (Holm))|float|4",
+    "rater aspect metric", "k|k|int", "pearson|Pearson|float|4", "ci_*", "p", "p_holm|(p (Holm))|float|4",
     "n|Systems|int", "same_order|Same order", "natural|Natural", "note",
 )  # fmt: skip
 _ABOUT_CORRELATIONS = definitions("""\
@@ -531,14 +516,13 @@ def correlation_rows(
         correlation = association(figures, values)
         no_q = ", ".join(system for system in systems if q[system] is None)
         no_metric = [system for system, value in zip(systems, values, strict=True) if value is None]
-        lacks = (
-            "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
-        )
+        lacking = "" if no_metric == systems else f": {', '.join(no_metric)}"
         rows.append({
             "rater": question.rater, "aspect": question.aspect, "metric": metric, "k": None if metric == "auc" else k,
-            "pearson": correlation.value, **interval_cells(correlation), "p": correlation.p, "n": correlation.n,
+            **{name: getattr(correlation, name) for name in ("ci_low", "ci_high", "p", "n")}, "pearson": correlation.value,
             "same_order": orders_agree(figures, values), "natural": NATURAL.get(question.aspect) == metric,
-            "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "", lacks),
+            "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "",
+                               f"no metric{lacking}" if no_metric else ""),
         })  # fmt: skip
     return adjusted(rows, lambda p: holm(p, groups), "p_holm")
 
@@ -576,12 +560,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
     # the scores of a rater of pairs: its own, else those of the newest rater whose runs used the same judge
     judges = newest_judges(project.db, project.id)
     by_judge = {judges[name]: name for name in judges if name in absolute}
-    scored_by = {
-        rater: rater if rater in absolute else by_judge.get(judges.get(rater, "")) for rater, _ in pairs
-    }
-    alone_too = [
-        rater for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
-    ]
+    scored_by = {r: r if r in absolute else by_judge.get(judges.get(r, "")) for r, _ in pairs}
+    alone_too = [r for r in absolute if r not in scored_by.values() and (not named or r in named)]
     judged = JudgedLists(project, cases)
     rows: list[Row] = []
     notes: dict[str, None] = {}
@@ -593,10 +573,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
         scored = absolute.get(scorer)
         if scored is not None and cases.lifetimes is not None:
             newest = newest_judged(cases.lifetimes, (in_pairs or scored).row)
-            here, later = (
-                in_generation(cases.lifetimes, scored.row, newest),
-                cases.lifetimes.since[scored.row] > newest,
-            )
+            here = in_generation(cases.lifetimes, scored.row, newest)
+            later = cases.lifetimes.since[scored.row] > newest
             left_out = generation_notes(int((~here & ~later).sum()), int(later.sum()))
             notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
             scored = scored.among(here)
@@ -638,14 +616,11 @@ def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figur
         for name, side in sides.items():
             row[name], row[f"n_{name}"] = side.get(system, nothing)
             row[f"{name}_scaled"] = scaled[name][at]
+        lacks = {
+            "absolute": "no absolute scores by this rater", "auc": "no AUC",
+            "q": "Q is not finite" if row["n_q"] else "no pairs judged by this rater",
+        }  # fmt: skip
         unscaled = any(row[name] is not None and row[f"{name}_scaled"] is None for name in _SIDES)
-        no_q = "Q is not finite" if row["n_q"] else "no pairs judged by this rater"
         few = f"on one scale only if at least {FEWEST} systems have the figure, not all equal"
-        yield row | {
-            "note": join_notes(
-                "no absolute scores by this rater" if row["absolute"] is None else "",
-                no_q if row["q"] is None else "",
-                "no AUC" if row["auc"] is None else "",
-                few if unscaled else "",
-            )
-        }
+        said = [lacks[name] for name in _SIDES if row[name] is None]
+        yield row | {"note": join_notes(*said, few if unscaled else "")}

@@ -14,11 +14,11 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import plain_value, reused_words
+from recjudge_tui.reports.words import rater_notes
 from recjudge_tui.steps import Step
 from recjudge_tui.store.cases import case_count, list_cases
 from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
@@ -92,9 +92,7 @@ def project(of: Project) -> Table:
         "raters": ", ".join(row["name"] for row in known),
         "runs": ", ".join(f"{row['id']} {row['state']}" for row in runs_made[:5]),
     }
-    rows = [
-        {"what": what, "count": count, "details": details.get(what, "")} for what, count in counts.items()
-    ]
+    rows = [{"what": what, "count": n, "details": details.get(what, "")} for what, n in counts.items()]
     notes = [Note(sentence, "warning") for sentence in held_out_copies(db, key).sentences]
     if repeated := repeated_events(db, key):
         once = "imported more than once: judges and metrics count each only once"
@@ -110,10 +108,8 @@ def project(of: Project) -> Table:
 
 def imports(of: Project, _: Options) -> Table:
     """One row per import, newest first."""
-    found = [
-        dict(row) | {"warnings": len(json.loads(row["warnings"]))}
-        for row in reversed(list_imports(of.db, of.id))
-    ]
+    stored_rows = reversed(list_imports(of.db, of.id))
+    found = [dict(row) | {"warnings": len(json.loads(row["warnings"]))} for row in stored_rows]
     stored, skipped = (sum(row[name] for row in found) for name in ("rows_stored", "rows_skipped"))
     answer = f"{quantity(len(found), 'import')}: {quantity(stored, 'row')} stored, {skipped:,} skipped."
     none = Note("no import yet", step=Step("import"))
@@ -128,9 +124,8 @@ def cases(of: Project, choose: Options) -> Table:
     notes = [Note(f"{len(found):,} of {total:,} cases")] if len(found) < total else []
     none = Note("no case yet: planning a run or importing labels makes them", step=Step("judge"))
     judged_words = "" if len(found) < total else f", {judged:,} with verdicts"
-    used = (
-        name for name in ("context", "served_at", "item_id", "system_b") if any(row[name] for row in found)
-    )
+    some = ("context", "served_at", "item_id", "system_b")
+    used = (name for name in some if any(row[name] for row in found))
     seen = ("case_id", "kind", "user_id", "system_a", "verdicts", *used)
     answer = f"{quantity(total, 'case')}{judged_words}."
     return _listed("Cases", _CASES, found, answer, none=none, notes=notes, seen=seen)
@@ -249,22 +244,15 @@ def _runs_answer(found: Sequence[StoredRow]) -> str:
 
 def run_notes(run: StoredRow) -> tuple[str, ...]:
     """What the figures of a row of v_runs do not include, and a pause requested by its server."""
-    notes = []
-    if run["impossible"]:
-        notes.append(
-            f"run {run['id']}: {quantity(run['impossible'], 'call')} with an impossible stored cost or number of"
-            " tokens (negative or beyond any bound), so there is no sum"
-        )
-    if run["unknown_usd"]:
-        notes.append(
-            f"run {run['id']}: up to {money(run['unknown_usd'])} more may have been billed, for answers without a count"
-            " of tokens, lost answers and calls in flight; a budget counts it as spent"
-        )
-    if run["state"] == "running" and (run["waiting_until"] or "") > now():
-        notes.append(
-            f"run {run['id']}: waits until {run['waiting_until']}, because its server asked for a pause"
-        )
-    return tuple(notes)
+    waits = run["state"] == "running" and (run["waiting_until"] or "") > now()
+    notes = {
+        f"{quantity(run['impossible'] or 0, 'call')} with an impossible stored cost or number of tokens (negative or beyond"
+        " any bound), so there is no sum": run["impossible"],
+        f"up to {money(run['unknown_usd'] or 0.0)} more may have been billed, for answers without a count of tokens, lost"
+        " answers and calls in flight; a budget counts it as spent": run["unknown_usd"],
+        f"waits until {run['waiting_until']}, because its server asked for a pause": waits,
+    }  # fmt: skip
+    return tuple(f"run {run['id']}: {note}" for note, holds in notes.items() if holds)
 
 
 def run(db: Database, run_id: int) -> Table:
@@ -303,12 +291,9 @@ def run_settings(of: Project, _: Options) -> Table:
             "judge": judge["spec"], "model": served.get("name", ""), "digest": served.get("digest", ""),
             "prompt": prompt.name, "prompt_digest": prompt.digest, "other": _unusual(run["settings"]),
         })  # fmt: skip
-    differ = [
-        column.label.lower()
-        for column in _SETTINGS
-        if column.name not in ("id", "rater", "protocol", "created_at", "prompt_digest", "digest")
-        and len({str(row[column.name]) for row in rows}) > 1
-    ]
+    always = ("id", "rater", "protocol", "created_at", "prompt_digest", "digest")
+    values = {c.label.lower(): {str(row[c.name]) for row in rows} for c in _SETTINGS if c.name not in always}
+    differ = [label for label, different in values.items() if len(different) > 1]
     answer = f"{quantity(len(rows), 'run')}, which differ in {', '.join(differ)}." if differ else ""
     seen = "id rater protocol model prompt temperature repeats other"
     return _listed("Settings of the runs", _SETTINGS, rows, answer, none="no run yet", seen=seen)

@@ -14,8 +14,6 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -30,19 +28,30 @@ from recjudge_tui.reports.common.table import (
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import about_base, briefly, interval_text, no_verdicts, p_text, wide
+from recjudge_tui.reports.words import (
+    about_base,
+    briefly,
+    interval_text,
+    label_names,
+    no_verdicts,
+    p_text,
+    scale_notes,
+    share_cells,
+    value_bounds,
+    wide,
+)
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import Pair, PairTest, mean_tests
-from recjudge_tui.stats.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
-_MEANS = columns(*_WHO, "rank|Rank|int", "score|Mean|float", *interval_columns(), "n users? failed note")
+_MEANS = columns(*_WHO, "rank|Rank|int", "score|Mean|float", "ci_*", "n users? failed note")
 _MEANS_BRIEF = columns("rank|rank|int", *_WHO, "score|mean|float|2", "interval|95 % CI", "n note")
-_SHARES = columns(*_WHO, "label count share", *interval_columns("share"), "n users? failed? note")
+_SHARES = columns(*_WHO, "label count share", "ci_*|CI|share", "n users? failed? note")
 
 
 def board(project: Project, choose: Options) -> Table:
@@ -78,7 +87,7 @@ def _by_mean(chosen: Base) -> Table:
             estimate, known = mean_estimate(mine.value, mine.user, bounds), ~np.isnan(mine.value)
             own.append({
                 "system": system, "rater": question.rater, "aspect": question.aspect, "score": estimate.value,
-                **interval_cells(estimate), "n": estimate.n, "users": np.unique(mine.user[known]).size,
+                **estimate.ends(), "n": estimate.n, "users": np.unique(mine.user[known]).size,
                 "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
             })  # fmt: skip
         places = ranks([None if row["score"] is None else real(row, "score") for row in own])
@@ -118,7 +127,7 @@ def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPa
 # ---- each two systems by a mean --------------------------------------------------------------------------------------
 
 PAIR_COLUMNS = columns(
-    "users|Users|int", "users_apart|(Users apart)|int", "difference|Difference|float", *interval_columns(), "p_holm p?",
+    "users|Users|int", "users_apart|(Users apart)|int", "difference|Difference|float", "ci_*", "p_holm p?",
     "separable|Separable", "note",
 )  # fmt: skip
 _PAIRS = columns("system opponent rater aspect", *PAIR_COLUMNS)
@@ -172,13 +181,10 @@ def pairs(project: Project, choose: Options) -> Table:
         for question, found in zip(ordered, tested, strict=True)
         for row in pair_rows(found)
     ]
-    notes = (
-        *(pair_notes(tested) if rows else ["no rater has judged two systems"]),
-        *others,
-        *about_base(chosen),
-    )
+    notes = pair_notes(tested) if rows else ["no rater has judged two systems"]
+    notes += [*others, *about_base(chosen)]
     title = f"Pairs of systems by mean score: {choose.protocol}"
-    return seen_first(Table(title, _PAIRS, tuple(rows), notes, answer=_said(tested)), BRIEF_PAIRS)
+    return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=_said(tested)), BRIEF_PAIRS)
 
 
 def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
@@ -206,11 +212,8 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
     """The neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = []
     for first, second in pairwise(pairs.order):
-        test, upper, lower = (
-            pairs.tests[min(first, second), max(first, second)],
-            pairs.systems[first],
-            pairs.systems[second],
-        )
+        test = pairs.tests[min(first, second), max(first, second)]
+        upper, lower = pairs.systems[first], pairs.systems[second]
         p = p_text(test.p_holm)
         if test.p_holm is None:
             words.append(f"{upper} and {lower} cannot be compared, {test.note}")
@@ -275,12 +278,11 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
         kept = ~np.isnan(mine.value)
         beyond = {float(v): f"{v:g}" for v in np.unique(mine.value[kept]) if float(v) not in names}
         for value, name in (names | beyond).items():
-            estimate = share_estimate(np.where(kept, mine.value == value, np.nan), mine.user)
-            yield {
+            cells = share_cells(np.where(kept, mine.value == value, np.nan), mine.user)
+            yield cells | {
                 "system": system, "rater": question.rater, "aspect": question.aspect, "label": name,
-                "count": int((mine.value == value).sum()), "share": estimate.value, **interval_cells(estimate),
-                "n": estimate.n, "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
-                "note": estimate.note if estimate.value is None else "",
+                "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
+                "note": cells["note"] if cells["share"] is None else "",
             }  # fmt: skip
 
 
@@ -291,18 +293,12 @@ def _share_text(row: Row) -> str:
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     """Which system has the largest share of the best label, by the first rater and aspect."""
-    first = (
-        {"rater": rows[0]["rater"], "aspect": rows[0]["aspect"], "label": labels[0]}
-        if rows and labels
-        else {}
-    )
-    best = [row for row in rows if first and first.items() <= row.items() and row["share"] is not None]
+    first = rows[0] | {"label": labels[0]} if rows and labels else {}
+    alike = [row for row in rows if all(row[key] == first.get(key) for key in ("rater", "aspect", "label"))]
+    best = [row for row in alike if row["share"] is not None]
     if len(best) < 2:
         return ""
     best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
-    (most, of_top), (least, of_last) = (
-        (f"{100 * real(row, 'share'):.0f} %", f"[{interval_text(row, 'share')}]")
-        for row in (best[0], best[-1])
-    )
-    what = f"{most} of {best[0]['system']}'s lists {first['label']} {of_top}"
-    return f"{first['rater']} calls {what}, {least} of {best[-1]['system']}'s {of_last}."
+    (top, of_top), (last, of_last) = ((f"{100 * real(row, 'share'):.0f} % of {row['system']}'s",
+                                       f"[{interval_text(row, 'share')}]") for row in (best[0], best[-1]))  # fmt: skip
+    return f"{first['rater']} calls {top} lists {first['label']} {of_top}, {last} {of_last}."

@@ -26,7 +26,7 @@ from recjudge_tui.domain.roles import REFERENCES, RaterKind, is_language_model
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -110,10 +110,9 @@ def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[s
         rater_row(db, project_id, name)
     conditions = _conditions(db, project_id, raters)
     origins = provenance(db, project_id)
+    judging = (row for row in list_raters(db, project_id) if row["verdicts"])
     described = [
-        {**row, **origins[str(row["name"])]}
-        for row in list_raters(db, project_id)
-        if row["verdicts"] and (not raters or row["name"] in raters)
+        {**row, **origins[str(row["name"])]} for row in judging if not raters or row["name"] in raters
     ]
     if not conditions and not described:
         why = "No judge and no person gave a verdict."
@@ -124,14 +123,11 @@ def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[s
         "VERSION": VERSION, "LEVEL": level_text(),
     })  # fmt: skip
     known: dict[str, object] = written.STATISTICS  # type: ignore[attr-defined]
-    for name in statistics:
-        if name != ALL and name not in known:
-            raise UsageError(f"no statistic “{name}”", f"Available: {', '.join(known)}.")
+    check_known("statistic", (name for name in statistics if name != ALL), known)
     paragraphs = (" ".join(paragraph.split()) for paragraph in str(written).split("\n\n"))
     runs = table_of(project, "runs settings")
-    runs = replace(
-        runs, rows=tuple(row for row in runs.rows if not raters or row["rater"] in raters), answer=""
-    )
+    kept = tuple(row for row in runs.rows if not raters or row["rater"] in raters)
+    runs = replace(runs, rows=kept, answer="")
     settings: dict[str, object] = {"raters": list(raters), "statistics": list(statistics)}
     return Methods(project.name, tuple(filter(None, paragraphs)), runs, settings)
 
@@ -142,10 +138,8 @@ def methods_text(of: Methods, fmt: str, *, whole: bool = True) -> str:
         parts = [*of.paragraphs, f"```bibtex\n{of.bibtex}\n```"]
     elif fmt == "latex":
         notes = "\n".join(f"% {line}".rstrip() for line in of.bibtex.splitlines())
-        cited = [
-            _converted(text, latex_text, lambda keys: rf"\citep{{{','.join(keys)}}}")
-            for text in of.paragraphs
-        ]
+        cite = r"\citep{{{}}}".format
+        cited = [_converted(text, latex_text, lambda keys: cite(",".join(keys))) for text in of.paragraphs]
         parts = ["% needs \\usepackage{natbib}", *cited, f"% references.bib:\n{notes}"]
     else:
         parts = [*map(_plain, of.paragraphs), *([of.bibtex] if whole else [])]
@@ -166,13 +160,13 @@ def _plain(paragraph: str) -> str:
 
 def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[str]], str]) -> str:
     """A paragraph of the template in another form; `text` gets no white space at its ends, which it might remove."""
-    parts = _CITED.split(paragraph)
-    parts[::2] = [
-        re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), html.unescape(re.sub(r"\\([\W_])", r"\1", part)))
-        for part in parts[::2]
-    ]
-    parts[1::2] = [cite(_keys(part)) for part in parts[1::2]]
-    return "".join(parts)
+    out = []
+    for at, part in enumerate(_CITED.split(paragraph)):
+        plain = html.unescape(re.sub(r"\\([\W_])", r"\1", part))
+        out.append(
+            cite(_keys(part)) if at % 2 else re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), plain)
+        )
+    return "".join(out)
 
 
 def _keys(citation: str) -> list[str]:

@@ -11,9 +11,8 @@ import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -71,7 +70,7 @@ METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
 # what people read first, the last ones only where there is room
 MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
 _MOST_COLUMNS = 3
-_COLUMNS = columns("system metric", "k|k|int", "value", *interval_columns(), "n|Lists|int", "users? note")
+_COLUMNS = columns("system metric", "k|k|int", "value", "ci_*", "n|Lists|int", "users? note")
 _PAIRS = columns("system opponent metric", "k|k|int", *PAIR_COLUMNS)
 _USUALLY_RELEVANT = (
     "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
@@ -142,19 +141,12 @@ class Measured:
 
 
 def measure(
-    project: Project,
-    metrics: Sequence[str],
-    k: int = TOP_K,
-    *,
-    cases: CaseSelection = EVERY_CASE,
-    lists: ListsOfSystems | None = None,
-    relevant_from: float | None = None,
-    gain: Gain = "relevant",
-) -> Measured:
+    project: Project, metrics: Sequence[str], k: int = TOP_K, *, cases: CaseSelection = EVERY_CASE,
+    lists: ListsOfSystems | None = None, relevant_from: float | None = None, gain: Gain = "relevant",
+) -> Measured:  # fmt: skip
     """The metrics of every list against the events held out for its occasion (docs/occasions.md); `lists` None: of the
     current lists of these cases. Raises UsageError for an unknown metric and NotFoundError for an unknown system."""
-    if unknown := [name for name in metrics if name not in (*METRICS, *REDUNDANCY)]:
-        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
+    check_known("metric", metrics, (*METRICS, *REDUNDANCY))
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
     data = load_evaluation_data(db, project.id, *rule)
@@ -176,10 +168,8 @@ def measure(
     chosen = [name for name in known if not cases.systems or name in cases.systems]
     found = [read(name) if lists is None else values(name, lists[name]) for name in chosen]
     if cases.segment is not None or cases.users is not None:
-        held = ([*map(cases.holds, of.users, of.contexts)] for of in found)
-        found = [
-            of.at(np.flatnonzero(here).tolist(), of.system) for of, here in zip(found, held, strict=True)
-        ]
+        held = (np.flatnonzero([*map(cases.holds, of.users, of.contexts)]).tolist() for of in found)
+        found = [of.at(here, of.system) for of, here in zip(found, held, strict=True)]
     return Measured(found, data)
 
 
@@ -195,11 +185,8 @@ def metrics(project: Project, choose: Options) -> Table:
     tested = measured.pairs(names, choose.cases.groups)
     answer = _answer(measured, tested, names, k)
     if choose.table == "pairs":
-        rows = [
-            {"metric": pairs.name, "k": None if pairs.name in NO_CUTOFF else k} | row
-            for pairs in tested
-            for row in pair_rows(pairs)
-        ]
+        cutoff = {pairs.name: None if pairs.name in NO_CUTOFF else k for pairs in tested}
+        rows = [{"metric": p.name, "k": cutoff[p.name]} | row for p in tested for row in pair_rows(p)]
         notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
         title = f"Pairs of systems by offline metrics at {k}"
         return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
@@ -228,7 +215,7 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
                 found = replace(found, note=left_out) if found.n else none
             found = found if lists else undefined("no list")
             cutoff = None if name in NO_CUTOFF else k
-            row = {"system": system.system, "metric": name, "k": cutoff, **estimate_cells(found)}
+            row = {"system": system.system, "metric": name, "k": cutoff, **found.cells}
             yield row | {"users": found.groups or 0}
 
 
@@ -247,9 +234,8 @@ def _notes(
         yield Note("no lists yet", step=Step("import lists"))
         return
     if not measured.data.truths:
-        yield Note(
-            "nothing is held out: no event has a type that begins with heldout_", step=Step("import events")
-        )
+        nothing = "nothing is held out: no event has a type that begins with heldout_"
+        yield Note(nothing, step=Step("import events"))
     yield from held_out_copies(project.db, project.id).sentences
     if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
@@ -269,10 +255,9 @@ def _without_list(measured: Measured, at: int) -> str:
     users, truths, system = measured.users, measured.data.truths, measured.systems[at]
     mine, met = set(measured.user[at].tolist()), set(zip(system.users, system.contexts, strict=True))
     missing = sum(users.get(user) not in mine for user in {user for user, _, _ in truths})
-    contexts = sum(
-        bool(context) and time == "" and users.get(user) in mine and not {(user, context), (user, "")} & met
-        for user, context, time in truths
-    )
+    at_contexts = [(user, context) for user, context, time in truths if context and time == ""]
+    others = [key for key in at_contexts if users.get(key[0]) in mine]
+    contexts = sum(not {key, (key[0], "")} & met for key in others)
     counted = ((missing, "user", ""), (contexts, "context of other users", "contexts of other users"))
     lacking = " and ".join(quantity(*entry) for entry in counted if entry[0])
     verbs = "has no list and is" if missing + contexts == 1 else "have no list and are"
@@ -286,10 +271,8 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     pairs = next((ranked[name] for name in first if name in ranked), None)
     if pairs is None:
         return ""
-    values = [of.mean(pairs.name) for of in measured.systems]
-    texts = {
-        at: f"{pairs.systems[at]} ({figure_text({'value': values[at]}, 'value', 3)})" for at in pairs.order
-    }
+    values = [figure_text({"value": of.mean(pairs.name)}, "value", 3) for of in measured.systems]
+    texts = {at: f"{pairs.systems[at]} ({values[at]})" for at in pairs.order}
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
@@ -357,10 +340,10 @@ class JudgedLists:
         # the lists of all cases are read and measured once for the boards of a report
         key = (JudgedLists, self._project.id, tuple(metrics), k)
         places, every = self._project.db.kept(key, read)
-        return [
-            every.at([places[slate] for slate in slates if slate in places], system)
-            for system, slates in self.of_cases(rows).items()
-        ]
+        known = {
+            name: [places[at] for at in ids if at in places] for name, ids in self.of_cases(rows).items()
+        }
+        return [every.at(here, system) for system, here in known.items()]
 
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""

@@ -12,7 +12,6 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.means import occasions
@@ -35,14 +34,14 @@ _ONLINE = columns(
       (("users", "Users"), ("impressions", "Impressions"), ("clicks", "Clicks")) for at, side in _SIDES),
     *(f"rate_{at}{end}|{label}|float|5" for at, side in _SIDES for end, label in
       (("", f"Rate {side}"), ("_low", f"({side} low)"), ("_high", f"({side} high)"))),
-    "lift|Lift|share", *interval_columns("share"), "z|z|float", "p", "winner|Winner", "same_way|Same direction|int",
+    "lift|Lift|share", "ci_*|CI|share", "z|z|float", "p", "winner|Winner", "same_way|Same direction|int",
     "judges|Judges|int", "note",
 )  # fmt: skip
 _LOG = columns(
     *_WHAT, "lift|(Lift)|share", "p?", "winner|Winner", "rater", "kind|(Kind)", "protocol", "measure|(Measure)",
-    "judged|(Judged)|float", *interval_columns(of="judged", minor=True), "n?", "pointed|Predicted",
+    "judged|(Judged)|float", "judged_*|(CI)|ci", "n?", "pointed|Predicted",
     "sure|(Significant)", "hit|Same direction", "hits|(Hits)|int", "decided|Decided|int", "hit_rate|Hit rate|share",
-    "hit_low|Hit low|share", "hit_high|Hit high|share", "note",
+    "hit_*|Hit|share", "note",
 )  # fmt: skip
 _METHODS = definitions(f"""\
 rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978
@@ -80,8 +79,8 @@ class _Prediction(NamedTuple):
         return {
             "rater": self.question.rater, "protocol": self.question.protocol,
             "measure": "win rate" if self.of_pairs else "difference of means", "judged": figure.value,
-            **interval_cells(figure, "judged"), "n": figure.n, "pointed": pointed, "sure": sure, "hit": hit,
-            "hits": sum(hits), "decided": len(hits), "hit_rate": rate.value, **interval_cells(rate, "hit"),
+            **figure.ends("judged"), "n": figure.n, "pointed": pointed, "sure": sure, "hit": hit,
+            "hits": sum(hits), "decided": len(hits), "hit_rate": rate.value, **rate.ends("hit"),
             "note": join_notes(figure.note if figure.value is None else "", undecided),
         }  # fmt: skip
 
@@ -98,12 +97,9 @@ def outcomes(project: Project, choose: Options) -> Table:
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, choose.alpha) | counts)
-    everybody = (
-        []
-        if choose.cases.users is None
-        else ["the rates and the lift are those of everybody in the experiment"]
-    )
-    notes = [*everybody, *log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
+    notes = [*log.notes, *_METHODS] if rows else ["no experiment is recorded yet"]
+    if rows and choose.cases.users is not None:
+        notes.insert(0, "the rates and the lift are those of everybody in the experiment")
     answer = _answer(rows[-1], len(rows)) if rows else ""
     table = Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment system_a system_b rate_a rate_b lift ci_low ci_high p winner note")
@@ -138,7 +134,7 @@ def prediction_log(project: Project, choose: Options) -> Table:
     # each rater's hit rate at the end of the log
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
     rates = [
-        f"{name} ({protocol}) in {row['hits']} of {row['decided']}" for (name, protocol), row in last.items()
+        f"{who} ({protocol}) in {row['hits']} of {row['decided']}" for (who, protocol), row in last.items()
     ]
     answer = f"Of the decided experiments the winner was predicted by {first_few(rates)}" if rates else ""
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=answer)
@@ -162,9 +158,9 @@ def _online(outcome: Outcome, alpha: float) -> Row:
     del row["name"]
     for side, arm in (("a", a), ("b", b)):
         rate = arm.estimate()
-        row |= {f"rate_{side}": rate.value, **interval_cells(rate, f"rate_{side}")}
+        row |= {f"rate_{side}": rate.value, **rate.ends(f"rate_{side}")}
     return row | {
-        "lift": gain.value, **interval_cells(gain), "z": z, "p": p, "winner": winner,
+        "lift": gain.value, **gain.ends(), "z": z, "p": p, "winner": winner,
         "note": join_notes(gain.note, why, undecided),
     }  # fmt: skip
 
@@ -206,9 +202,8 @@ def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction
     every = scores(chosen.ratings, question)
     judged = [system for system in (outcome.system_a, outcome.system_b) if system in every.systems]
     if len(judged) < 2:
-        return (
-            _Prediction(question, False, undefined("judged only one of the two systems")) if judged else None
-        )
+        alone = undefined("judged only one of the two systems")
+        return _Prediction(question, False, alone) if judged else None
     a, b = (every.of(every.systems.index(system)) for system in judged)
     owners = np.unique(every.user)
     means = occasions([(np.searchsorted(owners, of.user), of.value) for of in (a, b)], owners)

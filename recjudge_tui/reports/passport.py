@@ -24,15 +24,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.scales import (
-    is_judging,
-    is_people,
-    origin_notes,
-    rater_notes,
-    speaks_for_people,
-)
 from recjudge_tui.reports.common.table import (
     Column,
     Kind,
@@ -42,7 +34,7 @@ from recjudge_tui.reports.common.table import (
     Table,
     cells_of,
     columns,
-    definition,
+    definitions,
     readable,
     real,
     whole,
@@ -51,6 +43,14 @@ from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, table_of
 from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
+from recjudge_tui.reports.words import (
+    adjusted,
+    is_judging,
+    is_people,
+    origin_notes,
+    rater_notes,
+    speaks_for_people,
+)
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
@@ -68,7 +68,7 @@ from recjudge_tui.store.runs import served_models, stored_runs
 
 
 COLUMNS = columns(
-    "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", *interval_columns(),
+    "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", "ci_*",
     "people|People|float", "n", "text|Text", "note",
 )  # fmt: skip
 _KINDS: dict[str, Kind] = {"share": "share", "usd": "usd", "count": "int"}
@@ -84,7 +84,7 @@ def _row(name: object, unit: str = "", source: Row | Estimate | None = None, /, 
     row: Row = {"figure": name, "value": None, "unit": unit, "note": ""}
     if isinstance(source, Estimate):
         note = join_notes(source.note, str(more.get("note", "")))
-        return row | more | estimate_cells(source) | {"note": note}
+        return row | more | source.cells | {"note": note}
     cells = ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")
     return row | {key: source[key] for key in cells if source and key in source} | more
 
@@ -121,10 +121,8 @@ def _amount(row: Row) -> str:
     if row.get("text"):
         return str(row["text"])
     unit = str(row.get("unit") or "")
-    value, low, high = (
-        None if row.get(name) is None else _in_unit(row[name], unit)
-        for name in ("value", "ci_low", "ci_high")
-    )
+    cells = (row.get(name) for name in ("value", "ci_low", "ci_high"))
+    value, low, high = (None if cell is None else _in_unit(cell, unit) for cell in cells)
     if value is None:
         return NOT_MEASURED if str(row["note"]).startswith(NOT_MEASURED) else UNDEFINED
     return value if low is None else f"{value} ({low.removesuffix(' %')} to {str(high).removesuffix(' %')})"
@@ -239,8 +237,7 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
     people = [name for name, rater in of.raters.items() if speaks_for_people(rater)]
     met: set[str] = set()
     if not of.protocols:
-        why = "it only judged adversarial pairs"
-        yield _missing("agreement", why, of.again(SAER[0]))
+        yield _missing("agreement", "it only judged adversarial pairs", of.again(SAER[0]))
     if people and of.protocols:
         for row in of.mine("agreement", raters=(of.rater.name, *people)):
             if str(row["protocol"]) in _scales(of.protocols):
@@ -250,8 +247,9 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
                 yield _row(row["stat"], unit, row, **beside)
     for protocol in of.protocols:
         if not _scales((protocol,)) & met:
-            why = "no person judged these cases"
-            yield _missing("agreement", why, Step("import labels"), protocol=protocol)
+            yield _missing(
+                "agreement", "no person judged these cases", Step("import labels"), protocol=protocol
+            )
 
 
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
@@ -279,16 +277,15 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
         answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
     if not answered:
         yield _missing("position consistency", "it judged no pair of lists", of.again(SAER[1]))
-    adjusted = holm([p if isinstance(p := row["p"], float) else None for row in answered])
-    for row, p in zip(answered, adjusted, strict=True):
-        where = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"]}
+    for row in adjusted(answered, holm, "p_holm"):
+        where, p = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"]}, row["p_holm"]
         if row["consistency"] is None:
             why = "no pair was answered in both orders"
             again = of.again(str(row["protocol"]), "swapped", swap="")
             yield _missing("position consistency", why, again, **where)
             continue
         note = "calls that chose Set 1 minus calls that chose Set 2"
-        if p is not None and p < ALPHA:
+        if isinstance(p, float) and p < ALPHA:
             note += f": favours Set {1 if real(row, 'favour') > 0 else 2}"
         for name, value, ends, about in (
             ("position consistency", "consistency", "ci", row["note"]),
@@ -303,8 +300,9 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     """Own list against a foreign one: correct, wrong and tie, as published and without hints."""
     rows = [row for row in of.mine("robustness adversarial", rater=of.rater.name) if row["system"] is None]
     if not rows:
-        step = Step("robustness", {"judge": of.judge.spec})
-        yield _missing("correct", "it judged no list of another user", step)
+        yield _missing(
+            "correct", "it judged no list of another user", Step("robustness", {"judge": of.judge.spec})
+        )
     unseen = "without items the user already has, both lists of equal length"
     for row in rows:
         lists = "" if row["lists"] == "published" else unseen
@@ -317,8 +315,8 @@ def planted_rows(of: PassportSource) -> Iterator[Row]:
     """Faults planted into real lists: flagged for their issue or another one, missed, and false alarms."""
     rows = of.mine("robustness injected", rater=of.rater.name)
     if not rows:
-        step = Step("planted", {"judge": of.judge.spec})
-        yield _missing("planted faults detected", "it judged no list with a planted fault", step)
+        why = "it judged no list with a planted fault"
+        yield _missing("planted faults detected", why, Step("planted", {"judge": of.judge.spec}))
     # those of all faults together come first
     for row in rows[: len(OUTCOMES)]:
         yield _row(f"planted faults {row['outcome']}", "share", row, value=row["share"])
@@ -337,18 +335,15 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
             if asked == protocol:
                 values[question, user][value] += 1
                 raters.add(rater)
-        shares = [
-            (user, sum(c * (c - 1) for c in counts.values()) / (m * (m - 1)))
-            for (_, user), counts in values.items()
-            if (m := counts.total()) > 1
-        ]
+        twice = [(user, counts) for (_, user), counts in values.items() if counts.total() > 1]
+        shares = [sum(c * (c - 1) for c in n.values()) / (n.total() * (n.total() - 1)) for _, n in twice]
         if not shares:
             if protocol in offered():
-                why, again = "no call was asked twice", of.repeated(protocol)
-                yield _missing("equal answers", why, again, protocol=protocol)
+                yield _missing(
+                    "equal answers", "no call was asked twice", of.repeated(protocol), protocol=protocol
+                )
             continue
-        users, equal = zip(*shares, strict=True)
-        consistency = mean_estimate(equal, np.array(users), (0.0, 1.0))
+        consistency = mean_estimate(shares, np.array([user for user, _ in twice]), (0.0, 1.0))
         others = sorted(raters - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield _row("equal answers", "share", consistency, protocol=protocol, note=note)
@@ -369,8 +364,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
                 yield _row(what, "share" if row["stat"] == "accuracy" else "", row, against=name)
     if not met:
         why = "no verdict that a person labelled has a confidence"
-        again = of.repeated(of.runs[-1]["protocol"])
-        yield _missing("calibration error", why, again)
+        yield _missing("calibration error", why, of.repeated(of.runs[-1]["protocol"]))
 
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:
@@ -393,8 +387,7 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
 def preference_rows(of: PassportSource) -> Iterator[Row]:
     """The judge's own preferences, and by how much they exceed those of people on the same cases."""
     if not of.protocols:
-        why = "it only judged adversarial pairs"
-        yield _missing("prefers popular items", why, of.again(SAER[0]))
+        yield _missing("prefers popular items", "it only judged adversarial pairs", of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
     rows = table_of(of.project, "biases", rater=of.rater.name, truth=people).rows
@@ -408,8 +401,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
             yield _row(name + BEYOND, "", further, against=further["truth"])
         elif row["value"] is not None:
             where = {"protocol": row["protocol"], "aspect": row["aspect"]}
-            step = Step("import labels")
-            yield _missing(name + BEYOND, "no people judged these", step, **where)
+            yield _missing(name + BEYOND, "no people judged these", Step("import labels"), **where)
 
 
 def price_rows(of: PassportSource) -> Iterator[Row]:
@@ -431,8 +423,7 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
             note = "the interval lies between two ordered calls; concurrency was that of the runs"
             yield _row(name, "seconds", quantile_estimate(seconds, p), note=note)
         else:
-            again = of.fresh(of.runs[-1]["protocol"])
-            yield _missing(name, "no call was timed", again)
+            yield _missing(name, "no call was timed", of.fresh(of.runs[-1]["protocol"]))
 
 
 # ---- passport ----------------------------------------------------------------------------------------------------
@@ -460,28 +451,25 @@ def passport(project: Project, choose: Options) -> Table:
     raters = project_raters(db, project.id)
     if not runs:
         judges = [name for name, rater_of in raters.items() if is_judging(rater_of)]
+        known = f"Judges: {', '.join(judges) or 'none yet'}."
         raise UsageError(
-            f"“{rater}” has no passport because it has no runs",
-            f"It is of the kind {row['kind']}.",
-            f"Judges: {', '.join(judges) or 'none yet'}.",
+            f"“{rater}” has no passport because it has no runs", f"It is of the kind {row['kind']}.", known
         )
     judge = JudgeSpec.model_validate_json(runs[-1]["judge"])
     questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
     source = PassportSource(project, raters[rater], judge, runs, protocols, raters)
     found: list[Row] = [{"part": part} | row for part, rows in _PARTS.items() for row in rows(source)]
-    steps = [
-        Note(f"{row['figure']} ({row.get('protocol') or row['part']}) was not measured", "data", step)
-        for row in found
-        if isinstance(step := row.pop(_STEP, None), Step)
+    asked = [
+        (f"{row['figure']} ({row.get('protocol') or row['part']})", row.pop(_STEP, None)) for row in found
     ]
+    steps = [Note(f"{name} was not measured", "data", step) for name, step in asked if isinstance(step, Step)]
     compared = {rater, *(str(row.get("against")) for row in found)}
-    notes = [
-        *rater_notes(raters[name] for name in compared if name in raters),
+    notes = rater_notes(raters[name] for name in compared if name in raters)
+    notes += [
         *origin_notes(db, project.id, questions),
         *steps,
-        definition(f"intervals are {level_text()}, over users"),
-        definition(FORMULA),
+        *definitions(f"intervals are {level_text()}, over users\n{FORMULA}"),
     ]
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
     return replace(table, answer=_answer(source, found), brief=_brief(source, found))

@@ -18,10 +18,9 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import about_base
+from recjudge_tui.reports.words import about_base, label_names
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
@@ -146,9 +145,7 @@ def _check(choose: Options) -> tuple[float, ...]:
     protocols_meeting(choose.protocol)
     if not protocol_facts(choose.protocol).labels:
         labelled = ", ".join(name for name in offered() if protocol_facts(name).labels)
-        raise UsageError(
-            f"{choose.protocol} scores have no labels to count", next_step=f"Plan for {labelled}."
-        )
+        raise UsageError(f"{choose.protocol} scores have no labels to count", "", f"Plan for {labelled}.")
     for name in ("share", "correlation") if compares_lists(choose.protocol) else ("ties", "consistency"):
         if choose[name] is not None:
             raise UsageError(f"{name} has no meaning for {choose.protocol}")

@@ -17,7 +17,7 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.words import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, grouped, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
@@ -44,9 +44,7 @@ def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
     met = meet(project, selection, truth)
     (rater,) = selection.raters
     if rater == truth:
-        raise UsageError(
-            f"{rater} cannot be compared with itself", next_step="Name another rater as the truth."
-        )
+        raise UsageError(f"{rater} cannot be compared with itself", "", "Name another rater as the truth.")
     if met.ratings.raters[truth].of_metrics:
         raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as the truth.")
     if not met.meetings:
@@ -122,16 +120,9 @@ def usual_of(meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
 
 
 def estimates(
-    a: FloatArray,
-    b: FloatArray,
-    user: IntArray,
-    labels: Sequence[float] | None,
-    stats: Sequence[str],
-    seen: Orientation,
-    groups: IntArray | None = None,
-    *,
-    confidence: float = LEVEL,
-) -> dict[str, Estimate]:
+    a: FloatArray, b: FloatArray, user: IntArray, labels: Sequence[float] | None, stats: Sequence[str], seen: Orientation,
+    groups: IntArray | None = None, *, confidence: float = LEVEL,
+) -> dict[str, Estimate]:  # fmt: skip
     """The statistics of two raters' values (cases,), intervals over users; of a share, n counts the cases in it."""
     found = agreement_estimates(
         a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups, level=confidence
@@ -143,17 +134,12 @@ def estimates(
 
 
 def pair_estimates(
-    pairs: Pairs,
-    labels: Sequence[float] | None,
-    stats: Sequence[str],
-    level: str = "dataset",
-    *,
-    confidence: float = LEVEL,
-) -> dict[str, Estimate]:
+    pairs: Pairs, labels: Sequence[float] | None, stats: Sequence[str], level: str = "dataset", *, confidence: float = LEVEL
+) -> dict[str, Estimate]:  # fmt: skip
     """The statistics of two raters' complete pairs at a level: dataset, user or pair."""
-    return estimates(
-        pairs.x, pairs.y, pairs.user, labels, stats, pairs.seen, pairs.groups(level), confidence=confidence
-    )
+    groups = pairs.groups(level)
+    both = pairs.x, pairs.y, pairs.user
+    return estimates(*both, labels, stats, pairs.seen, groups, confidence=confidence)
 
 
 # ---- label by label --------------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.issues import ISSUE_OF, Shopper, free_places
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
@@ -38,8 +37,7 @@ from recjudge_tui.reports.words import (
     earlier_notes,
     first_few,
     interval_text,
-    origin_notes,
-    rater_notes,
+    made_of,
     sanity_warnings,
     share_cells,
     share_text,
@@ -101,14 +99,11 @@ def _number(cell: object) -> float | None:
 
 _WHO = columns("rater system opponent aspect")
 _POSITION = columns(
-    *_WHO, "gap|Gap|float|2", "pairs|Pairs|int", "consistency|Consistency|share", *interval_columns("share"),
+    *_WHO, "gap|Gap|float|2", "pairs|Pairs|int", "consistency|Consistency|share", "ci_*|CI|share",
     "true_ties|True ties|int", "position_ties|Position ties|int", "favoured|Favoured", "favour|Net share|share",
-    "favour_low|(Net low)|share", "favour_high|(Net high)|share", "p? p_holm?",
-    "first_share|First wins|share",
-    "first_low|(First low)|share", "first_high|(First high)|share", "decided|(Decided)|int",
-    "consistent|(Consistent)|int", "true_share|(Ties share)|share", "true_low|(Ties low)|share",
-    "true_high|(Ties high)|share", "set_1|(Set 1 chosen)|int", "set_2|(Set 2 chosen)|int",
-    "set_1_share|(Set 1 share)|share", NOTE,
+    "favour_*|(Net)|share", "p? p_holm?", "first_share|First wins|share", "first_*|(First)|share", "decided|(Decided)|int",
+    "consistent|(Consistent)|int", "true_share|(Ties share)|share", "true_*|(Ties)|share", "set_1|(Set 1 chosen)|int",
+    "set_2|(Set 2 chosen)|int", "set_1_share|(Set 1 share)|share", NOTE,
 )  # fmt: skip
 _POSITION_BRIEF = columns(
     "rater|rater", "about|aspect", "systems|systems", "gap|gap|float|1", "pairs|pairs|int", "alike|alike %|share",
@@ -117,7 +112,7 @@ _POSITION_BRIEF = columns(
 )  # fmt: skip
 _COUNTS = columns(
     *_WHO, "counted|Count of", "wins|Wins|int", "losses|Losses|int", "ties|Ties|int", "true_ties|True ties|int",
-    "position_ties|Position ties|int", "failed n", "consistency|Consistency|share", *interval_columns("share"), NOTE,
+    "position_ties|Position ties|int", "failed n", "consistency|Consistency|share", "ci_*|CI|share", NOTE,
 )  # fmt: skip
 _ABOUT_POSITION = definitions("""\
 consistency (alike): share of pairs with the same answer in both orders (SAER; Liu et al., SIGIR 2026)
@@ -137,25 +132,19 @@ def position(project: Project, choose: Options) -> Table:
         raise UsageError(f"{choose.protocol} does not show two lists", f"These do: {offered}.")
     for name in filter(None, (choose.rater, choose.quality)):
         rater_row(project.db, project.id, name)
-    asked = [
-        part
-        for part in answers(project, choose.protocol, within=choose.cases)
-        if choose.rater in (None, part.question.rater) and choose.aspect in (None, part.question.aspect)
-    ]
+    every = answers(project, choose.protocol, within=choose.cases)
+    asked = [part for part in every if choose.rater in (None, part.question.rater)]
+    asked = [part for part in asked if choose.aspect in (None, part.question.aspect)]
     raters = tuple(dict.fromkeys(part.question.rater for part in asked))
     chosen = base(project, Selection(choose.protocol, choose.aspect, raters, cases=choose.cases))
     if not asked:
-        nothing = Note(
-            "no run has judged pairs, and no imported judgement tells its order", "data", Step("position")
-        )
-        return Table(f"Position: {choose.protocol}", _POSITION, (), (nothing,))
+        nothing = "no run has judged pairs, and no imported judgement tells its order"
+        note = Note(nothing, "data", Step("position"))
+        return Table(f"Position: {choose.protocol}", _POSITION, (), (note,))
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
-    earlier = [
-        f"{', '.join(part.question[::2])}: {part.earlier:,} calls about earlier lists left out"
-        for part in asked
-        if part.earlier
-    ]
-    return replace(table, notes=(*table.notes, *earlier, *origin_notes(chosen), *rater_notes(chosen)))
+    left_out = ((", ".join(part.question[::2]), part.earlier) for part in asked if part.earlier)
+    earlier = [f"{about}: {count:,} calls about earlier lists left out" for about, count in left_out]
+    return replace(table, notes=(*table.notes, *earlier, *made_of(chosen)))
 
 
 def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
@@ -234,12 +223,11 @@ def _order_row(orders: BothOrders, users: IntArray) -> Row:
     net = (first - second) / 2
     favour = mean_estimate(net, user, (-1.0, 1.0))
     return {
-        "pairs": agreed.n, "consistent": int((~apart).sum()), "consistency": agreed.value, **interval_cells(agreed),
+        "pairs": agreed.n, "consistent": int((~apart).sum()), "consistency": agreed.value, **agreed.ends(),
         "true_ties": int(((first == 0) & ~apart).sum()), "position_ties": int(apart.sum()),
-        "true_share": tied.value, "true_low": tied.ci_low, "true_high": tied.ci_high,
+        "true_share": tied.value, **tied.ends("true"),
         "set_1": set_1, "set_2": set_2, "set_1_share": set_1 / (set_1 + set_2) if set_1 + set_2 else None,
-        "first_share": wins.value, "first_low": wins.ci_low, "first_high": wins.ci_high, "decided": wins.n,
-        "favour": favour.value, "favour_low": favour.ci_low, "favour_high": favour.ci_high,
+        "first_share": wins.value, **wins.ends("first"), "decided": wins.n, "favour": favour.value, **favour.ends("favour"),
         "p": sign_flip_test(user_means(net, user)), "note": agreed.note if agreed.value is None else "",
     }  # fmt: skip
 
@@ -290,7 +278,7 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
 VARIANTS: tuple[Variant, ...] = ("published", "unseen")
 _NO_PAIRS = Note("no adversarial pair has been judged yet", "data", Step("robustness"))
 _ADVERSARIAL = columns(
-    RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", *interval_columns("share"),
+    RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", "ci_*|CI|share",
     "n failed?", "own_first|(Own list first)|share", "own_second|(Second)|share", "own_first_n|(n first)|int", NOTE,
 )  # fmt: skip
 _ADVERSARIAL_BRIEF = columns(
@@ -328,11 +316,13 @@ class _Pairs:
     def of_lists(self, variant: Variant, system: str | None = None) -> _Pairs:
         """The verdicts on one kind of lists, or on those of one system."""
         cases, foreign = self.base.ratings.cases, PREFIXES[variant][0]
-        wanted = [
-            name.startswith(foreign) and system in (None, name.removeprefix(foreign))
-            for name in cases.systems
-        ]
-        return self.among(lambda _, own: np.array(wanted, dtype=np.bool_)[cases.system_a[own.row]])
+        names = ((name.startswith(foreign), name.removeprefix(foreign)) for name in cases.systems)
+        wanted = np.array([here and system in (None, name) for here, name in names], dtype=np.bool_)
+        return self.among(lambda _, own: wanted[cases.system_a[own.row]])
+
+    @property
+    def by_rater(self) -> dict[str, Verdicts]:
+        return {question.rater: self.base.ratings.verdicts[question] for question in self.base.questions}
 
     def systems(self) -> list[str]:
         """The systems whose lists were judged."""
@@ -356,7 +346,7 @@ class _Pairs:
     def notes(self) -> list[str]:
         """What is wrong with the raters' verdicts, and what the raters are."""
         wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
-        return [*wrong, *rater_notes(self.base)]
+        return [*wrong, *made_of(self.base, origins=False)]
 
 
 def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> Base:
@@ -409,20 +399,13 @@ def adversarial(project: Project, choose: Options) -> Table:
                 made = _outcome_rows(of_kind.of_lists(variant, system), question)
                 rows += [{"rater": question.rater, "lists": variant, "system": system} | row for row in made]
                 correct = rows[-3]
-                others = {
-                    "wrong": made[1]["share"],
-                    "tie": made[2]["share"],
-                    "failed": correct["failed"] or None,
-                }
-                brief.append(correct | others)
+                others = {"wrong": made[1]["share"], "tie": made[2]["share"]}
+                brief.append(correct | others | {"failed": correct["failed"] or None})
                 if system is None and variant == rows[0]["lists"]:
-                    told = (
-                        f"prefers the user's own list in {count_text(correct)} pairs ({share_text(correct)})"
-                    )
+                    often = f"{count_text(correct)} pairs ({share_text(correct)})"
                     reason = reasons.get(question.rater)
-                    said[question.rater] = (
-                        f"{question.rater}: {reason}" if reason else f"{question.rater} {told}"
-                    )
+                    told = f": {reason}" if reason else f" prefers the user's own list in {often}"
+                    said[question.rater] = question.rater + told
     said = {name: said[name] for name in sorted(said, key=lambda name: name != choose.rater)}
     notes = [*pairs.notes(), *_gives_itself_away(pairs)]
     published = pairs.of_lists("published").base
@@ -471,7 +454,7 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[str]:
 
 _ABLATION = columns(
     RATER, "lists|Lists", "against|Against", "prompt?", "correct|(Correct)|int", "wrong|(Wrong)|int", "ties|(Ties)|int",
-    "failed? n share", *interval_columns("share"), "only_first|Only this|int", "only_second|Only the other|int", "p",
+    "failed? n share", "ci_*|CI|share", "only_first|Only this|int", "only_second|Only the other|int", "p",
     "p_holm|p (Holm)|float|4", "asked|(Calls)|int", "cached|(From cache)|int", "tokens_in|(Tokens in)|float|0",
     "tokens_out|(Tokens out)|float|0", "cost_usd|(Cost)|usd", "cost_per_1000|Cost of 1,000|usd",
     "seconds|(Seconds)|seconds", NOTE,
@@ -494,42 +477,29 @@ def ablation(project: Project, choose: Options) -> Table:
     if len(names) < 2:
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     ids = {name: int(rater_row(project.db, project.id, name)["id"]) for name in names}
-    every = _pairs(project, choose.cases).among(
-        lambda question, own: np.full(own.row.size, question.rater in ids)
-    )
-    newest = every.newest()
-    spent = {
-        part.question.rater: part.among(np.isin(part.row, newest.base.ratings.verdicts[part.question].row))
-        for part in answers(project, ADVERSARIAL, newest=False)
-        if part.question in newest.base.questions
-    }
+    every = _pairs(project, choose.cases).among(lambda q, own: np.full(own.row.size, q.rater in ids))
+    newest, cases = every.newest(), every.base.ratings.cases
+    judged_rows = {q: newest.base.ratings.verdicts[q].row for q in newest.base.questions}
+    asked = [part for part in answers(project, ADVERSARIAL, newest=False) if part.question in judged_rows]
+    spent = {part.question.rater: part.among(np.isin(part.row, judged_rows[part.question])) for part in asked}
     rows: list[Row] = []
     for variant in VARIANTS:
-        ratings = newest.of_lists(variant).base.ratings
-        own = {
-            question.rater: verdicts for question, verdicts in ratings.verdicts.items() if verdicts.row.size
-        }
+        own = newest.of_lists(variant).by_rater
         for name in (name for name in names if name in own):
-            value = own[name].value
-            runs = [
-                run for run in stored_runs(project.db, rater_id=ids[name]) if run["protocol"] == ADVERSARIAL
-            ]
-            counted = share_cells(
-                np.where(np.isnan(value), np.nan, value > 0), ratings.cases.user[own[name].row]
-            )
+            value, runs = own[name].value, stored_runs(project.db, rater_id=ids[name])
+            runs = [run for run in runs if run["protocol"] == ADVERSARIAL]
+            counted = share_cells(np.where(np.isnan(value), np.nan, value > 0), cases.user[own[name].row])
             row: Row = {
                 "rater": name, "lists": variant, "against": None, "prompt": runs[-1]["prompt"] if runs else None,
                 "wrong": int((value == -1).sum()), "ties": int((value == 0).sum()),
                 "failed": int(np.isnan(value).sum()), "correct": counted.pop("count"), **counted,
             }  # fmt: skip
             rows.append(row | (_spent(spent[name]) if name in spent and variant == VARIANTS[0] else {}))
-        both = every.of_lists(variant).base
-        of = {question.rater: both.ratings.verdicts[question] for question in both.questions}
-        tested = [
-            {"rater": a, "lists": variant, "against": b}
-            | _compared(pairs(ratings.cases, (Side(of[a]), Side(of[b]))))
-            for a, b in combinations([name for name in names if name in of], 2)
-        ]
+        of = every.of_lists(variant).by_rater
+        tested: list[Row] = []
+        for a, b in combinations([name for name in names if name in of], 2):
+            against = _compared(pairs(cases, (Side(of[a]), Side(of[b]))))
+            tested.append({"rater": a, "lists": variant, "against": b} | against)
         rows += adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
     if not rows:
@@ -540,11 +510,8 @@ def ablation(project: Project, choose: Options) -> Table:
         notes.append("rules reads the lists, not the prompt: its answers are the same for every prompt")
     if missing := [name for name in names if name not in judged]:
         notes.append(f"nothing judged by {', '.join(missing)}")
-    own_rows = [
-        row | {"better": ", ".join(_beaten(rows, row)), "failed": row["failed"] or None}
-        for row in rows
-        if row["against"] is None
-    ]
+    alone = [row | {"failed": row["failed"] or None} for row in rows if row["against"] is None]
+    own_rows = [row | {"better": ", ".join(_beaten(rows, row))} for row in alone]
     answer = _best_prompt(own_rows, newest.reasons())
     table = Table(title, _ABLATION, tuple(rows), (*notes, *_ABOUT_ABLATION), answer=answer)
     return briefly(table, _ABLATION_BRIEF, own_rows)
@@ -553,15 +520,12 @@ def ablation(project: Project, choose: Options) -> Table:
 def _spent(part: Answers) -> Row:
     """What the calls took; calls from the cache count in means, because a cached reply does not make a prompt cheaper."""
     took, sent = part.took, ~part.took.cached
-    known = {
-        name: values[~np.isnan(values)]
-        for name, values in (("in", took.tokens_in), ("out", took.tokens_out), ("cost", took.cost_usd))
-    }
-    means = {name: float(values.mean()) if values.size else None for name, values in known.items()}
-    paid, a_call = took.cost_usd[sent & ~np.isnan(took.cost_usd)], means["cost"]
+    known = [values[~np.isnan(values)] for values in (took.tokens_in, took.tokens_out, took.cost_usd)]
+    tokens_in, tokens_out, a_call = (float(values.mean()) if values.size else None for values in known)
+    paid = took.cost_usd[sent & ~np.isnan(took.cost_usd)]
     return {
-        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": means["in"],
-        "tokens_out": means["out"], "cost_usd": float(paid.sum()) if paid.size else None,
+        "asked": int(sent.sum()), "cached": int(took.cached.sum()), "tokens_in": tokens_in,
+        "tokens_out": tokens_out, "cost_usd": float(paid.sum()) if paid.size else None,
         "cost_per_1000": None if a_call is None else 1000 * a_call, "seconds": float(np.nansum(took.seconds[sent])),
     }  # fmt: skip
 
@@ -571,15 +535,15 @@ def _compared(met: Pairs) -> Row:
     both = met.complete
     first, second = (both.stored > 0).astype(np.float64)
     apart = first - second
-    difference = (
-        mean_estimate(apart, both.user, (-1.0, 1.0)) if apart.size else undefined("no case in common")
-    )
+    difference = undefined("no case in common")
+    if apart.size:
+        difference = mean_estimate(apart, both.user, (-1.0, 1.0))
     only_first, only_second = int((first > second).sum()), int((first < second).sum())
     p = sign_flip_test(user_means(apart, both.user))
     same = "as often for every user" if only_first else "on the same pairs"
     untested = f"they are right {same}, so there is nothing to test" if p is None and both.n else ""
     return {
-        "n": difference.n, "share": difference.value, **interval_cells(difference), "only_first": only_first,
+        "n": difference.n, "share": difference.value, **difference.ends(), "only_first": only_first,
         "only_second": only_second, "p": p, "note": join_notes(difference.note, untested),
     }  # fmt: skip
 
@@ -611,7 +575,7 @@ def _best_prompt(own: Sequence[Row], reasons: Mapping[str, str]) -> str:
 ALL = "all"
 DETECTED, OTHER_ISSUE, MISSED, FALSE_ALARM = OUTCOMES = ("detected", "other issue", "missed", "false alarm")
 _INJECTED = columns(
-    RATER, "fault|Fault", "system", "outcome|Outcome", "count share", *interval_columns("share"), "n users? failed?",
+    RATER, "fault|Fault", "system", "outcome|Outcome", "count share", "ci_*|CI|share", "n users? failed?",
     NOTE,
 )  # fmt: skip
 _INJECTED_BRIEF = columns(
@@ -650,15 +614,13 @@ def injected(project: Project, choose: Options) -> Table:
     items = Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
     lists = _made_lists(items, faults)
     systems = sorted({*lists.system}) if choose.by_system and len({*lists.system}) > 1 else []
-    rows = [
-        {"rater": question.rater} | row
-        for question in chosen.questions
-        for row in _fault_rows(items, question, lists, (None, *systems))
-    ]
+    rows: list[Row] = []
+    for question in chosen.questions:
+        rows += _fault_rows(items, question, lists, (None, *systems))
     notes = [*left_out]
     if len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in raters}) > 1:
         notes.append(Note("the raters judged different lists", "data", Step("choose", {"option": "rater"})))
-    notes += rater_notes(chosen)
+    notes += made_of(chosen, origins=False)
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
         notes.append(f"{same}: its figures show what these alone can detect")
@@ -672,11 +634,9 @@ def injected(project: Project, choose: Options) -> Table:
         counts = {"found": count_text(found), "other": other["count"], "missed": missed["count"]}
         alarms = {"alarms": count_text(alarm) if alarm["n"] else "–", "failed": found["failed"] or None}
         brief.append(found | counts | alarms)
-        told = (
-            f"{found['rater']} flags {count_text(found)} planted faults for their issue ({share_text(found)})"
-        )
+        told = f"flags {count_text(found)} planted faults for their issue ({share_text(found)})"
         clean = f", {alarm['count']:,} false alarms in {alarm['n']:,} faultless items" if alarm["n"] else ""
-        said.setdefault(str(found["rater"]), f"{told}{clean}")
+        said.setdefault(str(found["rater"]), f"{found['rater']} {told}{clean}")
     about = (*_ABOUT_FAULTS, definition("; ".join(kinds)))
     answer = first_few([said[name] for name in sorted(said, key=lambda name: name != choose.rater)])
     table = Table(title, _INJECTED, tuple(rows), (*notes, *about), answer=answer)
@@ -752,7 +712,8 @@ def _fault_rows(
             asked = of_system & (value != 0) & np.isin(lists.kind, kinds)
             if not asked.any():
                 continue
-            head: Row = {"fault": FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL, "system": system}
+            fault = FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL
+            head: Row = {"rater": question.rater, "fault": fault, "system": system}
             failed, users = np.isnan(value[asked]), user[lists.row[asked]]
             for name in OUTCOMES[:3]:
                 counted = share_cells(np.where(failed, np.nan, outcome[asked] == name), users)

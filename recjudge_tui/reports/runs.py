@@ -284,9 +284,8 @@ def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -
     if not watch.heartbeat_at or not watch.attempt_started_at:
         return watch.seconds
     until = (moment or datetime.now(timezone.utc)) if active else datetime.fromisoformat(watch.heartbeat_at)
-    return watch.seconds + max(
-        (until - datetime.fromisoformat(watch.attempt_started_at)).total_seconds(), 0.0
-    )
+    since = (until - datetime.fromisoformat(watch.attempt_started_at)).total_seconds()
+    return watch.seconds + max(since, 0.0)
 
 
 def eta_s(watch: RunWatch) -> float | None:
@@ -303,22 +302,16 @@ def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]
     Settings of execution, such as concurrency, are included. An older run that does not store a setting has its default.
     """
     defaults = {"prompt": None} | {name: option.default for name, option in RUN_OPTIONS.items()}
+    labels = {"prompt": "prompt"} | {name: option.label for name, option in RUN_OPTIONS.items()}
     runs = stored_runs(db, project_id=project_id)
     found: dict[int, tuple[str, ...]] = {}
     for protocol in dict.fromkeys(run["protocol"] for run in runs):
-        asked = {
-            run["id"]: defaults | {"prompt": run["prompt"]} | json.loads(run["settings"])
-            for run in runs
-            if run["protocol"] == protocol
-        }
+        alike = [run for run in runs if run["protocol"] == protocol]
+        asked = {r["id"]: defaults | {"prompt": r["prompt"]} | json.loads(r["settings"]) for r in alike}
         varying = [name for name in defaults if len({json.dumps(own[name]) for own in asked.values()}) > 1]
         for run_id, own in asked.items():
-            found[run_id] = tuple(f"{_label(name)} {plain_value(own[name]) or 'none'}" for name in varying)
+            found[run_id] = tuple(f"{labels[name]} {plain_value(own[name]) or 'none'}" for name in varying)
     return found
-
-
-def _label(name: str) -> str:
-    return RUN_OPTIONS[name].label if name in RUN_OPTIONS else name
 
 
 def plain_value(value: object) -> str:
@@ -327,7 +320,5 @@ def plain_value(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return "/".join(f"{name}={one_line(part, 60)}" for name, part in value.items())
-    text = (
-        "/".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
-    )
-    return one_line(text, _LONGEST_WORD)
+    several = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    return one_line("/".join(map(str, several)), _LONGEST_WORD)

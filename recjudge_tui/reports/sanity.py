@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import PROTOCOLS, compares_lists
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.words import label_names
 from recjudge_tui.shapes import Base, base
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.store.answers import first_place_wins, reason_counts

@@ -12,7 +12,6 @@ from recjudge_tui.domain.protocols import THEMES, compares_lists
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import COVARIATES, covariates
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
 from recjudge_tui.reports.declare import Options
@@ -33,7 +32,7 @@ _MOST_VALUES, _THIRDS = 10, ("lowest third", "middle third", "highest third")
 _SHOWN, _NAMED = 8, 2
 _COLUMNS = columns(
     "rater aspect?", "slice|Slice", "of|Value", "here|Here|float|3", "elsewhere|Elsewhere|float|3",
-    "difference|Difference|float|3", *interval_columns(), "users?", "users_elsewhere|(Elsewhere)|int", "p",
+    "difference|Difference|float|3", "ci_*", "users?", "users_elsewhere|(Elsewhere)|int", "p",
     "p_fdr|p (FDR)|float|4", "note",
 )  # fmt: skip
 _BRIEF = columns(
@@ -169,7 +168,7 @@ def _rows(chosen: Base, question: Question, pair: tuple[str, str], tried: Sequen
         yield {
             "rater": question.rater, "aspect": question.aspect, "slice": part.name, "of": part.value,
             "here": float(sides[0].mean()), "elsewhere": float(sides[1].mean()), "difference": test.value,
-            **interval_cells(test), "users": sides[0].size, "users_elsewhere": sides[1].size, "p": p, "note": test.note,
+            **test.ends(), "users": sides[0].size, "users_elsewhere": sides[1].size, "p": p, "note": test.note,
         }  # fmt: skip
 
 

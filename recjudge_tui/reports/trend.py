@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.occasions import Over, period_of, period_order, period_range
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import estimate_cells
-from recjudge_tui.reports.common.scales import label_names, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.leaderboard import scores
 from recjudge_tui.reports.served import change_words
-from recjudge_tui.reports.words import about_base
+from recjudge_tui.reports.words import about_base, label_names, scale_notes, value_bounds
 from recjudge_tui.shapes import Base, base, battles, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
@@ -87,8 +85,7 @@ def trend(project: Project, choose: Options) -> Table:
     check_systems(project.db, project.id, choose.systems)
     metrics = tuple(choose.metrics) or (("ndcg",) if heldout_types(project.db, project.id) else ())
     metrics = () if metrics == ("none",) else metrics
-    if unknown := [name for name in metrics if name not in LIST_METRICS]:
-        raise UsageError(f"no metric “{unknown[0]}”", f"Available: {', '.join(LIST_METRICS)}.")
+    check_known("metric", metrics, LIST_METRICS)
     # one system is shown against all others
     among = replace(choose.cases, systems=choose.systems if len(choose.systems) > 1 else ())
     chosen = base(project, choose.selection(cases=among), newest=over != "import")
@@ -159,10 +156,8 @@ def _changes(project: Project, dated: Dated) -> Iterator[tuple[str, tuple[str, s
     """The periods whose verdicts come from another model or prompt than those of the period before."""
     runs = served_models(project.db, project.id, dated.question.rater, {dated.question.protocol})
     # the models alone, without what else is known of the runs
-    identities = {
-        run.run_id: run._replace(run_id=0, calls=0, cached=0, created_at="", replies=bool(run.replies))
-        for run in runs
-    }
+    nothing: dict[str, Any] = {"run_id": 0, "calls": 0, "cached": 0, "created_at": ""}
+    identities = {run.run_id: run._replace(replies=bool(run.replies), **nothing) for run in runs}
     if len({*identities.values()}) < 2:
         return
     met = np.unique(np.stack([dated.period, dated.run]), axis=1).T.tolist()
@@ -185,7 +180,7 @@ def _row(
 ) -> Row:
     asked = dict(zip(Question._fields, question or (None,) * 3, strict=True))
     return {
-        "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate_cells(estimate),
+        "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate.cells,
         "users": estimate.groups, "failed": failed,
     }  # fmt: skip
 
@@ -226,13 +221,8 @@ def _levels(chosen: Base, dated: Dated) -> list[tuple[str, FloatArray, Bounds | 
 
 
 def _lines(
-    dated: Dated,
-    figure: str,
-    names: Sequence[Names],
-    line: IntArray,
-    value: FloatArray,
-    bounds: Bounds | None,
-) -> Iterator[Row]:
+    dated: Dated, figure: str, names: Sequence[Names], line: IntArray, value: FloatArray, bounds: Bounds | None
+) -> Iterator[Row]:  # fmt: skip
     """The mean of `value` in each period for each line (a place in `names`)."""
     many = len(dated.periods)
     group, count, kept = line * many + dated.period, len(names) * many, ~np.isnan(value)
@@ -278,12 +268,8 @@ def _measured(project: Project, choose: Options, metrics: Sequence[str]) -> Iter
     systems, wanted = of_slates(project.db, project.id, "system"), {*periods}
     if choose.over != "import":
         wanted &= {slate for ids in current_list_ids(project.db, project.id).values() for slate in ids}
-    chosen = choose.cases.users
-    ranked = [
-        (slate, found)
-        for slate, found in ranked_slates(project.db, project.id, wanted)
-        if chosen is None or found.user_id in chosen
-    ]
+    chosen, ranked = choose.cases.users, list(ranked_slates(project.db, project.id, wanted))
+    ranked = [(slate, found) for slate, found in ranked if chosen is None or found.user_id in chosen]
     lists = [slate_list for _, slate_list in ranked]
     arrays = load_evaluation_data(project.db, project.id)
     users = np.array([slate_list.user_id for slate_list in lists])
@@ -351,9 +337,8 @@ def _answer(rows: Sequence[Row], changes: Sequence[dict[str, str]]) -> str:
     figure, line = ("figure", "rater", "protocol", "aspect"), ("system", "opponent")
     lines = grouped((tuple(row[name] for name in (*figure, *line)), row) for row in known)
     ends = grouped((key[:4], (rows[0], rows[-1])) for key, rows in lines.items() if len(rows) > 1)
-    of_first = next(
-        (ends[key] for row in known if (key := tuple(row[name] for name in figure)) in ends), None
-    )
+    keys = (tuple(row[name] for name in figure) for row in known)
+    of_first = next((ends[key] for key in keys if key in ends), None)
     if of_first is None:
         return ""
     first, last = max(of_first, key=lambda two: abs(real(two[1], "value") - real(two[0], "value")))

@@ -13,10 +13,10 @@ from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
+from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.ratings import project_raters

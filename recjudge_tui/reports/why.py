@@ -18,7 +18,6 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import parse_toml
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, whole
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import Sanity, sanity
@@ -44,7 +43,7 @@ _SHOWN, _NAMED = 8, 3
 _COLUMNS = columns(
     "what|Word or phrase", "kind|(Kind)", "goes_with|Goes with", "users|Users|int", "users_against|Against|int",
     "reasons|(Reasons)|int", "reasons_against|(Against)|int", "said_of|(Said of)", "log_odds|(Log-odds)|float|2",
-    "z|z|float|1", "share|(Users %)|share", *interval_columns("share", "share", minor=True),
+    "z|z|float|1", "share|(Users %)|share", "share_*|(CI)|share",
     "p", "p_fdr|p (FDR)|float|4", "example|Case", "rater? protocol? aspect?",
 )  # fmt: skip
 _BRIEF = columns(
@@ -378,7 +377,7 @@ class _Themed(NamedTuple):
                 share = share_estimate(
                     [float((net.get(u, 0) > 0) == ahead and net.get(u, 0) != 0) for u in read], read
                 )
-                about = {"share": share.value, **interval_cells(share, "share")}
+                about = {"share": share.value, **share.ends("share")}
                 yield row | about | {"example": example.get(ahead, next(iter(example.values())))}
 
     def notes(self, project: Project) -> list[str]:

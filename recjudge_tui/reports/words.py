@@ -1,4 +1,5 @@
-"""What several reports say in the same words: what was left out, who the raters are, where verdicts come from."""
+"""What several reports say in the same words: what was left out, who the raters are, where verdicts come from; and the
+labels of their questions."""
 
 from __future__ import annotations
 
@@ -7,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists, question_of
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts, question_of
+from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES, RUN_RATERS, rules_note
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.estimate_cells import interval_cells
-from recjudge_tui.reports.common.scales import origin_notes as _origins
-from recjudge_tui.reports.common.scales import rater_notes as _raters
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, definition
 from recjudge_tui.shapes import (
     FEWEST_CASES,
@@ -26,11 +26,17 @@ from recjudge_tui.shapes import (
 )  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
+from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.steps import Step
+from recjudge_tui.store.calls import one_order_counts
 from recjudge_tui.store.cases import untimed_note
-from recjudge_tui.store.ratings import Question, Ratings
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts import run_prompts
+from recjudge_tui.store.ratings import Question, Rater, Ratings, stored_scales
+from recjudge_tui.store.verdicts import counted_battles
 
 _NAMED = 8
+_MOST_PAIRS = 4
 
 
 def about_base(chosen: Base, *, origins: bool = False) -> list[str]:
@@ -47,7 +53,7 @@ def about_base(chosen: Base, *, origins: bool = False) -> list[str]:
     if chosen.ratings.crowds:
         about = "a crowd: every verdict counts once; users and raters are both clusters of an interval"
         notes.append(definition(about))
-    return [*notes, *(origin_notes(chosen) if origins else ()), *rater_notes(chosen)]
+    return notes + made_of(chosen, origins=origins)
 
 
 def left_out_notes(left_out: LeftOut) -> list[str]:
@@ -60,15 +66,11 @@ def left_out_notes(left_out: LeftOut) -> list[str]:
 
 def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
+    same = ((p, q) for p, q in used if p != q.protocol and question_of(p) == question_of(q.protocol))
     by_protocols = grouped(
-        ((question.protocol, protocol), question.rater)
-        for protocol, question in used
-        if protocol != question.protocol and question_of(protocol) == question_of(question.protocol)
+        (f"are of {q.protocol} cases: {p} asks the same question", q.rater) for p, q in same
     )
-    return [
-        f"verdicts of {', '.join(dict.fromkeys(raters))} are of {own} cases: {protocol} asks the same question"
-        for (own, protocol), raters in by_protocols.items()
-    ]
+    return [f"verdicts of {', '.join(dict.fromkeys(raters))} {text}" for text, raters in by_protocols.items()]
 
 
 def few_cases(n: int) -> str:
@@ -88,27 +90,140 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
             who = rater if len(by_counts) == 1 else f"{rater} ({named})"
             sentences = generation_notes(earlier.left_out, 0)
             if earlier.replaced:
-                sentences.append(
-                    f"{earlier.replaced:,} of {earlier.n:,} cases are about lists that were imported again since"
-                )
+                again = "cases are about lists that were imported again since"
+                sentences.append(f"{earlier.replaced:,} of {earlier.n:,} {again}")
             notes += [f"{who}: {sentence}" for sentence in sentences]
     return notes
 
 
-def rater_notes(chosen: Base) -> list[str]:
-    """What must stand beside every figure of raters made from others and of the built-in rules."""
-    return _raters(chosen.ratings.raters[q.rater] for q in _singles(chosen))
+def made_of(chosen: Base, *, origins: bool = True) -> list[str]:
+    """Where verdicts come from, if it limits them (`origins`: pairs judged in one order, battles known only as counts), and
+    what must stand beside figures of raters made from others and of the built-in rules."""
+    crowds, db, key = chosen.ratings.crowds, chosen.project.db, chosen.project.id
+    single = [one for q in chosen.questions for one in (crowds[q].questions if q in crowds else (q,))]
+    notes = origin_notes(db, key, single) if origins else []
+    return notes + rater_notes(chosen.ratings.raters[question.rater] for question in single)
 
 
-def origin_notes(chosen: Base) -> list[str]:
-    """Where verdicts come from, if it limits them: pairs judged in one order, battles known only as counts."""
-    return _origins(chosen.project.db, chosen.project.id, _singles(chosen))
+# ---- raters and the labels of their questions --------------------------------------------------------------------------
 
 
-def _singles(chosen: Base) -> Iterable[Question]:
-    for question in chosen.questions:
-        crowd = chosen.ratings.crowds.get(question)
-        yield from (question,) if crowd is None else crowd.questions
+def is_judging(rater: Rater) -> bool:
+    return rater.kind in RUN_RATERS
+
+
+def speaks_for_people(rater: Rater) -> bool:
+    """Whether the rater is a person or a consensus, which is derived from people."""
+    return rater.kind in REFERENCES
+
+
+def is_people(rater: Rater) -> bool:
+    """Whether the rater is an annotator or a user. A consensus is derived from people and is not one of them."""
+    return rater.kind in FIRST_HAND
+
+
+def rater_notes(raters: Iterable[Rater]) -> list[str]:
+    """The notes that must accompany all figures of raters made from others and of the built-in rules."""
+    named = list(raters)
+    rules = sorted({rater.name for rater in named if rater.kind == "rules"})
+    return [*combined_notes(named), *([rules_note(*rules)] if rules else [])]
+
+
+def combined_notes(raters: Iterable[Rater]) -> list[str]:
+    """A note on consensus and ensemble raters as references. A mean of metrics is none."""
+    names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not rater.of_metrics})
+    verb = "are" if len(names) > 1 else "is"
+    return [f"{', '.join(names)} {verb} made from other raters"] if names else []
+
+
+def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
+    """One line for each rater that judged pairs in one order only: how often which list came first; and for each question
+    of which there are only counts."""
+    wanted = {*questions}
+    asked, counted = {question[:2] for question in wanted}, one_order_counts(db, project_id)
+    notes = []
+    for who, counts in grouped((row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked).items():
+        orders, pairs = {(first, second): calls for first, second, calls in counts}, []
+        for (first, second), n in orders.items():
+            other = orders.get((second, first), 0)
+            if (n, second) >= (other, first):
+                pairs.append(f"{first} came first in {n:,} of {n + other:,} calls with {second}")
+        more = f"; and {len(pairs) - _MOST_PAIRS} more pairs" if len(pairs) > _MOST_PAIRS else ""
+        saw = f"{who[0]} ({who[1]}) saw each pair in one order, so position is not controlled for"
+        notes.append(f"{saw}: {'; '.join(pairs[:_MOST_PAIRS])}{more}")
+    return notes + [
+        f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
+        " intervals are too narrow and p values too small if the same users judged several"
+        for rater, protocol, aspect, n in counted_battles(db, project_id)
+        if (rater, protocol, aspect) in wanted
+    ]
+
+
+def label_names(
+    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
+) -> dict[float, str] | None:
+    """The label set of a question, value -> name, highest value first; None for a scale without labels. It comes from
+    the scale that a file of labels gave to the aspect, else from the prompts of the project's runs, else from the
+    protocol. It is extended by other whole numbers that people gave. Labels that roll up to another are in it if `fine`.
+    """
+    given = stored_scales(db, project_id).get((protocol, aspect))
+    if given is not None:
+        return _extended(given.names, given.names, values) if given.names else None
+    names: dict[float, str] = {}
+    for prompt in run_prompts(db, project_id, protocol):
+        if any(spec.name == aspect for spec in prompt.aspects):
+            labels = prompt.labels_of(aspect)
+            names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
+    own = dict(protocol_facts(protocol).labels)
+    if not own and not names:
+        return None
+    return _extended(names or dict(own), own, values)
+
+
+def _extended(names: dict[float, str], own: Mapping[float, str], values: FloatArray) -> dict[float, str]:
+    """The labels with whole numbers that lie beyond them, highest first."""
+    beyond = np.setdiff1d(values[~np.isnan(values)], list(names))
+    if beyond.size and own and not np.setdiff1d(beyond, list(own)).size:
+        names = names | dict(own)
+    elif beyond.size and (beyond == np.rint(beyond)).all():
+        low, high = int(min(*names, beyond.min())), int(max(*names, beyond.max()))
+        if high - low < MOST_LABELS:
+            names = {float(value): names.get(float(value), str(value)) for value in range(low, high + 1)}
+    return dict(sorted(names.items(), reverse=True))
+
+
+def value_bounds(
+    db: Database, project_id: int, question: Question, values: FloatArray
+) -> tuple[float, float] | None:
+    """The lowest and the highest value of a question's scale; None if it has none, or if a value lies outside it."""
+    known = values[~np.isnan(values)]
+    names = label_names(db, project_id, question.protocol, question.aspect, known)
+    given = stored_scales(db, project_id).get(question[1:])
+    ends = given or protocol_facts(question.protocol)
+    low, high = (min(names), max(names)) if names else (ends.low, ends.high)
+    inside = known.size == 0 or (known.min() >= low and known.max() <= high)
+    return (low, high) if inside and low < high else None
+
+
+def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
+    """(protocol, aspect) of all questions that are answered by categories without an order."""
+    return {key for key, scale in stored_scales(db, project_id).items() if not scale.ordered}
+
+
+def statistic_of(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+    """The one statistic by which raters of a question are compared everywhere, unless another is asked for."""
+    names = label_names(db, project_id, protocol, aspect, np.zeros(0))
+    return usual_statistic(names is not None, ordered=(protocol, aspect) not in categories(db, project_id))
+
+
+def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
+    """One line on the aspects that have a scale of their own; none if no aspect has one."""
+    scales = stored_scales(db, project_id)
+    own = [f"{of[1]} {scales[of].described()}" for of in dict.fromkeys(asked) if of in scales]
+    return [f"scales: {'; '.join(own)}"] if own else []
+
+
+# ---- figures and answers -----------------------------------------------------------------------------------------------
 
 
 def no_pairs(chosen: Base) -> str:
@@ -155,18 +270,13 @@ def orientation_notes(by_where: Mapping[str, Orientation]) -> list[str]:
 
 def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
     """What is missing from each comparison (its system, empty for all of them); the same of several aspects is one note."""
-    places = grouped(
-        (
-            (sentence, meeting.protocol, meeting.a.rater, meeting.b.rater),
-            f"{meeting.aspect}, {system}" if system else meeting.aspect,
-        )
-        for meeting, system, outer in lacks
-        for sentence in outer.lacking((meeting.a.rater, meeting.b.rater))
-    )
-    return [
-        f"{a} and {b} ({protocol}, {'; '.join(where)}): {sentence}"
-        for (sentence, protocol, a, b), where in places.items()
-    ]
+    places: dict[tuple[str, str], list[str]] = {}
+    for meeting, system, outer in lacks:
+        a, b = meeting.a.rater, meeting.b.rater
+        for sentence in outer.lacking((a, b)):
+            where = places.setdefault((f"{a} and {b} ({meeting.protocol}", sentence), [])
+            where.append(f"{meeting.aspect}, {system}" if system else meeting.aspect)
+    return [f"{who}, {'; '.join(where)}): {sentence}" for (who, sentence), where in places.items()]
 
 
 def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
@@ -206,7 +316,7 @@ def count_text(row: Row) -> str:
 def share_cells(hits: FloatArray, user: IntArray) -> Row:
     """The cells of a share: of rows of 0 and 1, NaN where failed."""
     share = share_estimate(hits, user)
-    cells = {"count": int((hits == 1).sum()), "share": share.value, **interval_cells(share), "n": share.n}
+    cells = {"count": int((hits == 1).sum()), "share": share.value, **share.ends(), "n": share.n}
     return cells | {"note": share.note}
 
 
@@ -217,11 +327,8 @@ def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[str]:
 
 
 def adjusted(
-    rows: Sequence[Row],
-    correct: Callable[[Sequence[float | None]], list[float | None]],
-    into: str,
-    of: str = "p",
-) -> list[Row]:
+    rows: Sequence[Row], correct: Callable[[Sequence[float | None]], list[float | None]], into: str, of: str = "p"
+) -> list[Row]:  # fmt: skip
     """The rows with their p values corrected for the number of rows; None where there is none."""
     values = correct([p if isinstance(p := row[of], float) else None for row in rows])
     return [row | {into: p} for row, p in zip(rows, values, strict=True)]

@@ -43,6 +43,15 @@ class Estimate:
             if number is not None and abs(number) < _ROUNDING:
                 object.__setattr__(self, name, 0.0)
 
+    def ends(self, of: str = "ci") -> dict[str, object]:
+        """Both ends as cells of a table: `ci_low` and `ci_high`, or those of another figure."""
+        return {f"{of}_low": self.ci_low, f"{of}_high": self.ci_high}
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """The cells `value`, `ci_low`, `ci_high`, `n` and `note` of a table."""
+        return {"value": self.value, **self.ends(), "n": self.n, "note": self.note}
+
 
 def undefined(reason: str, n: int = 0) -> Estimate:
     """An estimate without a value."""

@@ -44,7 +44,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.read_first import First
+    from recjudge_tui.reports.home import First
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------
@@ -592,7 +592,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
 def _with_next_part(db: Database, project_id: int, seen: HomeState) -> HomeState:
     if seen.first is None and seen.home.board is not None:
-        from recjudge_tui.reports.read_first import read_first
+        from recjudge_tui.reports.home import read_first
 
         return seen._replace(first=read_first(Project.numbered(db, project_id), seen.home))
     return seen._replace(home=with_next_part(db, project_id, seen.home))

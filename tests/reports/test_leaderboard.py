@@ -9,13 +9,8 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.project import open_project
-from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.declare import make
-from recjudge_tui.reports.leaderboard import correlation_rows, scores
-from recjudge_tui.shapes import base, battles
+from recjudge_tui.reports.leaderboard import correlation_rows
 from recjudge_tui.store.ratings import Question
 from tests.builder import Built, project
 from tests.support.stub_server import answer, completion, serving
@@ -279,21 +274,6 @@ def test_the_matrix_and_the_rankings_use_one_test(three: Built) -> None:
     assert len(matrix) == 6
     assert matrix["x", "y"]["lead"] == pytest.approx(-matrix["y", "x"]["lead"])
     assert {(f["upper"], f["lower"]) for f in told["facts"]["neighbours"]} == {("x", "y"), ("y", "z")}
-
-
-def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All verdicts are deleted by another connection while the report is made: it still has them."""
-    opened, other = open_project(None, three.path), open_project(None, three.path, write=True)
-    chosen = base(opened, Selection("pairwise"))
-    before = scores(battles(chosen.ratings, chosen.questions[0]), "q").value
-    with opened.one_state():
-        opened.db.value("SELECT count(*) FROM verdicts")
-        other.db.execute("DELETE FROM verdicts")
-        table = make(opened, "leaderboard", protocol="pairwise", method="q")
-    assert isinstance(table, Table)
-    assert [row["score"] for row in table.rows if row["opponent"] is None] == sorted(before, reverse=True)
-    opened.db.close()
-    other.db.close()
 
 
 def test_the_protocol_need_not_be_named_where_there_is_only_one(three: Built, tmp_path: Path) -> None:

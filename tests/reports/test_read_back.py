@@ -103,32 +103,3 @@ def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(proje
             assert row["sure"]
         seen.add(row["sure"])
     assert seen == {True, False}
-
-
-def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
-    favours = set()
-    for draw in range(DRAWS):
-        one, _, person = _DRAWN[draw]
-        verdicts = _adjudicated(one)
-        made = table(project, "passport", rater=f"one{draw}")
-        by_figure = {(row["part"], row["figure"], row.get("against")): row for row in made.rows}
-        said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
-        net = sum((a - b) / 2 for a, b in one.values()) / len(one)
-        assert said["value"] == pytest.approx(net)
-        claim = re.search(r"favours Set (\d)", str(said["note"]))
-        if claim:
-            assert claim.group(1) == ("1" if net > 0 else "2")
-            assert _outside(said, "ci_low", "ci_high", 0)
-        favours.add(bool(claim))
-        for row in made.rows:
-            agreed = re.search(r"agrees on ([\d,]+) of the ([\d,]+) cases where", str(row["note"]))
-            if agreed:
-                preferred = [key for key, value in person.items() if value]
-                assert agreed.groups() == (
-                    str(sum(verdicts[key] == person[key] for key in preferred)), str(len(preferred)),
-                )  # fmt: skip
-    assert favours == {True, False}
-
-
-def by_figure_key(rows: dict[tuple[object, object, object], Row], figure: str) -> object:
-    return next(against for part, name, against in rows if name == figure)

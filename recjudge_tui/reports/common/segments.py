@@ -15,7 +15,7 @@ from recjudge_tui.domain.occasions import (
     period_days,
     period_order,
 )
-from recjudge_tui.domain.selection import CaseSelection, Segment, activity_levels
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment, activity_levels
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
@@ -27,7 +27,6 @@ from recjudge_tui.store.data import (
     check_systems,
     context_counts,
     user_attributes,
-    users_where,
     visible_event_counts,
 )
 
@@ -58,22 +57,19 @@ class Segments(NamedTuple):
 
 
 def segmented(
-    project: Project, report: Callable[[CaseSelection], Table], *, by: str | None = None, over: Over | None = None,
-    occasions: OccasionFilter = EVERY_OCCASION, systems: tuple[str, ...] = (), where: str = "", of_lists: bool = False,
+    project: Project, report: Callable[[CaseSelection], Table], chosen: CaseSelection = EVERY_CASE, *, where: str = "",
+    by: str | None = None, over: Over | None = None, of_lists: bool = False,
 ) -> Table:  # fmt: skip
-    """The report on the cases of these occasions, systems (none: all) and users (`where`: see `domain.where`). With
-    `by` (ACTIVITY, CONTEXT or an attribute of users), it is made once for each group, with the group in the first
-    column; with `over`, once for each period. `of_lists`: it is about lists, not cases. Raises NotFoundError for an
-    unknown context or system, UsageError for an unknown attribute and users that do not exist, and whatever the report
-    raises."""
+    """The report on the chosen cases (of users `where`: see `domain.where`). With `by` (ACTIVITY, CONTEXT or an attribute of
+    users), it is made once for each group, with the group in the first column; with `over`, once for each period.
+    `of_lists`: it is about lists, not cases. Raises NotFoundError for an unknown context or system, UsageError for an
+    unknown attribute and users that do not exist, and whatever the report raises."""
     if by is not None and over is not None:
         reason = "a report is made by groups or by periods, not both"
         raise UsageError(reason, next_step="Leave out one of them.")
-    chosen = CaseSelection(
-        occasions, systems=systems, users=users_where(project.db, project.id, where) if where else None
-    )
+    occasions = chosen.occasions
     check_contexts(project.db, project.id, occasions)
-    check_systems(project.db, project.id, systems)
+    check_systems(project.db, project.id, chosen.systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
     with project.one_state():
         found = Segments("", ())
@@ -97,7 +93,7 @@ def segmented(
     if chosen.users is not None:
         users = quantity(len(chosen.users), "user")
         table = _about(table, f"only {users} where {one_line(where, 60)}", where=where)
-    return about_occasions(about_systems(table, systems), occasions)
+    return about_cases(table, chosen)
 
 
 def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) -> Table:
@@ -113,9 +109,8 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
         return Table(title, (Column("segment", heading), *(shown[name] for name in names)), rows)
 
     several = len(parts) > 1
-    notes = [
-        f"{len(parts)} groups were compared: some differ by chance" if several else "there is only one group"
-    ]
+    one = "there is only one group"
+    notes = [f"{len(parts)} groups were compared: some differ by chance" if several else one]
     notes += [*found.notes, *([definition(_CHANCE)] if several else [])]
     without = [one_line(group.name, 60) for group, table in parts if not table.rows]
     notes += [f"nothing to report for: {', '.join(without)}"] if without else []
@@ -123,12 +118,9 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     filled = [(group, table) for group, table in parts if table.rows] or parts
     counts = Counter(note for _, table in filled for note in dict.fromkeys(table.notes))
     notes += [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
-    notes += [
-        f"{one_line(group.name, 60)}: {note}"
-        for group, table in filled
-        for note in dict.fromkeys(table.notes)
-        if counts[note] < len(filled)
-    ]
+    for group, table in filled:
+        own = [note for note in dict.fromkeys(table.notes) if counts[note] < len(filled)]
+        notes += [f"{one_line(group.name, 60)}: {note}" for note in own]
     # the answers of the first groups, each behind the names of those that it holds for
     said = [*grouped((t.answer, one_line(group.name, 40)) for group, t in parts if t.answer).items()]
     texts = [f"{', '.join(names)}: {answer}" for answer, names in said[:_MOST_ANSWERS]]
@@ -141,9 +133,11 @@ def _together(parts: Sequence[tuple[Segment, Table]], by: str, found: Segments) 
     )  # fmt: skip
 
 
-def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
-    """The table, with the chosen systems in its notes and settings unless all are chosen."""
-    return _about(table, systems_note(systems), systems=list(systems)) if systems else table
+def about_cases(table: Table, cases: CaseSelection) -> Table:
+    """The table, with the chosen systems and occasions in its notes and settings unless all are chosen."""
+    if cases.systems:
+        table = _about(table, systems_note(cases.systems), systems=list(cases.systems))
+    return about_occasions(table, cases.occasions)
 
 
 def _about(table: Table, note: str, **settings: object) -> Table:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.errors import StoreError, UsageError
+from recjudge_tui.errors import StoreError, UsageError, check_known
 from recjudge_tui.files import whole_file
 from recjudge_tui.stats.defaults import LEVEL, level_text
 
@@ -95,7 +95,8 @@ _SHARED = {
 
 def columns(*parts: str | Column) -> tuple[Column, ...]:
     """Columns in order: shared ones by name, as in `"rater protocol? aspect"` (`?`: minor), own ones as
-    `name|Label|kind|decimals` (a label in brackets: minor), others as they are."""
+    `name|Label|kind|decimals` (a label in brackets: minor), others as they are. `ci_*` stands for `ci_low` and
+    `ci_high`."""
     out: list[Column] = []
     for part in parts:
         if isinstance(part, Column):
@@ -104,9 +105,12 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
         if "|" in part:
             name, label, kind, decimals = (*part.split("|"), *("text", "3")[part.count("|") - 1 :])
             minor = label.startswith("(")
-            out.append(Column(name, label[1:-1] if minor else label, cast(Kind, kind), minor, int(decimals)))
+            label = label[1:-1] if minor else label
+            ends = [(name.replace("*", end), f"{label} {end}") for end in ("low", "high")]
+            both = ends if name.endswith("*") else [(name, label)]
+            out += [Column(name, label, cast(Kind, kind), minor, int(decimals)) for name, label in both]
             continue
-        for name in part.split():
+        for name in part.replace("ci_*", "ci_low ci_high").split():
             shared = _SHARED[name.removesuffix("?")]
             out.append(replace(shared, minor=True) if name.endswith("?") else shared)
     return tuple(out)
@@ -115,6 +119,11 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
 def real(row: Row, name: str) -> float:
     """A cell that is known to be a number."""
     return float(cast(float, row[name]))
+
+
+def reals(rows: Iterable[Row], name: str) -> list[float]:
+    """The cells of a column that are numbers."""
+    return [cell for row in rows if isinstance(cell := row.get(name), float)]
 
 
 def whole(row: Row, name: str) -> int:
@@ -199,9 +208,7 @@ def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, 
     known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
     labels = {column.label.lower(): column.name for table in tables for column in table.columns}
     wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise UsageError(f"no column “{unknown[0]}”", f"Available: {', '.join(known)}.")
+    check_known("column", wanted, known)
     return tuple(_with_columns(table, wanted) for table in tables)
 
 
@@ -271,8 +278,7 @@ def format_of_file(path: Path) -> str:
 
 def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
     """The table in a format of FORMATS; raises UsageError for another."""
-    if fmt not in _WRITERS:
-        raise UsageError(f"no format “{fmt}”", f"Available: {', '.join(FORMATS)}.")
+    check_known("format", [fmt], FORMATS)
     module, name = _WRITERS[fmt].split(":")
     found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
     write = cast(Callable[[Table, Screen], TableText], found)

@@ -17,14 +17,12 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import ProtocolFacts, compares_lists, offered, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import figures as of
 from recjudge_tui.reports.agreement import cell_cases
 from recjudge_tui.reports.calibration import GIVEN, STAGES, error_table, reliability_table, stated_confidences
 from recjudge_tui.reports.common import segments
-from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.scales import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.declare import REPORTS, Options, checked, on_cases, table_of
 from recjudge_tui.reports.figures.marks import (
@@ -57,6 +55,7 @@ from recjudge_tui.reports.leaderboard import methods_of
 from recjudge_tui.reports.rater_pairs import People, label_sets, pair_estimates
 from recjudge_tui.reports.topics import Topic, TopicRaters, asked, topics
 from recjudge_tui.reports.trend import FLAGS, WIN_RATE
+from recjudge_tui.reports.words import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.shapes import ANY_ISSUE, meet, protocols_meeting
 from recjudge_tui.stats.defaults import ALPHA, BINS
 from recjudge_tui.stats.estimate import join_notes, undefined
@@ -93,9 +92,8 @@ class About:
         """The wanted value of an option, else the default, else the first of `values`."""
         known, wanted = tuple(values), self.given.get(name, "")
         if wanted and wanted not in known and self._strict:
-            raise UsageError(
-                f"no {name} “{wanted}” for this figure", f"Available: {', '.join(known) or 'none'}."
-            )
+            there = f"Available: {', '.join(known) or 'none'}."
+            raise UsageError(f"no {name} “{wanted}” for this figure", there)
         value = wanted if wanted in known else default if default in known else known[0] if known else ""
         self.choices[name] = Choice(value, known)
         return value
@@ -129,9 +127,7 @@ class About:
         """The table with only these rows and with notes in front of its own; ends the drawing if there are no rows."""
         kept = table.rows if rows is None else tuple(rows)
         table = replace(table, rows=kept, notes=(*notes, *table.notes))
-        table = segments.about_occasions(
-            segments.about_systems(table, self.cases.systems), self.cases.occasions
-        )
+        table = segments.about_cases(table, self.cases)
         # a declared report has the notes on systems and occasions already
         table = replace(table, notes=tuple(dict.fromkeys(table.notes)))
         if not table.rows:
@@ -278,10 +274,6 @@ def _q_matrix(about: About) -> Figure:
     return about.figure(title, drawn, table, marks, n_text(table.rows, "pairs of lists per cell"), *said)
 
 
-def _pair_cases(project: Project, _: Figure, row: Row) -> list[int]:
-    return cases_between(project.db, project.id, str(row["system"]), str(row["opponent"]))
-
-
 def _q_metric(about: About) -> Figure:
     rater = about.choose("rater", about.raters)
     related = about.report("leaderboard", rater=rater, table="metrics")
@@ -292,20 +284,16 @@ def _q_metric(about: About) -> Figure:
     natural = next((_metric_name(row) for row in related.rows if row["natural"]), "")
     metric = about.choose("metric", measured, natural)
     board, values = about.report("leaderboard", rater=rater, method="q"), measured[metric]
-    rows = tuple(
-        {**row, "metric": metric, "measured": values[str(row["system"])]}
-        for row in board.rows
-        if row["opponent"] is None and isinstance(row["q"], float) and str(row["system"]) in values
-    )
+    ranked = (row for row in board.rows if row["opponent"] is None and isinstance(row["q"], float))
+    found_in = ((row, values.get(str(row["system"]))) for row in ranked)
+    rows = tuple({**row, "metric": metric, "measured": x} for row, x in found_in if x is not None)
     said = [_correlation(row) for row in related.rows if _metric_name(row) == metric]
     heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
     table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
     found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
     marks = Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
-    what, n = (
-        f"Q of each system by {name_text(rater)} and its {metric}",
-        n_text(rows, "pairs of lists per system"),
-    )
+    what = f"Q of each system by {name_text(rater)} and its {metric}"
+    n = n_text(rows, "pairs of lists per system")
     return about.figure(f"Q by {rater} against {metric}", what, table, marks, n, *said)
 
 
@@ -351,15 +339,12 @@ def _flags(about: About) -> Figure:
             cells[place] = GridCell(share, text, _ends(row, "{:.1%}"), row=row)
         down, across = (tuple(dict.fromkeys(names)) for names in zip(*cells, strict=True))
         marks = Grid(down, across, cells, "issue", "system", below_title=CI)
-    who = (
-        f"{{system}}, {ANY_ISSUE} issue at rank {{rank}}, flagged by {{rater}}"
-        if by_rank
-        else about.empty.who
-    )
+    at_rank = f"{{system}}, {ANY_ISSUE} issue at rank {{rank}}, flagged by {{rater}}"
     title = f"Flagged {unit} by system: {rater}, {topic.text()}"
     drawn = f"share of {unit} that {name_text(rater)} flagged, by system and {by}"
     n = n_text(rows, f"{unit} per share")
-    return about.figure(title, drawn, table, marks, n, who=who, what=f"share of {unit}")
+    return about.figure(title, drawn, table, marks, n, who=at_rank if by_rank else about.empty.who,
+                        what=f"share of {unit}")  # fmt: skip
 
 
 def _flagged(project: Project, figure: Figure, row: Row) -> Iterable[int]:
@@ -396,10 +381,8 @@ def _trend(about: About) -> Figure:
     at = {float(periods.index(c["period"])): c["now"] for c in changes if c["period"] in periods}
     marks = Lines(tuple(found), over, figure, CI, tuple(periods), band=CI, level=even, changes=at)
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
-    drawn, n = (
-        f"{figure} by {over}, judged by {name_text(rater)}",
-        n_text(table.rows, f"verdicts per system and {over}"),
-    )
+    drawn = f"{figure} by {over}, judged by {name_text(rater)}"
+    n = n_text(table.rows, f"verdicts per system and {over}")
     others = "The other categories are in the table of the trend" if len(figures) > 1 else ""
     return about.figure(title, drawn, table, marks, n, others, "; ".join(said), what=figure)
 
@@ -433,12 +416,10 @@ def _confusion(about: About) -> Figure:
         share = count / totals[a] if totals[a] else None
         cells[a, b] = GridCell(share, f"{count:,}", "" if share is None else f"{share:.0%}", a == b, row)
     marks = Grid(labels, labels, cells, rater, truth, False, across, down, "share of the row")
-    title, cells_are = (
-        f"{rater} (down) against {truth} (across), n={n:,}",
-        "each cell: the count and its share of the row",
-    )
+    title = f"{rater} (down) against {truth} (across), n={n:,}"
     what = f"labels of {name_text(rater)} by label of {name_text(truth)}"
-    return about.figure(title, what, table, marks, f"n = {n:,} cases that both judged", cells_are)
+    are = "each cell: the count and its share of the row"
+    return about.figure(title, what, table, marks, f"n = {n:,} cases that both judged", are)
 
 
 def _cell_cases(project: Project, figure: Figure, row: Row) -> list[int]:
@@ -469,49 +450,37 @@ def _ensembles(about: About) -> Figure:
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
     marks = Lines(found, "raters", y, ends, ticks, band=ends)
     what = f"{y} of the mean of 1 to {len(rows)} raters with {name_text(truth)}"
-    over = (
+    band = (
         "line: mean over all sets of that size; band: lowest to highest set, which is no confidence interval"
     )
-    return about.figure(
-        title, what, table, marks, n_text(rows), over, f"quartiles by number of raters: {quartiles}"
-    )
+    said = f"quartiles by number of raters: {quartiles}"
+    return about.figure(title, what, table, marks, n_text(rows), band, said)
 
 
 def _runs(about: About) -> Figure:
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
     db, identity = about.project.db, about.project.id
     ordered = topic not in categories(db, identity)
-    fitting = (
-        name
-        for name, statistic in STATISTICS.items()
-        if (statistic.correlation or facts.labels or not ordered)
-        and (facts.of_pairs or not statistic.directed)
-    )
+    able = ((name, stat) for name, stat in STATISTICS.items() if facts.of_pairs or not stat.directed)
+    fitting = (name for name, stat in able if stat.correlation or facts.labels or not ordered)
     truth = about.choose("truth", about.people)
     stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
     about.need()
     table = _runs_table(about, truth, stat)
-    lacking = (
-        f"run {r['run']} ({r['rater']}) has no value: {r['note']}" for r in table.rows if r["value"] is None
-    )
-    table = about.filled(table, None, *lacking)
+    lacking = (row for row in table.rows if row["value"] is None)
+    none = (f"run {row['run']} ({row['rater']}) has no value: {row['note']}" for row in lacking)
+    table = about.filled(table, None, *none)
     top = next((top for row in table.rows if (top := real(row["ceiling"])) is not None), None)
-    found = tuple(
-        replace(
-            about.mark(row, row["run"], row["rater"], at),
-            details=(str(row["started"])[:10], f"n={whole(row['n']):,}"),
-        )
-        for at, row in enumerate(table.rows)
-    )
+    details = [(str(row["started"])[:10], f"n={whole(row['n']):,}") for row in table.rows]
+    at_runs = (about.mark(row, row["run"], row["rater"], at) for at, row in enumerate(table.rows))
+    found = tuple(replace(mark, details=lines) for mark, lines in zip(at_runs, details, strict=True))
     level = None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}")
     ticks = tuple(mark.name for mark in found)
     marks = Lines(found, "run", label_of(stat), CI, ticks, joined=True, level=level)
     title = f"{label_of(stat)} of each run with {truth}, {CI}"
     what, people = f"{label_of(stat)} with {name_text(truth, 40)}", level.about if level else ""
-    n = n_text(table.rows, "cases per run")
-    return about.figure(
-        title, f"{what} of each run", table, marks, n, people and f"dashed line: {people}", what=what
-    )
+    n, line = n_text(table.rows, "cases per run"), people and f"dashed line: {people}"
+    return about.figure(title, f"{what} of each run", table, marks, n, line, what=what)
 
 
 def _runs_table(about: About, truth: str, stat: str) -> Table:
@@ -544,12 +513,12 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
             top = ceiling[stat].value if stat in ceiling else None
         rows.append({
             "run": str(run.id), "started": run.started, "rater": run.rater, "truth": truth, "protocol": protocol,
-            "aspect": aspect, "stat": stat, **estimate_cells(estimate), "ceiling": top, "verdicts": len(run.cases),
+            "aspect": aspect, "stat": stat, **estimate.cells, "ceiling": top, "verdicts": len(run.cases),
         })  # fmt: skip
     notes = rater_notes(known[name] for name in (truth, *(run.rater for run in judged)) if name in known)
     heads = columns(
         "run|Run", "started|Started|time", "rater", "truth|Against", "protocol aspect", "stat|Statistic", "value",
-        *interval_columns(), "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
+        "ci_*", "ceiling|(People)|float", "n", "verdicts|(Verdicts)|int", "note",
     )  # fmt: skip
     notes = notes if rows else [f"no run has judged {protocol} {aspect} yet"]
     settings = {"protocol": protocol, "truth": truth}
@@ -570,27 +539,21 @@ def _calibration(about: About) -> Figure:
     errors = []
     for row in error_table(stated).rows:
         if row["stat"] == "ece" and (value := real(row["value"])) is not None:
-            ends = _ends(row, " [{:.3f}", ", {:.3f}]")
-            errors.append(
-                f"{row['stage']}: expected calibration error {value:.3f}{ends}, n = {whole(row['n']):,}"
-            )
+            ends = f"{_ends(row, ' [{:.3f}', ', {:.3f}]')}, n = {whole(row['n']):,}"
+            errors.append(f"{row['stage']}: expected calibration error {value:.3f}{ends}")
     table = about.filled(reliability_table(stated), None, *errors)
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
-    found = tuple(
-        replace(
-            about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0),
-            bin=(real(row["low"]) or 0.0, real(row["high"]) or 0.0),
-        )
-        for row in table.rows
-    )
+    bins = [(real(row["low"]) or 0.0, real(row["high"]) or 0.0) for row in table.rows]
+    sure = (about.mark(row, "", row["stage"], real(row["confidence"]) or 0.0) for row in table.rows)
+    found = tuple(replace(mark, bin=ends) for mark, ends in zip(sure, bins, strict=True))
     marks = Lines(
         found, "confidence (mean of the bin)", "share right", CI, diagonal="perfect calibration", counts="verdicts",
         front=front,
     )  # fmt: skip
     what = f"how often {name_text(rater)} gives the label of {name_text(truth)} at each confidence"
-    bins = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
+    how = f"up to {BINS} bins; calibrated (isotonic) by labels of other users"
     title = f"Calibration of {rater} against {truth}, n={n}"
-    return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", bins, *errors)
+    return about.figure(title, what, table, marks, f"n = {n:,} labelled verdicts", how, *errors)
 
 
 def _bin_cases(project: Project, figure: Figure, row: Row) -> Iterator[int]:
@@ -626,7 +589,8 @@ FIGURES: dict[str, FigureKind] = {
     ),
     "q-matrix": FigureKind(
         "Q matrix", "each system against each, with intervals", (of.JUDGE, of.SYSTEM), _q_matrix, "q",
-        "{system} against {opponent}, judged by {rater}", (*_COUNTS, "p", "p_holm"), "Q", _pair_cases, **_PAIRS,
+        "{system} against {opponent}, judged by {rater}", (*_COUNTS, "p", "p_holm"), "Q",
+        lambda project, _, row: cases_between(project.db, project.id, str(row["system"]), str(row["opponent"])), **_PAIRS,
     ),
     "q-metric": FigureKind(
         "Q and metric", "Q of each system against an offline metric", (of.JUDGE, of.METRIC), _q_metric, "q", "{system}",
@@ -669,8 +633,7 @@ FIGURES: dict[str, FigureKind] = {
 
 def options_of(name: str) -> tuple[Option, ...]:
     """The options of a figure on the command line. Raises UsageError for an unknown figure."""
-    if name not in FIGURES:
-        raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
+    check_known("figure", [name], FIGURES)
     return (*of.COMMON, *(option for option in FIGURES[name].options if option.flag))
 
 
@@ -690,11 +653,9 @@ def figure(
     RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
     """
     known, given = options_of(name), given or {}
-    if strict and (
-        unknown := [option for option in given if option not in {o.name for o in (*known, of.STAGE)}]
-    ):
-        listed = ", ".join(option.name for option in known)
-        raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {listed}.")
+    listed = [option.name for option in known]
+    if strict and (unknown := [option for option in given if option not in (*listed, of.STAGE.name)]):
+        raise UsageError(f"the figure {name} has no option {unknown[0]}", f"It has {', '.join(listed)}.")
     kind, every = FIGURES[name], topics(project)
     topic = Topic(given.get("protocol", ""), given.get("aspect", ""))
     if strict:
@@ -741,9 +702,8 @@ def _chosen(every: Sequence[Topic], wanted: Topic, protocols: tuple[str, ...]) -
     if not every:
         raise UsageError("there are no verdicts yet", next_step="Import labels or start a run.")
     if protocol and protocol not in protocols:
-        raise UsageError(
-            f"this figure cannot be drawn of {protocol}", f"It can be drawn of {' and '.join(protocols)}."
-        )
+        others = f"It can be drawn of {' and '.join(protocols)}."
+        raise UsageError(f"this figure cannot be drawn of {protocol}", others)
     judged = [t for t in every if t.protocol in protocols and protocol in ("", t.protocol)]
     if not judged:
         of = protocol or " or ".join(protocols)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,23 +127,15 @@ def _bytes(marks: Marks, caption: str, fmt: str, columns: int) -> bytes:
     # the resolution at which the file measures its text
     paper = Paper(figsize=(WIDTHS[columns], _HEIGHT), dpi=_DPI if fmt == "png" else 72)
     {"svg": FigureCanvasSVG, "png": FigureCanvasAgg, "pdf": FigureCanvasPdf}[fmt](paper)
-    match marks:
-        case Forest():
-            _forest(paper, marks)
-        case Bars():
-            _bars(paper, marks)
-        case Scatter():
-            _scatter(paper, marks)
-        case Lines():
-            _lines(paper, marks)
-        case Grid():
-            _grid(paper, marks)
+    draw: dict[type, Callable[[Paper, Any], None]] = {
+        Forest: _forest, Bars: _bars, Scatter: _scatter, Lines: _lines, Grid: _grid,
+    }  # fmt: skip
+    draw[type(marks)](paper, marks)
     if caption:
         lines = wrapped(caption, int((paper.get_figwidth() - 0.1) * 72 / (_CAPTION * 0.53)))
         paper.set_figheight(paper.get_figheight() + len(lines) * _CAPTION * 1.25 / 72 + 0.06)
-        paper.supxlabel(
-            "\n".join(lines), x=0.012, ha="left", fontsize=_CAPTION, color="0.25", linespacing=1.15
-        )
+        small = {"fontsize": _CAPTION, "color": "0.25", "linespacing": 1.15}
+        paper.supxlabel("\n".join(lines), x=0.012, ha="left", **small)
     # arranged here, because `savefig` would draw everything once more for it
     ConstrainedLayoutEngine().execute(paper)
     out = io.BytesIO()
@@ -191,10 +183,8 @@ def _forest(paper: Paper, marks: Forest) -> None:
     names, looks = list(dict.fromkeys(mark.name for mark in marks.marks)), _looks(marks.marks)
     groups = list(looks)
     if len(groups) > len(_MARKERS):
-        raise UsageError(
-            f"{len(groups)} are too many for one figure: at most {len(_MARKERS)} can be told apart",
-            next_step="Name one of them.",
-        )
+        reason = f"{len(groups)} are too many for one figure: at most {len(_MARKERS)} can be told apart"
+        raise UsageError(reason, next_step="Name one of them.")
     above = _legend(paper, looks, line=False) if len(groups) > 1 else 0.0
     paper.set_figheight(max(0.15 * len(groups), 0.24) * len(names) + 0.6 + above)
     ax = paper.add_subplot()
@@ -277,13 +267,8 @@ def _scatter(paper: Paper, marks: Scatter) -> None:
     if marks.level is not None:
         ax.axhline(marks.level.value, color="0.6", linewidth=0.6, zorder=0)
 
-    places = [
-        (
-            (mark.x - across[0]) / (across[1] - across[0]),
-            ((mark.value or 0.0) - ends[0]) / (ends[1] - ends[0]),
-        )
-        for mark in points
-    ]
+    wide, tall = across[1] - across[0], ends[1] - ends[0]
+    places = [((mark.x - across[0]) / wide, ((mark.value or 0.0) - ends[0]) / tall) for mark in points]
     taken = [Bbox.from_bounds(x - 0.012, y - 0.02, 0.024, 0.04) for x, y in places]
     for mark, (x, y) in zip(points, places, strict=True):
         name = _text(mark.name, 20)
@@ -361,11 +346,8 @@ def _ticks(ax: Axes, marks: Lines, width: float) -> None:
     details = {round(mark.x): mark.details for mark in marks.marks} if room >= _DETAILED else {}
     longest = max(map(cell_len, map(_text, marks.ticks)))
     step = max(round(max(longest * _CELL, _TICK) / room), 1)
-    places = [
-        at
-        for at in range(len(marks.ticks))
-        if at in changes or (at % step == 0 and not any(abs(at - other) < step for other in changes))
-    ]
+    near = {at for at in range(len(marks.ticks)) for other in changes if abs(at - other) < step}
+    places = [at for at in range(len(marks.ticks)) if at in changes or (at % step == 0 and at not in near)]
     names = ["\n".join(map(_text, (marks.ticks[at], *(details | changes).get(at, ())))) for at in places]
     ax.set_xticks(places, names)
     for at in marks.changes:
@@ -395,9 +377,8 @@ def _grid(paper: Paper, marks: Grid) -> None:
             elif cell is not None and cell.shade is not None:
                 ramp, share = (_BOTH_WAYS, (cell.shade + 1) / 2) if marks.signed else (_COUNTS, cell.shade)
                 colour, edge = _between(ramp, min(max(share, 0.0), 1.0)), "0.8"
-            ax.add_patch(
-                Rectangle((place, at), 1, 1, facecolor=colour, hatch=hatch, edgecolor=edge, linewidth=0.5)
-            )
+            box: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0.5}
+            ax.add_patch(Rectangle((place, at), 1, 1, **box))
             if cell is None:
                 continue
             look: dict[str, Any] = {"ha": "center", "va": "center", "color": _ink(colour)}
@@ -450,9 +431,7 @@ def _with_margin(
 def _looks(marks: Iterable[Mark]) -> dict[str, tuple[str, str]]:
     """The colour and the marker of each group."""
     groups = dict.fromkeys(mark.group for mark in marks)
-    return {
-        group: (_COLOURS[at % len(_COLOURS)], _MARKERS[at % len(_MARKERS)]) for at, group in enumerate(groups)
-    }
+    return {g: (_COLOURS[at % len(_COLOURS)], _MARKERS[at % len(_MARKERS)]) for at, g in enumerate(groups)}
 
 
 def _legend(
@@ -461,9 +440,7 @@ def _legend(
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "-" if line else "none", "markersize": 4, "linewidth": 0.9}
-    handles: list[Artist] = [
-        Line2D([], [], color=colour, marker=marker, **look) for colour, marker in looks.values()
-    ]
+    handles: list[Artist] = [Line2D([], [], color=c, marker=m, **look) for c, m in looks.values()]
     handles += [Line2D([], [], color="0.55", linestyle=_DASHED, linewidth=0.7) for _ in more]
     return _legend_above(paper, handles, [*looks, *more], 4)
 
@@ -473,9 +450,8 @@ def _legend_above(paper: Paper, handles: Sequence[Artist], names: Sequence[str],
     if not names:
         return 0.0
     labels = [_text(name) for name in names]
-    columns = min(
-        len(labels), most, max(int(paper.get_figwidth() / (max(map(cell_len, labels)) * _LETTER + 0.35)), 1)
-    )
+    room = int(paper.get_figwidth() / (max(map(cell_len, labels)) * _LETTER + 0.35))
+    columns = min(len(labels), most, max(room, 1))
     # Matplotlib leaves out labels that begin with an underscore, so the names are set afterwards
     legend = paper.legend(handles, map(str, range(len(labels))), loc="outside upper center", ncols=columns,
                           handlelength=1.6, handletextpad=0.4)  # fmt: skip

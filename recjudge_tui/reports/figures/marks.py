@@ -20,12 +20,8 @@ from recjudge_tui.stats.defaults import LEVEL
 
 LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
 METHOD_NAMES = {
-    "q": "Q",
-    "winrate": "Win rate",
-    "bt": "Bradley–Terry",
-    "mean": "mean score",
-    "share": "Shares of labels",
-}
+    "q": "Q", "winrate": "Win rate", "bt": "Bradley–Terry", "mean": "mean score", "share": "Shares of labels",
+}  # fmt: skip
 # the value of a system that is as good as the others
 EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0}
 # how captions and titles of figures name an interval
@@ -191,16 +187,13 @@ def axis(marks: Iterable[Mark], *levels: float | None, doublings: bool = False) 
     if not values:
         return 0.0, 1.0
     low, high = min(values), max(values)
-    spans = [
-        tuple(scaled(v) for v in (m.low, m.value, m.high))
-        for m in known
-        if m.low is not None and m.value is not None and m.high is not None
-    ]
+    ends = ((m.low, m.value, m.high) for m in known)
+    spans = [tuple(scaled(v) for v in span if v is not None) for span in ends if None not in span]
     arms = [max(middle - first, last - middle) for first, middle, last in spans]
     # the lower one of two in the middle
     reach = max(high - low, 3 * sorted(arms)[(len(arms) - 1) // 2]) if arms else 0.0
-    ends = [end for span in spans for end in span if low - reach <= end <= high + reach]
-    low, high = min([low, *ends]), max([high, *ends])
+    inside = [end for span in spans for end in span if low - reach <= end <= high + reach]
+    low, high = min([low, *inside]), max([high, *inside])
     return (2.0**low, 2.0**high) if doublings else (low, high)
 
 
@@ -276,11 +269,8 @@ class Figure:
             else:
                 shown = f"{cell:,}" if isinstance(cell, int) else name_text(cell, 200)
             said += f", {column.label} {shown}"
-        notes = (
-            one_line(own.get("note") or "", 300) or ("undefined" if own[self.value] is None else "")
-            for own in rows
-        )
-        note = next(filter(None, notes), "")
+        why = ((own.get("note") or "", "undefined" if own[self.value] is None else "") for own in rows)
+        note = next(filter(None, (one_line(note, 300) or other for note, other in why)), "")
         return (*parts, f"{said}; {note}" if note else said)
 
     def filter_of(self, row: Row) -> str:
@@ -310,9 +300,7 @@ Sentence = tuple[str | Bold, ...]
 
 def named(words: str, row: Row) -> str:
     """`{system} against {opponent}` with the cells of a row, each safe and short."""
-    cells = {
-        key: cell if isinstance(cell, (int, float)) else name_text(cell, 40) for key, cell in row.items()
-    }
+    cells = {k: cell if isinstance(cell, (int, float)) else name_text(cell, 40) for k, cell in row.items()}
     return words.format_map(cells)
 
 

@@ -35,9 +35,9 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import is_judging, speaks_for_people
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, titled
 from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.words import is_judging, speaks_for_people
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
@@ -235,12 +235,11 @@ class _Names(dict[str, Any]):
     def _column(self, table: str, name: str) -> dict[str, float | None]:
         """A column of a table by system, where it agrees with this figure in all that both tables are about."""
         mine = self._run.about(self._figure)
-        return {
-            folded(figure.where[-1]): self._of(figure)
-            for figure in self._table(table)
-            if figure.name == name
-            and all(mine.get(head, value) == value for head, value in self._run.about(figure).items())
-        }
+        found = [
+            (figure, self._run.about(figure).items()) for figure in self._table(table) if figure.name == name
+        ]
+        alike = (f for f, about in found if all(mine.get(head, value) == value for head, value in about))
+        return {folded(figure.where[-1]): self._of(figure) for figure in alike}
 
     def _rank(self, score: float | None) -> int | None:
         here = self._figure
@@ -328,7 +327,10 @@ class _Run:
         place = (*map(folded, figure.where), folded(figure.name))
         about = self.about(figure)
         for rule in self._rules(figure.at):
-            where = all(about[name] in _several(value) for name, value in rule.get("where", {}).items())
+            where = all(
+                about[name] in ([value] if isinstance(value, str) else value)
+                for name, value in rule.get("where", {}).items()
+            )
             if (
                 not where
                 or rule.get("only") == "own"
@@ -433,10 +435,8 @@ class _Run:
         if self.own is None or not self.own.baseline:
             found = min((system for system in systems if folded(system) == folded(wanted)), default=None)
         if found is None:
-            judged = ", ".join(sorted(systems))
-            self.lacking = (
-                f"No lists were compared with the baseline, a system called {wanted}, but: {judged}."
-            )
+            but = f"but: {', '.join(sorted(systems))}."
+            self.lacking = f"No lists were compared with the baseline, a system called {wanted}, {but}"
         return found
 
     def _datasets(self, at: int, project: Project) -> list[str]:
@@ -472,10 +472,6 @@ class _Run:
                 value = _result(rule["compute"], _Names(self, figure, rule))
                 why = "" if value is not None else "undefined"
                 self.known[figure.key] = replace(figure, value=value, why=why)
-
-
-def _several(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
 
 
 def _may_be(template: str, name: str) -> bool:
@@ -515,9 +511,8 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
     met = dict.fromkeys(q.rater for q in questions if protocol in (None, q.protocol))
     if role == "judges":
         judges = [name for name in chosen if name in known and not speaks_for_people(known[name])]
-        return tuple(
-            name for name in met if (name in (judges or chosen) if chosen else is_judging(known[name]))
-        )
+        wanted = judges or chosen or [name for name in met if is_judging(known[name])]
+        return tuple(name for name in met if name in wanted)
     found = sorted(name for name in met if role == "all" or known[name].kind == _ROLES[role])
     return tuple([name for name in found if name in chosen] or found)
 
@@ -547,9 +542,8 @@ def _between(rows: Sequence[Row]) -> Iterator[Row]:
 def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
     """Pearson's r of each rater with a truth, in percent, on the cases that all these raters judged: prompts with different
     examples have other cases to judge."""
-    met = meet(
-        project, Selection("explanation", raters=tuple(raters)), truth, fills=(MISSING_TRUTH, MISSING_JUDGE)
-    )
+    asked = Selection("explanation", raters=tuple(raters))
+    met = meet(project, asked, truth, fills=(MISSING_TRUTH, MISSING_JUDGE))
     rows: list[Row] = []
     for aspect in ZHANG_ASPECTS:
         meetings = [meeting for meeting in met.meetings if meeting.aspect == aspect]
@@ -644,10 +638,8 @@ def of_project(project: Project) -> Reproduction:
         return reproduce("zhang2024", {"release": project, "texts": NO_MARKUP}, own)
     if "recsys-arena" in layouts:
         return reproduce("arena", {}, own)
-    raise NotFoundError(
-        f"the project {project.name} does not contain the data of a paper",
-        "The papers with released data are RecSys Arena and Zhang et al. (2024).",
-    )
+    known = "The papers with released data are RecSys Arena and Zhang et al. (2024)."
+    raise NotFoundError(f"the project {project.name} does not contain the data of a paper", known)
 
 
 NO_MARKUP = Missing("needs data", "this figure is computed from HTML, which the import turned into text")

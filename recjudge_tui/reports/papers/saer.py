@@ -11,9 +11,9 @@ from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Table, titled
 from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.words import speaks_for_people
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import case_count, run_row
 

@@ -14,9 +14,9 @@ from rich.cells import cell_len
 from recjudge_tui.domain.text import one_line, safe_text, unmarked
 from recjudge_tui.importers.reader import long_reading
 from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import FORMATS, Column, Screen, Table, TableText, render
+from recjudge_tui.reports.common.table import FORMATS, Column, Row, Screen, Table, TableText, render
 from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS, ExportFormat, write_rows
-from tests.support.hostile import LONE_SURROGATE, NAMED
+from tests.support.hostile import HOSTILE, LONE_SURROGATE, NAMED
 
 TEXTS = NAMED | {"lone_surrogate": LONE_SURROGATE}
 RAW = re.compile(
@@ -160,3 +160,18 @@ def test_exports_row_by_row(text: str, fmt: ExportFormat) -> None:
 def _first_cell(text: str) -> str:
     with long_reading():
         return list(csv.reader(io.StringIO(text, newline="")))[1][0]
+
+
+def test_a_text_of_a_megabyte_is_cut_and_says_so() -> None:
+    text = render(Table("T", (Column("a", "A"),), ({"a": NAMED["megabyte"]},)), "plain").text
+    assert len(text) < 21_000
+    assert "(cut, 1,000,021 characters in all)" in text
+
+
+def test_no_line_is_drawn_and_no_cell_begins_a_line_of_its_own() -> None:
+    rows: tuple[Row, ...] = tuple({"a": text, "b": "x"} for text in HOSTILE)
+    text = render(Table("T", (Column("a", "A"), Column("b", "B")), rows), "plain").text
+    assert not set(text) & set("─│┌┐└┘━╭╮╯╰\x1b\r")
+    body = text.split("\n\n")[1:]
+    assert len(body) == len(HOSTILE)
+    assert all(re.fullmatch(r"(A: .*\n)?B: x\n?", paragraph) for paragraph in body)

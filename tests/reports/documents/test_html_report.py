@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -14,9 +13,8 @@ import pytest
 
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports import html_report
 from recjudge_tui.reports.common.table import TableText
-from recjudge_tui.reports.html_report import NO_PICTURES, SECTIONS
+from recjudge_tui.reports.html_report import SECTIONS
 from recjudge_tui.reports.html_report import project_report as _report
 from recjudge_tui.store.database import Database
 from tests.support.verdicts import (
@@ -191,20 +189,6 @@ def test_pictures_stand_in_the_page_with_words_for_them(project: Project) -> Non
         drawing = unquote(str(picture["src"]).removeprefix("data:image/svg+xml,"))
         assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
     assert "Not drawn: calibration" in page.text
-
-
-def test_without_matplotlib_it_says_so_in_the_page_and_beside_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged(project)
-    monkeypatch.setattr(html_report, "find_spec", lambda name: None)
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    written = project_report(project.db, project.id, ("pictures",))
-    assert written.notes == (NO_PICTURES,)
-    assert "Without pictures: Matplotlib is not installed" in written.text
-    assert "<img" not in written.text
 
 
 def test_of_named_raters_no_other_is_shown(project: Project) -> None:

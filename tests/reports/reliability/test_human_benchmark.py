@@ -8,7 +8,6 @@ import pytest
 
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
@@ -113,24 +112,3 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
     assert table.answer == f"llm–people-lists: weighted kappa {kappa:.2f}."
     # with one consensus of each sort nobody needs to name them
     assert benchmark(judged).rows == table.rows
-
-
-def test_strictness_is_the_mean_difference_from_the_others(judged: Project) -> None:
-    table = strictness_table(opened(judged), ("llm",), ("anna", "ben"))
-    bias = {
-        row["rater"]: row for row in table.rows if (row["protocol"], row["figure"]) == ("pointwise", "bias")
-    }
-    # anna's last ten values are 2 0 1 2 0 1 2 0 1 2, ben's are all 1; the judge said what anna said
-    assert {name: row["value"] for name, row in bias.items()} == {
-        "anna": pytest.approx(1 / 60), "ben": pytest.approx(-1 / 60), "llm": pytest.approx(1 / 120),
-    }  # fmt: skip
-    assert (bias["anna"]["against"], bias["llm"]["against"]) == ("the other annotators", "the annotators")
-    low, high = bias["anna"]["ci_low"], bias["anna"]["ci_high"]
-    assert isinstance(low, float)
-    assert isinstance(high, float)
-    assert low < 1 / 60 < high
-    poor = one(table, rater="ben", protocol="pointwise", label="Poor")
-    assert (poor["count"], poor["value"], poor["n"]) == (17, pytest.approx(17 / 60), 60)
-    alone = strictness_table(opened(judged), (), ("anna",))
-    note = one(alone, figure="bias", protocol="pointwise")["note"]
-    assert note == "no case that another annotator also judged"

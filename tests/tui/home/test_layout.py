@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.reports.home import Board, Home, PeopleAgreement, QueueSizes, Totals, conclusion
-from recjudge_tui.reports.read_first import First
+from recjudge_tui.reports.home import Board, First, Home, PeopleAgreement, QueueSizes, Totals, conclusion
 from recjudge_tui.reports.topics import Topic
 from recjudge_tui.store.answers import FlipCount
 from recjudge_tui.store.projects import DataCounts

@@ -84,9 +84,8 @@ class _PaperColumn:
     def width(self) -> float:
         if self.wrapped is not None:
             return self.wrapped
-        return max(
-            _width(text.replace("-", "+") if self.number else text) for text in (self.label, *self.cells)
-        )
+        texts = (self.label, *self.cells)
+        return max(_width(text.replace("-", "+") if self.number else text) for text in texts)
 
 
 class _Paper(NamedTuple):
@@ -116,9 +115,8 @@ def _laid_out(table: Table) -> _Paper:
     filled = [c for c in table.columns if c.name != "note" and any(_defined(row.get(c.name)) for row in rows)]
     kept = [c for c in filled if not _is_constant(c, rows)] or filled[:1]
     said = [(c.label, shown(rows[0].get(c.name), c, None)) for c in filled if c not in kept]
-    constants = tuple(
-        f"{label}: {value}" for label, value in said if value.lower() not in table.title.lower()
-    )
+    title = table.title.lower()
+    constants = tuple(f"{label}: {value}" for label, value in said if value.lower() not in title)
     fitting = (paper for paper in _side_by_side(kept, rows) if paper.width <= PAGE)
     paper = next(fitting, None) or _one_below_the_other(kept, rows)
     return paper._replace(says=constants + paper.says)
@@ -238,12 +236,10 @@ def _tables(table: Table) -> Iterator[str]:
         yield f"% left out: {', '.join(one_line(label, _LONGEST) for label in paper.left_out)}"
     notes = list(dict.fromkeys(str(row["note"]) for row in table.rows if _defined(row.get("note"))))
     lines = len(paper.columns[0].cells) if paper.columns else 0
+    numbers = {note: _mark(at) for at, note in enumerate(notes, 1)}
     marks = [""] * lines
     if lines == len(table.rows):
-        marks = [
-            _mark(notes.index(str(row["note"])) + 1) if _defined(row.get("note")) else ""
-            for row in table.rows
-        ]
+        marks = [numbers.get(str(row.get("note")), "") for row in table.rows]
     below = [f"{_mark(at) if any(marks) else ''}{_broken(note)}" for at, note in enumerate(notes, 1)]
     if len(notes) > _MOST_ROW_NOTES:
         marks, below = [""] * lines, []

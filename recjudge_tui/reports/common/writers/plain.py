@@ -28,14 +28,6 @@ class TextColumn(NamedTuple):
     interval: bool = False
 
 
-class _Layout(NamedTuple):
-    """The layout that fits: the columns, the values shown above the table, and the hidden columns."""
-
-    columns: list[TextColumn]
-    common: list[str]
-    dropped: list[str]
-
-
 def write(table: Table, screen: Screen) -> TableText:
     """A table if it fits, else one line per value. The two ends of an interval share a column, empty columns are left
     out, and notes of rows are printed below. If the table is too wide, it is reduced step by step: columns with the
@@ -45,24 +37,24 @@ def write(table: Table, screen: Screen) -> TableText:
     out = io.StringIO()
     console = plain_console(out, screen)
     columns, footnotes = text_columns(table)
-    layout = _layout(columns, screen.width)
+    fitting, common, dropped = _layout(columns, screen.width)
     if table.answer:
         console.print(Text(one_line(table.answer, _LONGEST_NOTE), style="bold"))
     if table.rows or not table.answer:
         console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
     if not table.rows and not table.answer:
         console.print(Text("no rows"))
-    if layout.common:
-        console.print(Text(" · ".join(layout.common), style="dim"))
-    if layout.columns and table.rows:
-        _print_rows(console, layout.columns, screen)
+    if common:
+        console.print(Text(" · ".join(common), style="dim"))
+    if fitting and table.rows:
+        _print_rows(console, fitting, screen)
     for number, note in enumerate(footnotes, start=1):
         console.print(Text(f"[{number}] {note}"))
-    if layout.dropped:
-        console.print(Text(f"- columns hidden ({screen.width} wide): {', '.join(layout.dropped)}"))
+    if dropped:
+        console.print(Text(f"- columns hidden ({screen.width} wide): {', '.join(dropped)}"))
     seen = {column.label for column in columns}
     empty = {c.label for c in table.columns if table.rows and one_line(c.label, _LONGEST_LABEL) not in seen}
-    for note in notes_without(table, {*empty, *layout.dropped}):
+    for note in notes_without(table, {*empty, *dropped}):
         console.print(Text(f"- {one_line(note, _LONGEST_NOTE)}"))
     return TableText(_finished(out.getvalue(), screen))
 
@@ -94,11 +86,12 @@ def _finished(written: str, screen: Screen) -> str:
     return text if screen.unicode else text.translate(_ASCII)
 
 
-def _layout(columns: list[TextColumn], width: int) -> _Layout:
+def _layout(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[str], list[str]]:
+    """The columns that fit, the values shown above the table, and the hidden columns."""
     common: list[str] = []
     dropped: list[str] = []
     if not columns or _width(columns) <= width:
-        return _Layout(columns, common, dropped)
+        return columns, common, dropped
     every = columns
     constant = [c for c in columns if not c.number and len(set(c.cells)) == 1]
     if len(columns[0].cells) > 1 and len(constant) < len(columns):
@@ -110,9 +103,7 @@ def _layout(columns: list[TextColumn], width: int) -> _Layout:
         last = next(column for column in reversed(columns) if column.minor)
         dropped.append(last.label)
         columns = [column for column in columns if column is not last]
-    if _least(columns) > width:
-        return _Layout(every, [], [])
-    return _Layout(columns, common, dropped)
+    return (every, [], []) if _least(columns) > width else (columns, common, dropped)
 
 
 def _compact(column: TextColumn) -> TextColumn:
@@ -139,9 +130,8 @@ def text_columns(table: Table) -> tuple[list[TextColumn], list[str]]:
             columns.append(TextColumn(label, cells, True, interval=True))
         else:
             cells = [shown(row.get(column.name), column) for row in table.rows]
-            columns.append(
-                TextColumn(one_line(column.label, _LONGEST_LABEL), cells, is_number(column), column.minor)
-            )
+            label = one_line(column.label, _LONGEST_LABEL)
+            columns.append(TextColumn(label, cells, is_number(column), column.minor))
     columns = [column for column in columns if any(cell not in ("", UNDEFINED) for cell in column.cells)]
     if footnotes:
         marks = [f"[{footnotes.index(one_line(r['note'])) + 1}]" if r.get("note") else "" for r in table.rows]
