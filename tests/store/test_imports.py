@@ -100,3 +100,13 @@ def test_undoing_twice_or_what_is_not_there(db: Database, tmp_path: Path) -> Non
         undo_import(db, only)
     with pytest.raises(NotFoundError, match="no import 99"):
         undo_import(db, 99)
+
+
+def test_an_undone_file_can_be_imported_again(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("user_id\nu\n")
+    first = import_files(db, "p", [path], "users").files[0].import_id
+    assert first is not None
+    undo_import(db, first)
+    again = import_files(db, "p", [path], "users")
+    assert (again.stored, again.files[0].import_id) == (1, first + 1)

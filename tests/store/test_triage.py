@@ -160,3 +160,14 @@ def test_the_log_folds_to_what_a_stack_of_actions_would_hold(db: Database, steps
     assert own(db, "ana") == sorted((cases[v], *what) for v, what in said.items())
     db.execute("ROLLBACK TO before")
     db.execute("RELEASE before")
+
+
+def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
+    record(db, 1, "ana", "override", label="B", value=-1.0)
+    record(db, 2, "ana", "override", label="Tie", value=0.0)
+    assert own(db, "ana") == [(1, "Tie", 0.0)], "verdicts 1 and 2 are of one question"
+    undo_last(db, 1, "ana")
+    assert own(db, "ana") == [(1, "B", -1.0)]
+    undo_last(db, 1, "ana")
+    assert own(db, "ana") == []
+    assert db.value("SELECT count(*) FROM verdicts WHERE project_id <> 1") == 0
