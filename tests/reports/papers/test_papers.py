@@ -341,7 +341,8 @@ def test_three_levels_and_the_mean_of_the_aspects(tmp_path: Path) -> None:
 def test_without_jieba_the_text_rows_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jieba", None)
     # an earlier test may have loaded it
-    monkeypatch.setattr(words, "jieba_cutter", words.jieba_cutter.__wrapped__)
+    words.jieba_cutter.cache_clear()
+    words._jieba.cache_clear()
     found = reproduced("zhang2024", write_joined(tmp_path / "data", joined_rows())).rows.rows
     row = one(found, evaluator="ROUGE-L-F", figure="accuracy", level="pair")
     assert (row["published"], row["recomputed"], row["result"]) == (12.83, None, "needs recjudge[text]")
