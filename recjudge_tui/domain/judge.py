@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
@@ -157,3 +157,28 @@ class Recipe(Model):
     k: int | None = None
     tokens: str = ""
     judge: str = ""
+
+
+class KnownJudge(NamedTuple):
+    """A judge to choose; `source` says where it comes from. A spec that ends in a colon still needs a model."""
+
+    spec: str
+    source: str
+    address: JudgeAddress = JudgeAddress()
+
+    @property
+    def key(self) -> str:
+        """What tells it from a judge of the same name elsewhere."""
+        return "\n".join((self.spec, *self.address.base_urls))
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.spec) and not self.spec.endswith(":")
+
+
+class LocalJudges(NamedTuple):
+    """The judges found on this machine: the models of its servers, then the vendors whose keys are set. `places`:
+    base URLs (none: the provider's default server) -> `Ollama localhost:11434 ✓ 2 models`, without the sign."""
+
+    judges: tuple[KnownJudge, ...]
+    places: dict[tuple[str, ...], str]

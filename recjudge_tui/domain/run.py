@@ -38,6 +38,11 @@ class Reading(Model):
     second: bool = False
     digest: str = ""
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What the texts are about, whichever of them were read."""
+        return self.rater, self.protocol, self.aspect, *self.systems
+
 
 class RunSettings(Model):
     """The settings of one run; `run_options` declares what each is, its default and bounds. `limit` and `sample` count

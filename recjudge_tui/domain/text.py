@@ -114,6 +114,11 @@ def money(dollars: float) -> str:
     return f"{'-' if dollars < 0 else ''}${abs(dollars):,.{decimals}f}"
 
 
+def without_braces(text: str) -> str:
+    """The text with parentheses for braces, which a template or a prompt's placeholder would read."""
+    return text.replace("{", "(").replace("}", ")")
+
+
 def one_line(text: object, limit: int | None = None) -> str:
     """`safe_text` on one line (runs of white space become one space), cut to `limit` characters with `…`. With a limit,
     only a small multiple of it is read, so a very long text costs nothing."""

@@ -10,10 +10,9 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from recjudge_tui.domain.judge import JudgeAddress
+from recjudge_tui.domain.judge import JudgeAddress, KnownJudge, LocalJudges
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, UsageError
-from recjudge_tui.judges.found import KnownJudge, LocalJudges
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.keys import is_set

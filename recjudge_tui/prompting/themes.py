@@ -11,7 +11,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import AspectSpec
 from recjudge_tui.domain.protocols import LINES, THEMES, compares_lists, protocol_facts
 from recjudge_tui.domain.run import Reading
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import one_line, safe_text, without_braces
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import Options
@@ -23,7 +23,6 @@ from recjudge_tui.store.answers import Reason, answers_read
 from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.prompts import get_prompt, load_shipped, own_name, store_prompt
 
-MOST_THEMES = 12
 # reasons a call that names themes, such calls, and the characters of a reason there
 _A_CALL, _CALLS, _LONGEST = 20, 10, 600
 # reasons that are asked twice
@@ -32,7 +31,7 @@ _LONGEST_NAME, _LONGEST_MEANING = 40, 160
 
 
 class Reasons(NamedTuple):
-    """What is to be explained, and every reason that is read, in an order that depends on the texts alone."""
+    """What is to be explained, and every reason that is read, in an order that depends on their words."""
 
     project: Project
     reading: Reading
@@ -53,7 +52,8 @@ def reasons_to_read(project: Project, choose: Options) -> Reasons:
         raise UsageError(
             f"the reasons of {question.rater} favour one side only", "There is nothing to compare."
         )
-    texts = sorted(map(_text, given), key=lambda text: sha256(repr(text).encode()).digest())
+    # in the order of a hash of the text, so that neither the order of import nor names decide which are read first
+    texts = sorted(map(_text, given), key=lambda text: (sha256(text.text.encode()).digest(), text))
     reading = Reading(
         rater=question.rater, protocol=question.protocol, aspect=question.aspect, systems=tuple(sorted(pair))
     )
@@ -65,7 +65,7 @@ def _text(reason: Reason) -> ReadText:
 
 
 def naming(reasons: Reasons, judge: JudgeSpec, budget: float | None) -> RunRequest:
-    """A run that names the themes of up to some hundred reasons, many a call."""
+    """A run that names the themes of reasons, `_A_CALL` in each of at most `_CALLS` calls."""
     batches = [reasons.texts[at : at + _A_CALL] for at in range(0, len(reasons.texts), _A_CALL)][:_CALLS]
     used: set[int] = set()
     texts = []
@@ -96,9 +96,7 @@ def labelling(
     lines = [line for answer in answers_read(db, run_id) for line in answer.text.split("\n")]
     themes = _themes(lines, known_systems(db, reasons.project.id))
     if not themes:
-        raise RunError(
-            "the judge named no theme", f"See “recjudge runs show {run_id}”.", "Try another judge."
-        )
+        raise RunError("the judge named no theme", f"That is all of run {run_id}.", "Try another judge.")
     load_shipped(db)
     _, _, prompt = get_prompt(db, "theme-labels")
     first, second = protocol_facts(reasons.reading.protocol).list_names
@@ -132,10 +130,8 @@ def _themes(lines: Sequence[str], barred: Iterable[str]) -> list[AspectSpec]:
         name, _, meaning = line.partition(":")
         name = one_line(safe_text(name).strip(" \"'“”*-–."), _LONGEST_NAME)
         key = name.casefold()
-        if key and key not in known and key not in themes and len(themes) < MOST_THEMES:
-            meaning = (
-                one_line(safe_text(meaning).strip(), _LONGEST_MEANING).replace("{", "(").replace("}", ")")
-            )
+        if key and key not in known and key not in themes:
+            meaning = without_braces(one_line(safe_text(meaning).strip(), _LONGEST_MEANING))
             field = f"theme_{len(themes) + 1}"
             themes[key] = AspectSpec(name=name, field=field, question=meaning or name)
     return list(themes.values())

@@ -16,7 +16,7 @@ from recjudge_tui.domain.protocols import LINES, PROTOCOLS, compares_lists
 from recjudge_tui.domain.roles import FIRST_HAND, READERS
 from recjudge_tui.domain.run import Reading
 from recjudge_tui.domain.selection import Selection
-from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.domain.text import one_line, quantity, safe_text, without_braces
 from recjudge_tui.domain.where import PART, TEACH, TEST, USER, part_of
 from recjudge_tui.errors import PromptError, UsageError
 from recjudge_tui.project import Project
@@ -200,11 +200,9 @@ def rewritten(taught: Lesson, run_id: int) -> tuple[str, str]:
     """The name of the prompt with the rules that a run wrote, in place of those learned before, and what it adds. Raises
     PromptError where the prompt cannot take them."""
     rules = [rule for answer in answers_read(taught.project.db, run_id) for rule in answer.text.split("\n")]
-    plain = [rule.replace("{", "(").replace("}", ")") for rule in rules]
     parts = dict(taught.prompt.parts or {})
-    parts[_LEARNED] = (
-        "\n".join(("# Rules learned from people's verdicts", *(f"- {rule}" for rule in plain))) + "\n"
-    )
+    lines = ["# Rules learned from people's verdicts", *(f"- {without_braces(rule)}" for rule in rules), ""]
+    parts[_LEARNED] = "\n".join(lines)
     include = f'{{% include "{_LEARNED}" %}}'
     changes: dict[str, object] = {"parts": parts}
     if include not in "".join((taught.prompt.system, *parts.values())):

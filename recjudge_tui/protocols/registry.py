@@ -47,7 +47,7 @@ from recjudge_tui.protocols.replies import (
 AnswersByOrder = Mapping[Order, Answer | None]
 
 
-class Asked(NamedTuple):
+class ReplyForm(NamedTuple):
     """The fields of a reply with their schemas, a name for the whole, and the field whose confidence is wanted, if one."""
 
     name: str
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 @dataclass(frozen=True)
 class Protocol:
     """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is asked;
-    without swapping, only the first one is used. `asked(prompt, material, aspect)` is what a call asks for. `parse(prompt,
+    without swapping, only the first one is used. `form(prompt, material, aspect)` is that of the reply. `parse(prompt,
     material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
     `verdict(prompt, aspect, answers)` makes the verdict by a named rule; it is not called where a protocol only reads
     texts. `material` always comes in the order of the
@@ -66,7 +66,7 @@ class Protocol:
 
     facts: ProtocolFacts
     orders: tuple[Order, ...]
-    asked: Callable[[Prompt, Material, str], Asked]
+    form: Callable[[Prompt, Material, str], ReplyForm]
     parse: Callable[[Prompt, Material, Reply, Order, str], ParsedReply]
     verdict: Callable[[Prompt, str, AnswersByOrder], VerdictDraft]
 
@@ -79,12 +79,12 @@ class Protocol:
     ) -> Request:
         """A call; the lists are shown in this order."""
         shown = material.swapped() if order == "ba" else material
-        asked = self.asked(prompt, shown, aspect)
+        form = self.form(prompt, shown, aspect)
         return Request(
             messages=messages(prompt, shown, aspect),
-            reply_schema=object_schema(asked.fields),
-            schema_name=asked.name,
-            label_field=asked.label_field,
+            reply_schema=object_schema(form.fields),
+            schema_name=form.name,
+            label_field=form.label_field,
             sampling=sampling,
             material=shown,
         )
@@ -203,11 +203,11 @@ def _fields(prompt: Prompt, aspects: tuple[AspectSpec, ...]) -> dict[str, Any]:
     }
 
 
-def ratings_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+def ratings_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
     """A rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
     alone = len(aspects) == 1 and prompt.scale is None
-    return Asked("ratings", _fields(prompt, aspects), aspects[0].field if alone else "")
+    return ReplyForm("ratings", _fields(prompt, aspects), aspects[0].field if alone else "")
 
 
 def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -230,7 +230,7 @@ def _parsed(
     return ParsedReply(answers=tuple(answers), parsed_by=parsed_by), fields
 
 
-def _list_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+def _list_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
     spec, places = prompt.aspects[0], len(material.slates[0].items)
     fields = _fields(prompt, (spec,))
     if prompt.issues:
@@ -241,7 +241,7 @@ def _list_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
         }
         items = object_schema(flagged)
         fields["flagged_items"] = {"type": "array", "items": items, "maxItems": 2 * places}
-    return Asked("list_verdict", fields, spec.field)
+    return ReplyForm("list_verdict", fields, spec.field)
 
 
 def _pointwise_parse(
@@ -256,16 +256,16 @@ def _pointwise_parse(
     return parsed.model_copy(update={"flags": flags})
 
 
-def _pair_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
-    return ratings_asked(prompt, material, aspect)._replace(name="pair_verdict")
+def _pair_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
+    return ratings_form(prompt, material, aspect)._replace(name="pair_verdict")
 
 
-def _arena_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+def _arena_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
     aspects, fields = prompt.aspects_of(aspect), dict[str, Any]()
     for spec in aspects:
         fields[analysis_field(spec)] = text_schema(LONGEST_ANALYSIS)
         fields[spec.field] = answer_schema(prompt, spec.name)
-    return Asked("arena_verdict", fields, _decisive(aspects).field)
+    return ReplyForm("arena_verdict", fields, _decisive(aspects).field)
 
 
 def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:
@@ -287,10 +287,10 @@ def _arena_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return parsed.model_copy(update={"answers": tuple(answers)})
 
 
-def _lines_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
+def _lines_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
     assert prompt.scale is not None
     lines = {"type": "array", "items": text_schema(LONGEST_REASON), "maxItems": int(prompt.scale.high)}
-    return Asked("lines", {prompt.aspects[0].field: lines})
+    return ReplyForm("lines", {prompt.aspects[0].field: lines})
 
 
 def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -307,8 +307,8 @@ def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return ParsedReply(answers=(answer,), parsed_by="json")
 
 
-def _themes_asked(prompt: Prompt, material: Material, aspect: str) -> Asked:
-    return Asked("themes", _fields(prompt, prompt.aspects_of(aspect)))
+def _themes_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
+    return ReplyForm("themes", _fields(prompt, prompt.aspects_of(aspect)))
 
 
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:
@@ -321,21 +321,21 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
     )
 
 
-_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_asked, _pointwise_parse, only_answer)
-_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_asked, parse_ratings, adjudicate)
-_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_asked, parse_ratings, only_answer)
+_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, only_answer)
+_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_form, parse_ratings, adjudicate)
+_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, only_answer)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
     for each in (
         _POINTWISE,
         _PAIRWISE,
-        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_asked, _arena_parse, adjudicate),
+        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_form, _arena_parse, adjudicate),
         _RATING,
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
-        Protocol(protocol_facts(LINES), ("",), _lines_asked, _lines_parse, only_answer),
-        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_asked, parse_ratings, only_answer),
+        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, only_answer),
+        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, only_answer),
     )
 }
 

@@ -109,9 +109,9 @@ def _themes(project: Project, ids: IntArray) -> Iterator[Slice]:
     """The cases whose reasons use a theme, as the newest run of each kind of reasons found it."""
     read: set[tuple[str, ...]] = set()
     for run in runs_that_read(project.db, project.id, THEMES):
-        of = (run.reading.rater, run.reading.protocol, run.reading.aspect, *run.reading.systems)
-        if of not in read and not run.reading.second and (given := answers_read(project.db, run.id)):
-            read.add(of)
+        if run.reading.about not in read and not run.reading.second:
+            read.add(run.reading.about)
+            given = answers_read(project.db, run.id)
             for theme in dict.fromkeys(answer.aspect for answer in given):
                 using = [answer.case_id for answer in given if answer.aspect == theme and answer.value]
                 if using:

@@ -348,7 +348,7 @@ def _counted(
 # ---- themes ----------------------------------------------------------------------------------------------------------
 
 
-class _Themed(NamedTuple):
+class _Themes(NamedTuple):
     """What a judge's newest run said about the reasons: (index of the case, theme, value seen from the first system), by
     `run`; empty without one. `second` is the run that asked some of them again."""
 
@@ -392,9 +392,9 @@ class _Themed(NamedTuple):
         both = [(key, theme) for key in again if key in first for theme in again[key] if theme in first[key]]
         if both:
             one, two = (np.array([of[key][theme] for key, theme in both]) for of in (first, again))
-            owners = case_owners(project.db, project.id, sorted({key[0] for key, _ in both}))
-            owner = dict(zip(sorted({key[0] for key, _ in both}), (user for user, _ in owners), strict=True))
-            _, users = np.unique([owner[key[0]] for key, _ in both], return_inverse=True)
+            cases = sorted({case for (case, _), _ in both})
+            owner = dict(zip(cases, case_owners(project.db, project.id, cases), strict=True))
+            _, users = np.unique([owner[case][0] for (case, _), _ in both], return_inverse=True)
             labels = [-1.0, 0.0, 1.0]
             kappa = agreement_estimates(one, two, users, labels, ("kappa",), mirrored=True)["kappa"]
             figure = kappa.note if kappa.value is None else f"κ {kappa.value:.2f}"
@@ -411,19 +411,15 @@ def _by_text(given: Sequence[StoredRow]) -> dict[tuple[int, str], dict[str, floa
     return by_text
 
 
-def _themed(chosen: Base, question: Question, pair: tuple[str, str]) -> _Themed:
+def _themed(chosen: Base, question: Question, pair: tuple[str, str]) -> _Themes:
     """The newest run with answers that read the reasons of this question about these systems. A case with a reason in each
     order speaks for whom both together do."""
     db, cases = chosen.project.db, chosen.ratings.cases
-    about = (question.rater, question.protocol, question.aspect, tuple(sorted(pair)))
-    runs = [
-        run
-        for run in runs_that_read(db, chosen.project.id, THEMES)
-        if (run.reading.rater, run.reading.protocol, run.reading.aspect, run.reading.systems) == about
-    ]
-    first = next((run for run in runs if not run.reading.second and answers_read(db, run.id)), None)
+    about = (*question, *sorted(pair))
+    runs = [run for run in runs_that_read(db, chosen.project.id, THEMES) if run.reading.about == about]
+    first = next((run for run in runs if not run.reading.second), None)
     if first is None:
-        return _Themed()
+        return _Themes()
     net: dict[tuple[int, str], float] = {}
     for answer in answers_read(db, first.id):
         key = answer.case_id, answer.aspect
@@ -435,7 +431,9 @@ def _themed(chosen: Base, question: Question, pair: tuple[str, str]) -> _Themed:
         if known and (cases.selected is None or cases.selected[place]):
             turn = 1.0 if cases.systems[cases.system_a[place]] == pair[0] else -1.0
             said.append((place, theme, turn * float(np.sign(value))))
-    return _Themed(first, next((run for run in runs if run.reading.second), None), tuple(said), cases.user)
+    # one that is older asked about other themes
+    second = next((run for run in runs if run.reading.second and run.id > first.id), None)
+    return _Themes(first, second, tuple(said), cases.user)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -447,7 +445,7 @@ def _table(
     sides: tuple[str, str],
     arguments: Sequence[Argument],
     rows: Sequence[Row],
-    themed: _Themed,
+    themed: _Themes,
 ) -> Table:
     sane = sanity(chosen, question)
     found = [] if sane.worthless else [row for row in rows if real(row, "p_fdr") < ALPHA]

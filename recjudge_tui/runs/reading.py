@@ -55,14 +55,13 @@ def read_cases(db: Database, texts: Sequence[ReadText], top_k: int) -> list[Read
 def store_read(db: Database, cases: Sequence[ReadCase]) -> list[ShownCase]:
     """Store snapshots of what is shown. Call inside a transaction."""
     users = save_snapshots(db, "user", [case.views.user for case in cases])
-    shown = []
-    for case, user in zip(cases, users, strict=True):
-        ids = [
-            None if view is None else save_snapshots(db, "explanation", [view])[0]
-            for view in (case.views.explanation, case.views.example)
-        ]
-        shown.append(ShownCase(user, explanation=ids[0], example=ids[1]))
-    return shown
+    texts = [(case.views.explanation, case.views.example) for case in cases]
+    stored = iter(save_snapshots(db, "explanation", [view for both in texts for view in both if view]))
+    ids = ([None if view is None else next(stored) for view in both] for both in texts)
+    return [
+        ShownCase(user, explanation=first, example=second)
+        for user, (first, second) in zip(users, ids, strict=True)
+    ]
 
 
 def sample_of(cases: Iterable[ReadCase]) -> Sample:

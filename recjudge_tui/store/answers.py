@@ -13,7 +13,7 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED
-from recjudge_tui.domain.run import Reading
+from recjudge_tui.domain.run import Reading, RunSettings
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.cases import of_several_occasions
 from recjudge_tui.store.database import Database, StoredRow, read_cell
@@ -330,23 +330,21 @@ def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> l
 
 
 class ReadRun(NamedTuple):
-    """A run that read texts: what they were, and its prompt."""
+    """A run that read texts, and what they were."""
 
     id: int
     reading: Reading
-    prompt_id: int
 
 
 def runs_that_read(db: Database, project_id: int, protocol: str) -> list[ReadRun]:
-    """The project's runs that read texts under a protocol, the newest first."""
-    sql = """SELECT id, json_extract(settings, '$.reading'), prompt_id FROM runs
-             WHERE project_id = ? AND protocol = ? ORDER BY id DESC"""
+    """The project's runs under a protocol that read texts and have an answer, the newest first. Raises StoreError for
+    settings that are not what recjudge stores."""
+    sql = """SELECT id, settings FROM runs WHERE project_id = ? AND protocol = ? AND EXISTS (
+               SELECT 1 FROM calls k JOIN answers a ON a.call_id = k.id WHERE k.run_id = runs.id)
+             ORDER BY id DESC"""
     rows = db.tuples(sql, (project_id, protocol))
-    return [
-        ReadRun(run, read_cell(Reading, text, "runs", run, "settings"), prompt)
-        for run, text, prompt in rows
-        if text
-    ]
+    settings = ((run, read_cell(RunSettings, text, "runs", run, "settings")) for run, text in rows)
+    return [ReadRun(run, of.reading) for run, of in settings if of.reading is not None]
 
 
 def answers_read(db: Database, run_id: int) -> list[StoredRow]:

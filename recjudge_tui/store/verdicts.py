@@ -95,6 +95,12 @@ class VerdictRow(NamedTuple):
     people: tuple[Opinions, ...] = ()
     item: str = ""
 
+    @property
+    def people_mean(self) -> float | None:
+        """The mean of what people say; None where none said anything."""
+        count = sum(given.n for given in self.people)
+        return sum(given.n * given.value for given in self.people) / count if count else None
+
 
 def filtered_ids(
     db: Database,

@@ -10,10 +10,9 @@ from textual.binding import Binding, BindingType
 
 from recjudge_tui.config_file import read_preferences
 from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
-from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
+from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec, KnownJudge, LocalJudges
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.judges.found import BUILT_IN, KnownJudge, LocalJudges
 from recjudge_tui.judges.registry import takes_address
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import project_judges
@@ -24,6 +23,8 @@ from recjudge_tui.tui.widgets import GLYPHS
 _NO_SERVER = (
     "No model server answers on this machine: Ollama, llama.cpp, vLLM, LM Studio. One way: ollama serve"
 )
+
+BUILT_IN = (KnownJudge("rules", "built in, no model"), KnownJudge("random", "built in, a baseline"))
 
 
 def known_judges(db: Database, project_id: int) -> list[KnownJudge]:

@@ -181,7 +181,7 @@ def prompt_content(expected: ExpectedRun) -> Content:
 # ---- screen ------------------------------------------------------------------------------------------------------
 
 
-class Known(NamedTuple):
+class ProjectChoices(NamedTuple):
     """What the project has to choose from. `systems` made lists, `explainers` made explanations; `prompts` are (protocol,
     NAME@VERSION), newest versions first; `by_data` are the fields that its data gives a meaning: occasions if there are
     any, the domain if it is unknown, images if items have some, judging again if there are runs."""
@@ -193,7 +193,7 @@ class Known(NamedTuple):
     by_data: tuple[str, ...] = ()
 
 
-def known(db: Database, project_id: int) -> Known:
+def project_choices(db: Database, project_id: int) -> ProjectChoices:
     load_shipped(db)
     prompts = sorted(list_prompts(db), key=lambda row: (row["name"], -row["version"]))
     contexts, times = known_occasions(db, project_id)
@@ -203,7 +203,7 @@ def known(db: Database, project_id: int) -> Known:
         "images": any_images(db, project_id),
         "again": has_runs(db, project_id),
     }
-    return Known(
+    return ProjectChoices(
         tuple(systems(db, project_id)),
         tuple(systems(db, project_id, TEXTS)),
         tuple((row["protocol"], f"{row['name']}@{row['version']}") for row in prompts),
@@ -258,7 +258,7 @@ class LaunchScreen(ExportScreen):
         super().__init__()
         self.project_id = project_id
         self.estimated: ExpectedRun | None = None
-        self.known = Known()
+        self.known = ProjectChoices()
         self._cases_of: dict[str, int] = {}
         self._has_chosen_protocol = False
         self._starting = False
@@ -280,7 +280,7 @@ class LaunchScreen(ExportScreen):
         self.query_one("#prompt").can_focus = False
         self._fit()
         self.fields["protocol"].focus()
-        self.background.start("known", partial(known, project_id=self.project_id), self._show_known)
+        self.background.start("known", partial(project_choices, project_id=self.project_id), self._show_known)
 
     # ---- the form
 
@@ -292,7 +292,7 @@ class LaunchScreen(ExportScreen):
     def judge(self) -> JudgeField:
         return self.query_one(JudgeField)
 
-    def _show_known(self, known: Known) -> None:
+    def _show_known(self, known: ProjectChoices) -> None:
         self.known = known
         protocol = self.query_one("#field-protocol", Choice)
         if known.explainers and not known.systems:

@@ -142,8 +142,7 @@ def score_text(row: VerdictRow) -> str:
 
 def people_score(row: VerdictRow) -> str:
     """The mean of what people say, as a whole number."""
-    people = sum(given.n for given in row.people)
-    return f"{sum(given.n * given.value for given in row.people) / people:.0f}" if people else GLYPHS.none
+    return GLYPHS.none if row.people_mean is None else f"{row.people_mean:.0f}"
 
 
 @lru_cache(maxsize=16)

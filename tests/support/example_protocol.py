@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
 from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
-from recjudge_tui.protocols.registry import Protocol, only_answer, parse_ratings, ratings_asked
+from recjudge_tui.protocols.registry import Protocol, only_answer, parse_ratings, ratings_form
 
 MATCH = ProtocolFacts(
     name="match",
@@ -34,7 +34,7 @@ DUEL = replace(
     prompts_of="pairwise",
     list_names=("Left", "Right"),
 )
-PROTOCOL = Protocol(facts=MATCH, orders=("",), asked=ratings_asked, parse=parse_ratings, verdict=only_answer)
+PROTOCOL = Protocol(facts=MATCH, orders=("",), form=ratings_form, parse=parse_ratings, verdict=only_answer)
 
 MATCH_PROMPT = """
 name = "match-lists"

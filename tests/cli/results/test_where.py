@@ -69,7 +69,6 @@ def rows(name: str, file: Path, *words: str) -> list[dict[str, Any]]:
     )
     assert code in (0, 3), err
     found = json.loads(out)
-    # what a case, a call or a run is called does not matter
     return [row for part in found.get("tables", [found]) for row in part["rows"]]
 
 
