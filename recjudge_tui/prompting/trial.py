@@ -164,11 +164,16 @@ def question_now(
     `order` None is the protocol's first order.
 
     Raises NotFoundError when the case has no lists or is of another kind than the prompt judges, UsageError for an
-    order that the protocol does not have or a form that the prompt does not have, PromptError for a prompt that cannot
-    be rendered.
+    order that the protocol does not have, a form that the prompt does not have or a prompt that reads texts, PromptError
+    for a prompt that cannot be rendered.
     """
     case = case_row(db, case_id)
     chosen = protocol_named(prompt.protocol)
+    if chosen.facts.reads:
+        raise UsageError(
+            f"prompt “{prompt.name}” reads texts about cases, and is not shown a case",
+            "It is asked while the themes of reasons are found, or rules are written from mistakes.",
+        )
     order = chosen.orders[0] if order is None else order
     if order not in chosen.orders:
         known = ", ".join(name or "none" for name in chosen.orders)

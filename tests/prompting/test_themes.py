@@ -197,3 +197,10 @@ def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
     row = next(row for row in made.content.rows if row["what"] == "Variety")
     assert "theme:Variety" in (asked := row_filter(made, row, EVERY_OCCASION))
     assert len(filtered_ids(project.db, project.id, parse_filter(asked))) == 30
+
+
+@pytest.mark.parametrize("name", ["themes", "theme-labels", "rules-from-mistakes"])
+def test_a_prompt_that_reads_texts_is_shown_no_case(project: Project, name: str) -> None:
+    code, _, err = ran("prompt", "show", name, "--case", 1, "--db", project.db.path)
+    assert code == 2
+    assert f"prompt “{name}” reads texts about cases" in err
