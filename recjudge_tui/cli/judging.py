@@ -12,7 +12,7 @@ from recjudge_tui.cli.options import chosen_judge
 from recjudge_tui.cli.output import narrate, open_db, put
 from recjudge_tui.domain.text import quantity, safe_text
 from recjudge_tui.domain.where import TEACH, TEST
-from recjudge_tui.errors import JudgeError, UsageError
+from recjudge_tui.errors import JudgeError, PromptError, UsageError
 from recjudge_tui.prompting.drafts import examples_from_outcomes, located_findings
 from recjudge_tui.prompting.trial import probe, request_now, try_prompt
 from recjudge_tui.reports import changes, judges, listings
@@ -148,7 +148,15 @@ def prompt_tune(
     if not wrong:
         reason = f"the judge agrees with {taught.truth} on all cases that teach"
         raise UsageError(reason, "There is no mistake to learn from.")
-    tried = list(tuning.candidates(taught, wrong, count))
+    tried, cause = [], "No case that it got wrong has a label on every question."
+    try:
+        tried = list(tuning.candidates(taught, wrong, count))
+    except PromptError as error:
+        cause = error.sentences
+    if not tried and not rewrite:
+        raise UsageError("no example can be made", cause, "Add --rewrite to try rules instead.")
+    if not tried:
+        narrate(f"no example can be made: {cause}")
     if rewrite:
         (written,) = work(tuning.rewriting(taught, teaching.rater, wrong, judge, budget_usd))
         assert written.run_id is not None

@@ -48,24 +48,37 @@ BETTER, WORSE, UNSHOWN = "better", "worse", "not shown to be better"
 _EXAMPLES = 2
 
 
+# a case and the aspect that is asked about it
+Answer = tuple[int, str]
+
+
 class Lesson(NamedTuple):
-    """What teaches a prompt: its labels by case, their users, and the rater who gave them."""
+    """What teaches a prompt: its labels by case and aspect, as values and words, the rater who gave them and why, and the
+    users of the cases. `protocol`: that of the labels; `aspects`: those with labels."""
 
     project: Project
     prompt: Prompt
     version: int
     truth: str
-    aspect: str
-    labels: Mapping[int, tuple[float, str]]
+    protocol: str
+    aspects: tuple[str, ...]
+    labels: Mapping[Answer, tuple[float, str]]
     user: Mapping[int, str]
-    notes: Mapping[int, str]
+    notes: Mapping[Answer, str]
 
     @property
     def name(self) -> str:
         return f"{self.prompt.name}@{self.version}"
 
     def cases(self, part: str) -> list[int]:
-        return [case for case in self.labels if part_of(self.user[case]) == part]
+        return [case for case in self.user if part_of(self.user[case]) == part]
+
+    def answers(self, part: str) -> list[Answer]:
+        return [of for of in self.labels if part_of(self.user[of[0]]) == part]
+
+    def of_case(self, case: int) -> dict[str, str]:
+        """The words of its labels by aspect."""
+        return {name: self.labels[case, name][1] for name in self.aspects if (case, name) in self.labels}
 
     def users(self, part: str) -> list[str]:
         return sorted({self.user[case] for case in self.cases(part)})
@@ -73,24 +86,23 @@ class Lesson(NamedTuple):
 
 def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
     """The labels of a person, or a reader's overrides (`source`: labels or overrides), on cases that a prompt can judge.
-    Raises UsageError for a prompt with several questions, a data attribute that is called like our parts, and too few users;
+    Raises UsageError for questions whose labels differ, a data attribute that is called like our parts, and too few users;
     NotFoundError for an unknown prompt or rater."""
     _, version, prompt = get_prompt(project.db, name)
-    if len(prompt.aspects) != 1:
-        raise UsageError(
-            f"prompt “{prompt.name}” asks {len(prompt.aspects)} questions", "Tuning teaches one question."
-        )
     if any(PART in of or USER in of for of in user_attributes(project.db, project.id).values()):
         raise UsageError(
             f"the users have an attribute called “{PART}” or “{USER}”", "These words divide the users here."
         )
-    aspect = prompt.aspects[0].name
     if truth:
         rater_row(project.db, project.id, truth)
-    chosen = base(project, Selection(prompt.protocol, aspect, (truth,) if truth else (), readers=True))
+    chosen = base(project, Selection(prompt.protocol, None, (truth,) if truth else (), readers=True))
     kinds = READERS if source == "overrides" else FIRST_HAND
-    of_kind = [q for q in chosen.questions if truth or chosen.rater(q).kind in kinds]
-    if not of_kind:
+    known = {spec.name for spec in prompt.aspects}
+    given: dict[tuple[str, str], list[Question]] = {}
+    for q in chosen.questions:
+        if q.aspect in known and (truth or chosen.rater(q).kind in kinds):
+            given.setdefault((q.rater, q.protocol), []).append(q)
+    if not given:
         who = (
             "no reader has overridden a verdict" if source == "overrides" else "no person has labelled a case"
         )
@@ -98,27 +110,46 @@ def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
             f"{who} of {prompt.protocol}",
             next_step="Label some first, or name the rater whose labels teach.",
         )
-    question = max(of_kind, key=lambda q: (chosen.ratings.verdicts[q].row.size, q.rater))
-    verdicts, cases = chosen.ratings.verdicts[question], chosen.ratings.cases
-    ids = cases.ids[verdicts.row].tolist()
-    words = {label.value: label.name for label in prompt.labels_of(aspect)}
-    labels = {
-        case: (value, words[value])
-        for case, value in zip(ids, verdicts.value.tolist(), strict=True)
-        if value in words
-    }
-    owners = case_owners(project.db, project.id, sorted(labels))
-    user = {case: owner[0] for case, owner in zip(sorted(labels), owners, strict=True)}
-    given = reasons(project.db, chosen.rater(question).id, question, sorted(labels))
-    notes = {reason.case_id: reason.text for reason in given}
-    out = Lesson(project, prompt, version, question.rater, aspect, dict(sorted(labels.items())), user, notes)
+    verdicts, cases = chosen.ratings.verdicts, chosen.ratings.cases
+    rater, protocol = max(given, key=lambda of: (sum(verdicts[q].row.size for q in given[of]), of))
+    named = {q.aspect: q for q in given[rater, protocol]}
+    aspects = tuple(spec.name for spec in prompt.aspects if spec.name in named)
+    if len({tuple(sorted(label.value for label in prompt.labels_of(of))) for of in aspects}) > 1:
+        raise UsageError(
+            f"the questions of prompt “{prompt.name}” have different labels",
+            "They cannot be counted together.",
+        )
+    labels: dict[Answer, tuple[float, str]] = {}
+    notes: dict[Answer, str] = {}
+    for aspect in aspects:
+        found = verdicts[named[aspect]]
+        ids = cases.ids[found.row].tolist()
+        labels |= {
+            (case, aspect): (value, word)
+            for case, value in zip(ids, found.value.tolist(), strict=True)
+            if (word := _word(prompt, aspect, value))
+        }
+        why = reasons(project.db, chosen.rater(named[aspect]).id, named[aspect], sorted(ids))
+        notes |= {(reason.case_id, aspect): reason.text for reason in why}
+    judged = sorted({case for case, _ in labels})
+    owners = case_owners(project.db, project.id, judged)
+    user = {case: owner[0] for case, owner in zip(judged, owners, strict=True)}
+    labels = dict(sorted(labels.items(), key=lambda of: (of[0][0], aspects.index(of[0][1]))))
+    out = Lesson(project, prompt, version, rater, protocol, aspects, labels, user, notes)
     for part in (TEACH, TEST):
         if (count := len(out.users(part))) < FEWEST_USERS:
             raise UsageError(
-                f"{question.rater} has labelled {quantity(count, 'user')} of the part that is to {part}",
+                f"{rater} has labelled {quantity(count, 'user')} of the part that is to {part}",
                 f"Each half of the users needs {FEWEST_USERS}.", "Label cases of more users.",
             )  # fmt: skip
     return out
+
+
+def _word(prompt: Prompt, aspect: str, value: float) -> str:
+    """What a value is called in the prompt; empty where the prompt does not know it."""
+    if prompt.scale is not None:
+        return f"{value:g}" if prompt.scale.low <= value <= prompt.scale.high else ""
+    return next((label.name for label in prompt.labels_of(aspect) if label.value == value), "")
 
 
 def requests_of(
@@ -135,20 +166,22 @@ def requests_of(
 
 
 def mistakes(taught: Lesson, rater: str) -> list[int]:
-    """Cases that the judge got wrong, one of each teaching user, in turn by label, so that no label dominates."""
-    values = _values(taught, rater, taught.cases(TEACH))
-    by_label: dict[str, list[int]] = {}
+    """Cases that the judge got wrong, one of each teaching user, in turn by question and label, so that none dominates."""
+    said = _values(taught, rater)
+    by_word: dict[tuple[str, str], list[int]] = {}
     seen: set[str] = set()
-    for case, (value, label) in taught.labels.items():
-        if case in values and values[case] != value and taught.user[case] not in seen:
+    for case, aspect in taught.answers(TEACH):
+        value, label = taught.labels[case, aspect]
+        if said.get((case, aspect), value) != value and taught.user[case] not in seen:
             seen.add(taught.user[case])
-            by_label.setdefault(label, []).append(case)
-    return [case for turn in zip_longest(*by_label.values()) for case in turn if case is not None]
+            by_word.setdefault((aspect, label), []).append(case)
+    return [case for turn in zip_longest(*by_word.values()) for case in turn if case is not None]
 
 
 def candidates(taught: Lesson, wrong: Sequence[int], count: int) -> Iterator[tuple[str, str]]:
-    """The names of candidate prompts and what each adds: more of the mistakes as examples. Fewer than `count` where there
-    are too few."""
+    """The names of candidate prompts and what each adds: more of the mistakes as examples, of cases with a label on every
+    question. Fewer than `count` where there are too few."""
+    wrong = [case for case in wrong if len(taught.of_case(case)) == len(taught.prompt.aspects)]
     for size in range(_EXAMPLES, (count + 1) * _EXAMPLES, _EXAMPLES):
         if len(wrong) <= size - _EXAMPLES:
             return
@@ -175,22 +208,30 @@ def rewriting(
     """The run of one call in which a judge writes rules from its own mistakes."""
     db = taught.project.db
     load_shipped(db)
-    question = Question(rater, taught.prompt.protocol, taught.aspect)
-    given = reasons(db, rater_row(db, taught.project.id, rater)["id"], question, sorted(wrong))
-    why = {reason.case_id: reason.text for reason in given}
-    said = _values(taught, rater, wrong)
-    words = {label.value: label.name for label in taught.prompt.labels_of(taught.aspect)}
+    rater_id, said = rater_row(db, taught.project.id, rater)["id"], _values(taught, rater)
+    why: dict[Answer, str] = {}
+    for aspect in taught.aspects:
+        question = Question(rater, taught.prompt.protocol, aspect)
+        why |= {(of.case_id, aspect): of.text for of in reasons(db, rater_id, question, sorted(wrong))}
     lines = [one_line(safe_text(system_text(taught.prompt, 10)), 8_000)]
     for case in wrong[:_SHOWN_MISTAKES]:
+        parts = []
+        for aspect, word in taught.of_case(case).items():
+            judged = said.get((case, aspect))
+            if judged in (None, taught.labels[case, aspect][0]):
+                continue
+            of = (case, aspect)
+            note = f" ({taught.notes[of]})" if taught.notes.get(of) else ""
+            about = f"On {aspect} the" if len(taught.aspects) > 1 else "The"
+            parts.append(
+                f"{about} judge said {_word(taught.prompt, aspect, judged) or f'{judged:g}'}:"
+                f" {one_line(why.get(of, ''), _OF_REASON)} A person said {word}{one_line(note, _OF_REASON)}."
+            )
         shown = request_now(db, taught.prompt, case).messages[-1].content
-        note = f" ({taught.notes[case]})" if taught.notes.get(case) else ""
-        lines.append(
-            f"The judge said {words.get(said[case], f'{said[case]:g}')}: {one_line(why.get(case, ''), _OF_REASON)} A person"
-            f" said {taught.labels[case][1]}{one_line(note, _OF_REASON)}. The case: {one_line(shown, _OF_CASE)}"
-        )
+        lines.append(f"{' '.join(parts)} The case: {one_line(shown, _OF_CASE)}")
     texts = (ReadText(wrong[0], "", "\n".join(lines)),)
     reading = Reading(
-        rater=rater, protocol=taught.prompt.protocol, aspect=taught.aspect, digest=digest_of(texts)
+        rater=rater, protocol=taught.prompt.protocol, aspect=taught.aspects[0], digest=digest_of(texts)
     )
     settings = settings_for(LINES, budget_usd=budget, reading=reading)
     return RunRequest(taught.project.id, judge, settings, "", "rules-from-mistakes", texts)
@@ -217,35 +258,39 @@ def rewritten(taught: Lesson, run_id: int) -> tuple[str, str]:
 
 
 def _example(taught: Lesson, case: int) -> Example:
-    label = taught.labels[case][1]
-    reason = taught.notes.get(case) or f"A person who judged this case said: {label}."
-    return case_example(taught.project.db, taught.prompt, case, {taught.aspect: label}, reason)
+    words = taught.of_case(case)
+    said = next(iter(words.values())) if len(words) == 1 else ", ".join(f"{a} {w}" for a, w in words.items())
+    notes = [taught.notes[case, name] for name in words if taught.notes.get((case, name))]
+    reason = " ".join(dict.fromkeys(notes)) or f"A person who judged this case said: {said}."
+    return case_example(taught.project.db, taught.prompt, case, words, reason)
 
 
-def _values(taught: Lesson, rater: str, cases: Sequence[int]) -> dict[int, float]:
-    chosen = base(taught.project, Selection(taught.prompt.protocol, taught.aspect, (rater,)), newest=False)
-    wanted = set(cases)
-    values: dict[int, float] = {}
-    for verdicts in chosen.ratings.verdicts.values():
+def _values(taught: Lesson, rater: str) -> dict[Answer, float]:
+    """What a rater said on the cases and aspects with labels."""
+    chosen = base(taught.project, Selection(taught.prompt.protocol, None, (rater,)), newest=False)
+    values: dict[Answer, float] = {}
+    for question, verdicts in chosen.ratings.verdicts.items():
         ids = chosen.ratings.cases.ids[verdicts.row].tolist()
-        values |= {
-            case: value for case, value in zip(ids, verdicts.value.tolist(), strict=True) if case in wanted
-        }
-    return {case: value for case, value in values.items() if not math.isnan(value)}
+        for case, value in zip(ids, verdicts.value.tolist(), strict=True):
+            if (case, question.aspect) in taught.labels and not math.isnan(value):
+                values[case, question.aspect] = value
+    return values
 
 
 def compared(taught: Lesson, plans: Sequence[Plan], added: Sequence[str]) -> list[PromptTrial]:
-    """The prompt as it was, then each candidate beside it, on the cases of the testing users that both answered. A change is
-    tested by sign flips of the users' mean changes in distance from the label, Holm over the candidates."""
-    cases = taught.cases(TEST)
-    truth = np.array([taught.labels[case][0] for case in cases])
-    _, user = np.unique([taught.user[case] for case in cases], return_inverse=True)
+    """The prompt as it was, then each candidate beside it, on the answers about testing users that both gave, those on
+    several questions together. A change is tested by sign flips of the users' mean changes in distance from the label, Holm
+    over the candidates."""
+    answers = taught.answers(TEST)
+    truth = np.array([taught.labels[of][0] for of in answers])
+    _, user = np.unique([taught.user[case] for case, _ in answers], return_inverse=True)
     user = user.astype(np.int64)
-    stat = statistic_of(taught.project.db, taught.project.id, plans[0].protocol, taught.aspect)
-    labels = sorted(label.value for label in taught.prompt.labels_of(taught.aspect))
+    stat = statistic_of(taught.project.db, taught.project.id, plans[0].protocol, taught.aspects[0])
+    labels = sorted(label.value for label in taught.prompt.labels_of(taught.aspects[0])) or None
     # each pair counts from both sides, so that no figure depends on names
     of_pairs = compares_lists(plans[0].protocol)
-    given = [_array(_values(taught, plan.rater, cases), cases) for plan in plans]
+    said = [_values(taught, plan.rater) for plan in plans]
+    given = [np.array([of.get(answer, np.nan) for answer in answers]) for of in said]
     tests = [None, *(_test(given[0], after, truth, user) for after in given[1:])]
     adjusted = [None, *holm(tests[1:])]
     out: list[PromptTrial] = []
@@ -264,10 +309,6 @@ def compared(taught: Lesson, plans: Sequence[Plan], added: Sequence[str]) -> lis
             trial = trial._replace(change=change, p=p, p_holm=p_holm, word=word)
         out.append(trial)
     return out
-
-
-def _array(values: Mapping[int, float], cases: Sequence[int]) -> FloatArray:
-    return np.array([values.get(case, np.nan) for case in cases])
 
 
 def _test(before: FloatArray, after: FloatArray, truth: FloatArray, user: IntArray) -> float | None:
