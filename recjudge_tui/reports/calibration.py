@@ -200,12 +200,16 @@ _STRICTNESS = columns("rater", "against|Against", "protocol aspect figure label 
 
 
 def strictness_table(
-    project: Project, judges: Sequence[str], annotators: Sequence[str], protocols: Sequence[str] = SAER
+    project: Project,
+    judges: Sequence[str],
+    annotators: Sequence[str],
+    protocols: Sequence[str] = SAER,
+    cases: CaseSelection = EVERY_CASE,
 ) -> Table:
     """For each protocol, aspect and rater, one row `bias` and one row `share` per label, the best label first. A judge is
     compared with all annotators; cases that none of those judged are left out."""
     db, project_id = project.db, project.id
-    ratings = base(project, Selection(raters=(*judges, *annotators)), newest=False).ratings
+    ratings = base(project, Selection(raters=(*judges, *annotators), cases=cases), newest=False).ratings
     order = {name: place for place, name in enumerate((*annotators, *judges))}
     rows: list[Row] = []
     left_out: list[str] = []

@@ -497,7 +497,7 @@ _DECLARED = (
     ),
     Report(
         "passport", "Print one page about a judge: trust, preferences, cost.", "passport:passport",
-        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True),),
+        (Option("rater", str, "The judge.", metavar="RATER", argument=True, required=True), WHERE),
         about="The page shows agreement with people, position bias, adversarial pairs, consistency when asked again,"
         " failures by reason, preference for long texts and popular items (in total, and beyond people's own),"
         " price, latency, prompts and the served model. For a figure that was not measured, it names the command"

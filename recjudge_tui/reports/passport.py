@@ -20,6 +20,7 @@ from recjudge_tui.domain.protocols import (
     with_unit,
 )
 from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING
@@ -40,7 +41,7 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
-from recjudge_tui.reports.declare import Options, table_of
+from recjudge_tui.reports.declare import Options, on_cases
 from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
 from recjudge_tui.reports.words import (
@@ -173,9 +174,10 @@ _CONFIDENCE = {
 
 @dataclass(frozen=True)
 class PassportSource:
-    """The subject of a passport: the rater, its judge, its runs and its protocols."""
+    """The subject of a passport: the rater, its judge, its runs and its protocols, on these cases."""
 
     project: Project
+    cases: CaseSelection
     rater: Rater
     judge: JudgeSpec
     runs: list[StoredRow]
@@ -184,8 +186,11 @@ class PassportSource:
 
     def mine(self, report: str, **options: object) -> list[Row]:
         """The rows of a report that are about the rater."""
-        rows = table_of(self.project, report, **options).rows
+        rows = on_cases(self.project, report, self.cases, **options).rows
         return [row for row in rows if row.get("rater", row.get("rater_a")) == self.rater.name]
+
+    def counts(self, user: str) -> bool:
+        return self.cases.users is None or user in self.cases.users
 
     def again(self, protocol: str, as_: str = "", **options: str) -> Step:
         """Judge once more with these options, as another rater where one rater gives only one verdict on a case."""
@@ -256,7 +261,7 @@ def strictness_rows(of: PassportSource) -> Iterator[Row]:
     """By how much it rates lists and texts higher than the annotators do, on the same cases."""
     annotators = [name for name, rater in of.raters.items() if rater.kind == "annotator"]
     alone = [protocol for protocol in of.protocols if not compares_lists(protocol)]
-    table = strictness_table(of.project, (of.rater.name,), annotators, alone)
+    table = strictness_table(of.project, (of.rater.name,), annotators, alone, of.cases)
     for row in table.rows:
         if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
             note = row["note"] or "below 0: stricter"
@@ -332,7 +337,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         values: dict[tuple[int, str], Counter[float]] = defaultdict(Counter)
         raters = {of.rater.name}
         for rater, asked, user, question, value in answers:
-            if asked == protocol:
+            if asked == protocol and of.counts(user):
                 values[question, user][value] += 1
                 raters.add(rater)
         twice = [(user, counts) for (_, user), counts in values.items() if counts.total() > 1]
@@ -357,7 +362,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
     for name in (name for name, rater in of.raters.items() if speaks_for_people(rater)):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
-        for row in error_table(stated_confidences(of.project, of.rater.name, name)).rows:
+        for row in error_table(stated_confidences(of.project, of.rater.name, name, cases=of.cases)).rows:
             if row["value"] is not None:
                 met = True
                 what = _CONFIDENCE[str(row["stat"])] + (", calibrated" if row["stage"] == CALIBRATED else "")
@@ -369,7 +374,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:
     """The share of failed calls, and of each reason; answers reused from earlier runs are left out."""
-    found = call_counts(of.project.db, of.rater.id)
+    found = [count for count in call_counts(of.project.db, of.rater.id) if of.counts(count[0])]
     counts, reused = [count[:3] for count in found if count[2]], sum(count[3] for count in found)
     note = f"{reused:,} answers from earlier runs left out" if reused else ""
     if not counts:
@@ -390,7 +395,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         yield _missing("prefers popular items", "it only judged adversarial pairs", of.again(SAER[0]))
         return
     people = [name for name, rater in of.raters.items() if is_people(rater)]
-    rows = table_of(of.project, "biases", rater=of.rater.name, truth=people).rows
+    rows = on_cases(of.project, "biases", of.cases, rater=of.rater.name, truth=tuple(people)).rows
     key = itemgetter("protocol", "aspect", "covariate")
     beyond = {key(row): row for row in rows if row["figure"] != RATING}
     for row in (row for row in rows if row["figure"] == RATING):
@@ -417,7 +422,7 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
         else:
             price = Estimate(value, low, high, whole(row, "cases"), note=note)
             yield _row(name, "usd", price, protocol=protocol)
-    seconds = latencies(of.project.db, of.rater.id)
+    seconds = [spent for user, spent in latencies(of.project.db, of.rater.id) if of.counts(user)]
     for name, p in (("latency, median", 0.5), ("latency, 95th percentile", 0.95)):
         if seconds:
             note = "the interval lies between two ordered calls; concurrency was that of the runs"
@@ -458,7 +463,7 @@ def passport(project: Project, choose: Options) -> Table:
     judge = JudgeSpec.model_validate_json(runs[-1]["judge"])
     questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
-    source = PassportSource(project, raters[rater], judge, runs, protocols, raters)
+    source = PassportSource(project, choose.cases, raters[rater], judge, runs, protocols, raters)
     found: list[Row] = [{"part": part} | row for part, rows in _PARTS.items() for row in rows(source)]
     asked = [
         (f"{row['figure']} ({row.get('protocol') or row['part']})", row.pop(_STEP, None)) for row in found

@@ -296,11 +296,12 @@ def call_counts(db: Database, rater_id: int) -> list[tuple[str, str, int, int]]:
     return list(db.tuples(sql, (rater_id,)))
 
 
-def latencies(db: Database, rater_id: int) -> list[float]:
-    """The latency in seconds of every call that was sent and answered."""
-    sql = """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
-                   AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)"""
-    return db.column(sql, (rater_id,))
+def latencies(db: Database, rater_id: int) -> list[tuple[str, float]]:
+    """(user, seconds) of every call that was sent and answered."""
+    sql = """SELECT c.user_id, k.latency_s FROM calls k JOIN cases c ON c.id = k.case_id
+             WHERE k.state = 'done' AND k.cached_from IS NULL AND k.latency_s IS NOT NULL
+               AND k.run_id IN (SELECT id FROM runs WHERE rater_id = ?)"""
+    return list(db.tuples(sql, (rater_id,)))
 
 
 def repeated_answers(

@@ -22,6 +22,7 @@ NEEDED = {
     "estimate": ("--rater", "rules", "--truth", "anna", "--protocol", "pairwise"),
     "trend": ("--over", "import"),
     "compare": ("rules", "anna"),
+    "passport": ("rules",),
     "robustness ablation": ("--raters", "rules,other"),
     "gate": ("--rater", "rules", "--truth", "anna", "--protocol", "pairwise", "--at-least", "percent=0.1"),
 }
