@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.command import PrintedWithExit
-from recjudge_tui.cli.options import chosen_judge
+from recjudge_tui.cli.options import chosen_judge, only_with_judge
 from recjudge_tui.cli.output import narrate, open_db, put
 from recjudge_tui.domain.text import quantity, safe_text
 from recjudge_tui.domain.where import TEACH, TEST
@@ -176,8 +176,7 @@ def themes_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     values = {option.name: given[option.name] for option in REPORTS[name].options}
     spec, budget, dry_run = given["spec"], given["budget_usd"], given["dry_run"]
     if spec is None:
-        if budget is not None or dry_run:
-            raise click.UsageError("--budget and --dry-run need --judge")
+        only_with_judge(given, "budget_usd", "dry_run")
         return values
     judge = chosen_judge(spec, given["address"])
     prompts.load_shipped(project.db)

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -198,6 +198,14 @@ def chosen_judge(spec: str | None, address: JudgeAddress) -> JudgeSpec:
         judge = default.judge.model_copy(update={name: value for name, value in address if value})
     trust_typed(judge)
     return judge
+
+
+def only_with_judge(given: Mapping[str, Any], *options: str) -> None:
+    """Raises UsageError for one of these options, or one of an address, that is given though no judge is asked."""
+    words = [name.removesuffix("_usd").replace("_", "-") for name in options if given[name]]
+    words += [option.flag[2:] for name, option in ADDRESS_OPTIONS.items() if getattr(given["address"], name)]
+    if words:
+        raise click.UsageError(f"--{words[0]} needs --judge")
 
 
 def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:

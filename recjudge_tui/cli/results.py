@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.export import put_figure
-from recjudge_tui.cli.options import chosen_judge
+from recjudge_tui.cli.options import chosen_judge, only_with_judge
 from recjudge_tui.cli.output import counting, format_of, narrate, open_db, put, working
 from recjudge_tui.cli.running import tell_plans, work_through
 from recjudge_tui.domain.occasions import EVERY_OCCASION, parse_time
@@ -110,9 +110,8 @@ def reproduce(
     **given: Any,
 ) -> None:
     chosen, baseline = given["raters"], given["baseline"]
-    for name in ("sample", "budget_usd", "dry_run", "yes"):
-        if spec is None and given[name]:
-            raise click.UsageError(f"--{name.removesuffix('_usd').replace('_', '-')} is for --judge")
+    if spec is None:
+        only_with_judge(given | {"address": address}, "sample", "budget_usd", "dry_run", "yes")
     if data is not None and paper != "zhang2024":
         raise click.UsageError(f"reproduce {paper} uses the printed figures and takes no --data")
     if baseline and paper != "arena":

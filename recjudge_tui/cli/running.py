@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.commands import EXPERIMENT, TESTED
-from recjudge_tui.cli.options import chosen_judge
+from recjudge_tui.cli.options import chosen_judge, only_with_judge
 from recjudge_tui.cli.output import counting, following_run, how_to_resume, names, narrate, put
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import ADVERSARIAL, PLANTED
@@ -339,10 +339,7 @@ def judged_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     values = {option.name: given[option.name] for option in REPORTS[name].options}
     own = "raters" if test == "ablation" else "rater"
     if given["spec"] is None:
-        for option in ("sample", "systems", "dry_run", "detach", "budget_usd"):
-            if given[option]:
-                word = option.removesuffix("_usd").replace("_", "-")
-                raise click.UsageError(f"--{word} needs --judge, because it is an option of a run")
+        only_with_judge(given, "sample", "systems", "dry_run", "detach", "budget_usd")
         if test == "ablation" and not values[own]:
             raise click.UsageError(
                 "give either --judge to ask a judge, or --raters to compare stored verdicts"

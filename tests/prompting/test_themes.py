@@ -186,7 +186,7 @@ def test_dry_run_and_budget(project: Project) -> None:
     assert "120 reasons" in err
     code, _, err = ran("why", "-p", "films", "--dry-run", "--db", project.db.path)
     assert code == 2
-    assert "need --judge" in err
+    assert "needs --judge" in err
 
 
 def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:

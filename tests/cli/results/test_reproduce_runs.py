@@ -87,9 +87,18 @@ def test_what_the_project_cannot_feed_is_named(db: Database) -> None:
 
 def test_its_options_need_a_judge_and_a_judge_a_project(db: Database, tmp_path: Path) -> None:
     for words, said in (
-        (("--sample", 3), "--sample is for --judge"),
-        (("--budget", 1), "--budget is for --judge"),
+        (("--sample", 3), "--sample needs --judge"),
+        (("--budget", 1), "--budget needs --judge"),
         (("--judge", "rules"), "-p PROJECT"),
     ):
         code, _, err = ran("reproduce", "saer", *words, "--db", db.path)
         assert (code, said in err) == (2, True)
+    make_project(db)
+    for command in (("reproduce", "saer"), ("why",), ("robustness", "position")):
+        for word, value in (
+            ("--base-url", "http://127.0.0.1:9/v1"),
+            ("--api-key-env", "K"),
+            ("--header-env", "X-A=K"),
+        ):
+            code, _, err = ran(*command, "-p", "films", word, value, "--db", db.path)
+            assert (code, f"{word} needs --judge" in err) == (2, True)
