@@ -226,14 +226,17 @@ def covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mappi
 
     titles = ([data.titles.get(item) or item for item in shown.items[:k]] for shown in ranked.values())
     lengths = [float(sum(map(len, shown))) for shown in titles]
-    of_titles, of_texts = of_lists(lengths), _looked_up(text_lengths(db, project_id), content.explanation)
+    sizes = text_lengths(db, project_id)
+    texts = [sizes.get(at, (nan, nan)) for at in content.explanation.tolist()]
+    of_titles, of_texts = of_lists(lengths), np.array(texts, dtype=np.float64).reshape(-1, 2).T
     items = [float(len(shown.items[:k])) for shown in ranked.values()]
     return {
         "items": of_lists(items),
         "titles": of_lists(
             [total / count if count else nan for total, count in zip(lengths, items, strict=True)]
         ),
-        "length": (np.where(content.explanation > 0, of_texts, of_titles[0]), of_titles[1]),
+        "length": (np.where(content.explanation > 0, of_texts[0], of_titles[0]), of_titles[1]),
+        "words": (of_texts[1], of_texts[1]),
         "popularity": of_lists(measured["popularity"].tolist()),
         "homogeneity": of_lists((1 - measured[ild]).tolist()),
     }

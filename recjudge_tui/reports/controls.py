@@ -1,13 +1,14 @@
-"""The Bradley-Terry board with what else differs between two lists held equal: what remains is not due to it."""
+"""The Bradley-Terry board with what else differs between two lists or texts held equal: what remains is not due to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import covariates
@@ -21,18 +22,20 @@ from recjudge_tui.stats.defaults import ALPHA, TOP_K
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.ranking import controlled_ratings
-from recjudge_tui.store.ratings import Question
+from recjudge_tui.store.ratings import CaseColumns, Question, Verdicts
 
 POSITION = "position"
-# control -> its covariates, what is measured of each list
+# control -> its covariates, what is measured of each list; and of each text
 CONTROLS: Mapping[str, tuple[str, ...]] = {
     "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
 }  # fmt: skip
+_OF_TEXTS: Mapping[str, tuple[str, ...]] = {"length": ("words",)}
 _NAMES = {
-    "items": "number of items", "titles": "length of titles", "popularity": "mean popularity", POSITION: "shown first",
-    "homogeneity": "similarity",
+    "items": "number of items", "titles": "length of titles", "words": "number of words",
+    "popularity": "mean popularity", POSITION: "shown first", "homogeneity": "similarity",
 }  # fmt: skip
 SYSTEM, CONTROL = "system", "control"
+_NO_TEXTS = "no rater scored texts of two systems for one user and item"
 _COLUMNS = columns(
     "rater aspect", "kind|(Kind)", "what|What", "value|Points|float|1", "ci_*", "without|Without|float|1",
     "n users?", "p", "p_holm", "note",
@@ -44,8 +47,9 @@ _BRIEF = columns(
 _ABOUT = definitions(f"""\
 points of a system: its Bradley-Terry rating (400 points are odds of 10:1, the mean is 1000) where both lists are alike in\
  the controls; without: its rating on the same battles without controls; ties are half a win of each
-points of a control: how many rating points a list gains by one standard deviation more than the other (number of items,\
- mean length of their titles, mean popularity, similarity of its items), or by being shown first
+points of a control: how many rating points a list or text gains by one standard deviation more than the other (number of\
+ items, mean length of their titles, mean popularity, similarity of its items; number of words), or by being shown first
+a battle of texts: two of different systems for the same user and item that a rater scored; the higher score wins
 p: of a control its test, of a system that of its lead over the next one; Holm's correction over the controls, and over the\
  leads, of one rater and aspect, below {ALPHA:g} it is a finding""")
 
@@ -53,14 +57,19 @@ p: of a control its test, of a system that of its lead over the next one; Holm's
 def controlled(project: Project, choose: Options) -> Table:
     """One row per question and system, best first, then one per control. Raises UsageError for an unknown control, or one
     that does not fit the protocol or the method."""
-    if unknown := [name for name in choose.control if name not in CONTROLS]:
-        raise UsageError(f"no control “{unknown[0]}”", f"Available: {', '.join(CONTROLS)}.")
-    if not compares_lists(choose.protocol):
-        raise UsageError(f"controls need verdicts on two lists, which {choose.protocol} does not give")
+    of_texts = protocol_facts(choose.protocol).unit == "explanation"
+    if not (of_texts or compares_lists(choose.protocol)):
+        raise UsageError(
+            f"controls need verdicts on two lists or on texts, which {choose.protocol} does not give"
+        )
+    offered = _OF_TEXTS if of_texts else CONTROLS
+    if unknown := [name for name in choose.control if name not in offered]:
+        there = f"Available for {choose.protocol}: {', '.join(offered)}."
+        raise UsageError(f"no control “{unknown[0]}”", there)
     if choose.method not in ("", "bt"):
         raise UsageError(f"method “{choose.method}” has no controls", "Use bt, or leave the method out.")
     chosen = base(project, choose.selection())
-    named = [name for control in dict.fromkeys(choose.control) for name in CONTROLS[control]]
+    named = [name for control in dict.fromkeys(choose.control) for name in offered[control]]
     measured = covariates(project.db, project.id, chosen.ratings, TOP_K) if chosen.questions else {}
     rows: list[Row] = []
     notes: list[str] = []
@@ -71,7 +80,7 @@ def controlled(project: Project, choose: Options) -> Table:
             more, note = _rows(chosen, question, named, measured)
             rows += more
             notes += [f"{question.rater}, {question.aspect}: {note}"] if note else []
-    nothing = [] if rows else [no_pairs(chosen)]
+    nothing = [] if rows else [_NO_TEXTS if of_texts else no_pairs(chosen)]
     every = (*sanity_warnings(worthless), *nothing, *notes, *about_base(chosen), *_ABOUT)
     title = f"Leaderboard: {choose.protocol}, controlled for {', '.join(choose.control)}"
     table = Table(title, _COLUMNS, tuple(rows), every, {"method": "bt"}, answer=_answer(rows))
@@ -80,16 +89,46 @@ def controlled(project: Project, choose: Options) -> Table:
     return briefly(table, heads, rows, "points")
 
 
-def _battles(chosen: Base, question: Question, by_call: bool) -> tuple[IntArray, FloatArray, FloatArray]:
-    """The case, outcome and place (1/2 where system a was shown first, else -1/2; 0 unknown) of each battle."""
+class _Battles(NamedTuple):
+    """`row` is the case of the first list or text, `other` that of the second, the same for a pair of lists; `place`: 1/2
+    where system a was shown first, else -1/2; 0 unknown."""
+
+    row: IntArray
+    other: IntArray
+    outcome: FloatArray
+    place: FloatArray
+
+
+def _battles(chosen: Base, question: Question, by_call: bool) -> _Battles:
     verdicts = chosen.ratings.verdicts[question]
+    if protocol_facts(question.protocol).unit == "explanation":
+        return _of_texts(chosen.ratings.cases, verdicts)
     if by_call:
         for of in answers(chosen.project, question.protocol):
             if of.question == question:
                 here: BoolArray = np.isin(of.row, verdicts.row)
-                return of.row[here], of.value[here], np.where(of.swapped[here], -0.5, 0.5)
-        return verdicts.row[:0], verdicts.value[:0], verdicts.value[:0]
-    return verdicts.row, verdicts.value, np.zeros(verdicts.row.size)
+                return _Battles(
+                    of.row[here], of.row[here], of.value[here], np.where(of.swapped[here], -0.5, 0.5)
+                )
+        none = verdicts.row[:0]
+        return _Battles(none, none, verdicts.value[:0], verdicts.value[:0])
+    return _Battles(verdicts.row, verdicts.row, verdicts.value, np.zeros(verdicts.row.size))
+
+
+def _of_texts(cases: CaseColumns, verdicts: Verdicts) -> _Battles:
+    """Each two texts of different systems for one user and item."""
+    order = np.argsort(cases.pair[verdicts.row], kind="stable")
+    pair = cases.pair[verdicts.row][order]
+    firsts, seconds = [order[:0]], [order[:0]]
+    for step in range(1, int(np.unique(pair, return_counts=True)[1].max(initial=1))):
+        met = np.flatnonzero(pair[step:] == pair[:-step])
+        firsts.append(order[met])
+        seconds.append(order[met + step])
+    a, b = np.concatenate(firsts), np.concatenate(seconds)
+    differs = cases.system_a[verdicts.row[a]] != cases.system_a[verdicts.row[b]]
+    a, b = a[differs], b[differs]
+    won = np.sign(verdicts.value[a] - verdicts.value[b])
+    return _Battles(verdicts.row[a], verdicts.row[b], won, np.zeros(a.size))
 
 
 def _rows(
@@ -99,21 +138,22 @@ def _rows(
     measured: Mapping[str, tuple[FloatArray, FloatArray]],
 ) -> tuple[list[Row], str]:
     cases = chosen.ratings.cases
-    row, outcome, place = _battles(chosen, question, POSITION in named)
+    row, other, outcome, place = _battles(chosen, question, POSITION in named)
     if not row.size:
-        return [], "the places of the lists are not known"
+        return [], "" if POSITION not in named else "the places of the lists are not known"
     x = []
     for name in named:
         if name == POSITION:
             x.append(place)
             continue
-        first, second = (side[row] for side in measured[name])
+        first, second = measured[name][0][row], measured[name][1][other]
         both = np.concatenate([first, second])
         spread = float(np.std(both[~np.isnan(both)])) if not np.isnan(both).all() else 0.0
         x.append((first - second) / spread if spread > 0 else first - second)
     given = np.stack(x, axis=1)
     unknown = np.isnan(given).any(axis=1)
-    a, b, user = cases.system_a[row], cases.system_b[row], cases.user[row]
+    rivals = cases.system_b if compares_lists(question.protocol) else cases.system_a
+    a, b, user = cases.system_a[row], rivals[other], cases.user[row]
     kept = ~unknown & ~np.isnan(outcome)
     fitted = controlled_ratings(a, b, outcome, user, given, len(cases.systems))
     plain = controlled_ratings(
@@ -134,7 +174,7 @@ def _rows(
     for at, (name, p) in enumerate(zip(named, holm(fitted.p), strict=True)):
         cells = _cells(CONTROL, _NAMES.get(name, name), fitted.effects[at], fitted.effect_intervals[at])
         rows.append(shared | cells | {"p": fitted.p[at], "p_holm": p})
-    note = f"{int(unknown.sum()):,} of {row.size:,} battles have a list with an unknown control"
+    note = f"{int(unknown.sum()):,} of {row.size:,} battles have a list or text with an unknown control"
     return rows, note if unknown.any() else ""
 
 

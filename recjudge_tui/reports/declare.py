@@ -271,8 +271,9 @@ _DECLARED = (
             own("ties", str, "How bt counts a tie: by Davidson's model, or as half a win of each.", "davidson",
                 choices=("davidson", "half")),
             K.but(help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]", default=None),
-            own("control", tuple, "Ratings (bt) with these held equal: length (number of items and length of titles),"
-                " popularity, position (the place shown), similarity (of a list's items).", metavar="NAME,..."),
+            own("control", tuple, "Ratings (bt) with these held equal: length (number of items and length of titles; of"
+                " texts their words), popularity, position (the place shown), similarity (of a list's items).",
+                metavar="NAME,..."),
             own("slices", bool, "Where one of two systems does better or worse than elsewhere: by every attribute of users,"
                 " context, activity, and statistic of the lists."),
             *CASES,

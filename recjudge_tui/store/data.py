@@ -354,10 +354,10 @@ def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, flo
     return scores
 
 
-def text_lengths(db: Database, project_id: int) -> dict[int, float | None]:
-    """The number of characters of each explanation, by id."""
-    sql = "SELECT id, CAST(length(text) AS REAL) FROM explanations WHERE project_id = ?"
-    return db.pairs(sql, (project_id,))
+def text_lengths(db: Database, project_id: int) -> dict[int, tuple[float, float]]:
+    """The number of characters and of words of each explanation, by id."""
+    texts = db.tuples("SELECT id, text FROM explanations WHERE project_id = ?", (project_id,))
+    return {at: (float(len(text)), float(len(text.split()))) for at, text in texts}
 
 
 # ---- images ------------------------------------------------------------------------------------------------------

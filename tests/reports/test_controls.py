@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from recjudge_tui.stats.ranking import (
     controlled_ratings,
     user_counts,
 )
+from recjudge_tui.store.database import Database
+from tests.support.runs import ran
 from tests.support.verdicts import Project, import_target, judge_pairs, new_project, table
 
 USERS = 40
@@ -163,3 +166,48 @@ def test_what_does_not_fit_is_refused(project: Project) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             table(project, "leaderboard", **({"protocol": "pairwise"} | wrong))
+
+
+def test_texts_are_compared_where_user_and_item_are_the_same(tmp_path: Path, db: Database) -> None:
+    """A rater who scores by the number of words alone: with them held equal, nobody leads."""
+    rng = np.random.default_rng(11)
+    texts, labels = ["user_id,item_id,system,text"], ["user_id,item_id,system,rater,aspect,value"]
+    for user in range(40):
+        for item in range(2):
+            for system, usual in (("long", 12), ("short", 9)):
+                words = int(rng.integers(usual - 5, usual + 6))
+                texts.append(f"u{user},i{item},{system},{' '.join(f'w{user}{at}' for at in range(words))}")
+                score = int(np.clip(np.round(words / 4 + rng.normal(0, 0.5)), 1, 5))
+                labels.append(f"u{user},i{item},{system},anna,satisfaction,{score}")
+        # a text without a rival decides nothing
+        texts.append(f"u{user},alone,long,one two")
+        labels.append(f"u{user},alone,long,anna,satisfaction,5")
+    for name, lines in (("explanations", texts), ("labels", labels)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
+        code, _, err = ran("import", tmp_path / f"{name}.csv", "-p", "texts", "--as", name, "--db", db.path)
+        assert code == 0, err
+    words = (
+        "leaderboard",
+        "-p",
+        "texts",
+        "--protocol",
+        "explanation",
+        "--aspect",
+        "satisfaction",
+        "--db",
+        db.path,
+    )
+    code, out, err = ran(*words, "--control", "length", "--format", "json")
+    assert code == 0, err
+    first, second, control = json.loads(out)["rows"]
+    assert {first["what"], second["what"]} == {"long", "short"}
+    assert (first["n"], first["users"]) == (80, 40)
+    assert abs(first["without"] - second["without"]) > 100
+    assert first["p"] > 0.05
+    assert (control["what"], control["p_holm"] < 0.001, control["ci_low"] > 0) == (
+        "number of words",
+        True,
+        True,
+    )
+    code, _, err = ran(*words, "--control", "position")
+    assert (code, "Available for explanation: length" in err) == (2, True)
