@@ -21,6 +21,7 @@ from recjudge_tui.domain.protocols import (
 )
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import FORMULA, RATING
@@ -234,7 +235,8 @@ def _settings(run: StoredRow) -> str:
     sampling = sampling_of(settings, 0)
     text = f"temperature {sampling.temperature:g}, seed {settings.seed}, top {settings.top_k}, history {settings.history}"
     text += f", {settings.repeats} repeats" if settings.repeats > 1 else ""
-    return text + (", aspects one by one" if settings.aspects == "single" else "")
+    text += ", aspects one by one" if settings.aspects == "single" else ""
+    return text + (f", users where {one_line(settings.where, 60)}" if settings.where else "")
 
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:

@@ -130,6 +130,12 @@ def test_no_user_teaches_and_tests_and_no_answer_is_asked_for_twice(films: Datab
     code, _, err = tune(films, after_teaching(lambda _, label: label))
     assert (code, films.value("SELECT count(*) FROM calls")) == (0, calls)
     assert "exists (done)" in err
+    judges = films.column("SELECT name FROM raters WHERE kind = 'judge' ORDER BY id")
+    for rater, parts in ((judges[0], (TEACH, TEST)), (judges[-1], (TEST,))):
+        _, out, _ = ran("passport", rater, "-p", "films", "--db", films.path, "--format", "json")
+        asked = [row["text"] for row in json.loads(out)["rows"] if row["figure"] == "asked with"]
+        assert len(asked) == len(parts)
+        assert all(f"users where part = '{part}'" in text for part, text in zip(parts, asked, strict=True))
 
 
 def test_a_judge_revises_its_guidelines_from_its_mistakes(films: Database) -> None:
