@@ -28,7 +28,7 @@ def generate(path: Path, verdicts: int) -> None:
         )
         db.execute(
             """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
-               VALUES (?, 1, 1, 'pairwise', '{"spec": "big"}', '{}', 'done', ?)""",
+               VALUES (?, 1, 1, 'pairwise', '{"spec": "big"}', '{"protocol": "pairwise"}', 'done', ?)""",
             (project, now()),
         )
         db.execute(
