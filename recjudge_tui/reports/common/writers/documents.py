@@ -57,7 +57,8 @@ td.long { min-width: 20rem; }
   body { margin: 0; max-width: none; font-size: 9pt; }
   .table { overflow: visible; }
   th, td { padding: .15rem .4rem; }
-  .wide { page: wide; }
+  .wide, details:has(.wide) { page: wide; }
+  h2, h3, caption, summary { break-after: avoid; }
   .wide table { font-size: 7pt; }
   .wide th, .wide td { padding: .1rem .25rem; }
   .wide td { overflow-wrap: anywhere; }
