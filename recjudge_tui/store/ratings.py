@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -129,28 +129,44 @@ def project_raters(db: Database, project_id: int) -> dict[str, Rater]:
     return {row["name"]: Rater(row[0], row[1], row[2], bool(row[3])) for row in db.rows(sql, (project_id,))}
 
 
+# cases that are read at a time: all at once would take several times the memory of what is kept
+_BLOCK = 50_000
+
+
 def load_cases(db: Database, project_id: int) -> CaseColumns:
     """All cases of a project as columns."""
     # one JSON text per column takes a third of the time of a tuple per row
     sql = """SELECT json_group_array(id), json_group_array(kind = 'pair'), json_group_array(user_id),
                json_group_array(item_id), json_group_array(system_a), json_group_array(system_b)
-             FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id)"""
-    columns: list[list[Any]] = [json.loads(text) for text in db.only(sql, (project_id,))]
-    ids, pairs, users, items, first, second = columns
-    systems = tuple(sorted(set(first) | set(second)))
-    places = {name: place for place, name in enumerate(systems)}
+             FROM (SELECT * FROM cases NOT INDEXED WHERE project_id = ? AND id > ? ORDER BY id LIMIT ?)"""
+    places: dict[str, int] = {}
+    blocks: list[tuple[npt.NDArray[Any], ...]] = []
+    last = 0
+    while True:
+        ids, pairs, users, items, first, second = map(json.loads, db.only(sql, (project_id, last, _BLOCK)))
+        sides = (
+            np.array([places.setdefault(name, len(places)) for name in of], np.int64)
+            for of in (first, second)
+        )
+        blocks.append(
+            (np.array(ids, np.int64), np.array(pairs, np.bool_), _names(users), _names(items), *sides)
+        )
+        if len(ids) < _BLOCK:
+            break
+        last = ids[-1]
+    known, is_pair, names, of_items, first, second = map(np.concatenate, zip(*blocks, strict=True))
     # by id, so that intervals do not depend on the order of import
-    user, item = map(_coded, (users, items))
-    known = np.array(ids, dtype=np.int64)
+    user, item = map(_coded, (names, of_items))
+    place = _places(list(places))
     return CaseColumns(
         ids=known,
         user=user,
         pair=encode(user * (int(item.max(initial=0)) + 1) + item)[0],
-        system_a=_mapped(first, places),
-        system_b=_mapped(second, places),
-        is_pair=np.array(pairs, dtype=np.bool_),
-        has_item=item > 0 if "" in items else np.ones(len(items), dtype=np.bool_),
-        systems=systems,
+        system_a=place[first],
+        system_b=place[second],
+        is_pair=is_pair,
+        has_item=of_items != b"",
+        systems=tuple(sorted(places)),
         lifetimes=load_lifetimes(db, project_id, known),
     )
 
@@ -297,16 +313,21 @@ def columns_of(
     return np.fromiter(db.tuples(sql, parameters), dtype=np.dtype(list(dtype)))
 
 
-def _coded(names: Sequence[str], *others: str) -> IntArray:
+def _names(values: Iterable[str]) -> npt.NDArray[Any]:
+    """Names as UTF-8, which sorts as they do. NumPy sorts many short ones several times as fast as Python, but pads all to
+    the longest."""
+    names = [value.encode() for value in values]
+    return np.array(names, dtype=np.bytes_ if max(map(len, names), default=0) <= _PADDED else object)
+
+
+def _coded(names: npt.NDArray[Any]) -> IntArray:
+    return encode(names)[0] if names.dtype.kind == "S" else _places(names.tolist())
+
+
+def _places(names: Sequence[Any], *others: Any) -> IntArray:
     """The place of each name among the sorted ones and `others`."""
-    # NumPy sorts many short names several times as fast, but pads all of them to the longest
-    if names and not others and max(map(len, names)) <= _PADDED:
-        return encode(np.array(names))[0]
-    return _mapped(names, {name: at for at, name in enumerate(sorted({*names, *others}))})
-
-
-def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
-    return np.fromiter(map(codes.__getitem__, values), dtype=np.int64, count=len(values))
+    codes = {name: at for at, name in enumerate(sorted({*names, *others}))}
+    return np.fromiter(map(codes.__getitem__, names), dtype=np.int64, count=len(names))
 
 
 def count_up_to(db: Database, project_id: int, question: Question, most: int) -> int:
@@ -417,7 +438,7 @@ def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasi
     sql = "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id"
     known = [row for row in db.tuples(sql, (project_id,)) if row[0] in wanted]
     contexts, times = ([row[at] for row in known] for at in (1, 2))
-    return CaseOccasions(_coded(contexts, ""), _coded(times, ""))
+    return CaseOccasions(_places(contexts, ""), _places(times, ""))
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
