@@ -225,8 +225,16 @@ def _parsed(
     for spec in aspects:
         label = label_of(prompt, spec, fields[name_key(spec.field)])
         label = turned(prompt, spec.name, label, order) if order else label
-        answer = Answer(aspect=spec.name, value=label.value, label=label.name, confidence=confidence)
-        answers.append(answer.model_copy(update={"reasoning": text_of(fields.get("reasoning"))}))
+        reasoning = text_of(fields.get("reasoning"))
+        answers.append(
+            Answer(
+                aspect=spec.name,
+                value=label.value,
+                label=label.name,
+                reasoning=reasoning,
+                confidence=confidence,
+            )
+        )
     return ParsedReply(answers=tuple(answers), parsed_by=parsed_by), fields
 
 
