@@ -23,7 +23,7 @@ from recjudge_tui.domain.prompt import AspectSpec, Example, IssueSpec, LabelSpec
 
 SECONDS = 2.0
 STEPS = 200_000
-_STEPS_A_LOOK, _LITTLE = 16, 1_000
+_STEPS_A_LOOK, _LITTLE = 16, 10_000
 # the output of a template, and any value in it as text, in characters
 LONGEST = 2_000_000
 # all values that a template makes, in characters
@@ -130,13 +130,13 @@ def _methods(value: object) -> list[str]:
 
 # ---- effort ------------------------------------------------------------------------------------------------------
 
-# of the text that is rendered: steps, characters made, and when its time ends
+# of the text that is rendered: steps, characters made, and when its time ends (0 until the clock is first looked at)
 _EFFORT: ContextVar[list[float] | None] = ContextVar("effort", default=None)
 
 
 def written(template: Template, names: Mapping[str, Any]) -> str:
     """The template's text; ends with SecurityError when it takes too much effort."""
-    token = _EFFORT.set([0, 0, time.thread_time() + SECONDS])
+    token = _EFFORT.set([0, 0, 0.0])
     parts, length = [], 0
     try:
         for part in template.generate(names):
@@ -159,7 +159,10 @@ def _spend(made: int = 0) -> None:
     if effort[1] > MOST_MADE:
         raise SecurityError(f"it makes texts and lists of more than {MOST_MADE:,} characters in all")
     # a step that makes little takes no time
-    if (made > _LITTLE or not effort[0] % _STEPS_A_LOOK) and time.thread_time() > effort[2]:
+    if made < _LITTLE and effort[0] % _STEPS_A_LOOK:
+        return
+    effort[2] = effort[2] or time.thread_time() + SECONDS
+    if time.thread_time() > effort[2]:
         raise SecurityError(f"it takes more than {SECONDS:g} s")
 
 
