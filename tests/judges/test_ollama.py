@@ -1,3 +1,5 @@
+"""None"""
+
 from __future__ import annotations
 
 import json
@@ -9,8 +11,16 @@ import ollama
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import CallError
-from recjudge_tui.judges.ollama import OllamaJudge, check_prompt_count, context_for, make, server_urls
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.ollama import (
+    OllamaJudge,
+    check_prompt_count,
+    context_for,
+    fetch_installed,
+    installed_models,
+    make,
+    server_urls,
+)
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, in_turn, serving
@@ -232,3 +242,29 @@ async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_n
     assert ours.pop("truncate") is ours.pop("shift") is False
     assert ours == {key: value for key, value in theirs.items() if key in ours}
     assert not any(value for key, value in theirs.items() if key not in ours)
+
+
+# ---- ollama models -------------------------------------------------------------------------------------------
+
+
+def test_the_installed_models_are_listed_by_name(ollama_server: ServerProcess) -> None:
+    models = installed_models(ollama_server.url)
+    assert [model.name for model in models] == ["hash-judge:latest", "other:1b"]
+    assert models[0].size_bytes == 1_200_000
+    assert (models[0].parameters, models[0].quantization) == ("1.2M", "F32")
+
+
+async def test_the_server_is_the_one_that_the_environment_names(
+    ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
+    assert len(await fetch_installed()) == 2
+
+
+def test_no_server_and_another_server_are_told_apart() -> None:
+    with serving(lambda line, n: answer(200, b"<html>")) as stub:
+        with pytest.raises(JudgeError, match="Something else"):
+            installed_models(stub.url)
+        url = stub.url
+    with pytest.raises(JudgeError, match="ollama serve"):
+        installed_models(url)
