@@ -1,5 +1,3 @@
-"""None"""
-
 from __future__ import annotations
 
 import json
@@ -221,7 +219,6 @@ async def test_logprobs_are_asked_for_only_where_they_are_known_to_work() -> Non
             judge = make(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
             await judge.prepare(workload(known=known))
             replies.append(await judge.ask(CONFIDENCE_ASKED))
-            await judge.close()
         sent = [json.loads(body) for body in stub.bodies if body]
     assert ["logprobs" in body for body in sent] == [False, False, True]
     assert sent[-1]["top_logprobs"] == 5
@@ -245,7 +242,6 @@ async def test_a_real_server_gives_logprobs_that_fit_its_text(
         await judge.ask(request.model_copy(update={"messages": (Message(role="user", content=f"{n}?"),)}))
         for n in range(8)
     ]
-    await judge.close()
     assert all(reply.logprobs for reply in replies)
     found = [reply.label_confidence for reply in replies]
     assert all(confidence is not None and 0 < confidence <= 1 for confidence in found), found
@@ -288,7 +284,6 @@ def answering(*bodies: object) -> Iterator[OpenAIJudge]:
 async def test_an_invalid_answer_fails_with_its_kind_of_error(body: object, kind: str, retry: bool) -> None:
     with answering(body) as judge:
         error = await call_error(judge)
-        await judge.close()
     assert (error.kind, error.retry) == (kind, retry)
 
 
@@ -303,7 +298,6 @@ async def test_usage_is_read_with_its_details_and_nonsense_is_none() -> None:
         *({**completion(OPENAI_REPLY_GOOD), "usage": usage} for usage in (good, bad, None))
     ) as judge:
         first, second, third = [(await judge.ask(asking())).usage for _ in range(3)]
-        await judge.close()
     expected = {"input": 100, "output": 9, "cached_input": 80, "reasoning": 5, "cost_usd": 0.002}
     assert first.model_dump(exclude_none=True) == expected
     assert set(second.model_dump().values()) == set(third.model_dump().values()) == {None}
@@ -390,7 +384,6 @@ async def test_each_fault_has_its_own_error(monkeypatch: pytest.MonkeyPatch, ser
         error = await call_error(judge)
         asked = request_count(running) - before
         reply = await judge.ask(asking())
-        await judge.close()
     assert (error.kind, error.retry) == FAULTS[fault]
     # an answer that is cut early may not have known the name of the cap
     assert asked == (2 if (server, fault) == ("openai_api", "length") else 1)
