@@ -16,7 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import h11
@@ -96,10 +96,8 @@ class Client:
         try:
             return await within(timeout_s, self._exchange(method, url, headers, content))
         except asyncio.TimeoutError:
-            title, step = (
-                f"No answer from {url} within {timeout_s:g} s",
-                "Raise --timeout if the model needs longer.",
-            )
+            title = f"No answer from {url} within {timeout_s:g} s"
+            step = "Raise --timeout if the model needs longer."
             raise CallError("timeout", title, next_step=step, retry=True) from None
         except connection_faults() as error:
             raise broken(url, error) from None
@@ -162,8 +160,10 @@ class _Connections:
     it is used again, and none is once the server has sent something that nobody asked for."""
 
     def __init__(self, url: httpx.URL, context: ssl.SSLContext | None) -> None:
-        self._host, self._port = url.host, url.port or (443 if context else 80)
+        self._host, self._port = url.raw_host.decode("ascii"), url.port or (443 if context else 80)
         self._context = context
+        if context:
+            context.set_alpn_protocols(["http/1.1"])
         self.is_in_doubt = False
         # since when each serves no request; the first has rested longest
         self._resting: deque[tuple[float, _Connection]] = deque()
@@ -190,15 +190,10 @@ class _Connections:
         return None
 
     async def _connected(self) -> _Connection:
-        loop = asyncio.get_running_loop()
-        made = loop.create_task(
-            loop.create_connection(
-                lambda: _Connection(self),
-                self._host,
-                self._port,
-                ssl=self._context,
-                happy_eyeballs_delay=0.25,
-            )
+        connect = partial(asyncio.get_running_loop().create_connection, lambda: _Connection(self))
+        # a second address is tried while the first does not answer
+        made: asyncio.Task[tuple[asyncio.Transport, _Connection]] = asyncio.create_task(
+            connect(self._host, self._port, ssl=self._context, happy_eyeballs_delay=0.25)
         )
         try:
             return (await within(CONNECT_S, asyncio.shield(made)))[1]
@@ -206,7 +201,9 @@ class _Connections:
             made.add_done_callback(_hang_up)
             raise httpcore2.ConnectTimeout from None
         except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
+            # of a name with several addresses asyncio tells each failure, in words alone
+            told = re.search(r"\[Errno (\d+)\]", str(error)) if error.errno is None else None
+            raise httpcore2.ConnectError(str(error)) from (OSError(int(told[1]), "") if told else error)
         except asyncio.CancelledError:
             # asyncio would forget the socket of a task cancelled at the wrong moment
             made.add_done_callback(_hang_up)
@@ -236,9 +233,7 @@ class _Connection(asyncio.Protocol):
 
     async def answer(self, request: h11.Request, content: bytes) -> tuple[int, Sequence[Header], bytearray]:
         self._head, self._body = None, bytearray()
-        events = (
-            (request, h11.Data(content), h11.EndOfMessage()) if content else (request, h11.EndOfMessage())
-        )
+        events = (request, *([h11.Data(content)] if content else []), h11.EndOfMessage())
         sent = b"".join(filter(None, map(self._http.send, events)))
         self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(sent)

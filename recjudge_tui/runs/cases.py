@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain import made_lists
-from recjudge_tui.domain.calls import PROFILE, Order, Request
+from recjudge_tui.domain.calls import PROFILE, Order, Request, digest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import (
     CaseKind,
@@ -52,7 +52,6 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
-from recjudge_tui.runs.reading import ReadText, read_cases, sample_of, store_read
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store import cases as case_store
 from recjudge_tui.store import data as data_store
@@ -749,17 +748,47 @@ class RunCases:
     orders: list[tuple[Order, ...]] = field(default_factory=list)
 
 
+class ReadText(NamedTuple):
+    """A text that a run reads about a case instead of judging it. Of a reason, `order` is that in which its rater saw the
+    lists."""
+
+    case_id: int
+    order: Order
+    text: str
+
+
+def digest_of(texts: Iterable[ReadText]) -> str:
+    return digest([list(text) for text in texts])
+
+
 def cases_to_read(db: Database, texts: Sequence[ReadText], settings: RunSettings, *, store: bool) -> RunCases:
-    """The cases that these texts are about."""
-    cases = read_cases(db, texts, settings.top_k)
-    with db.transaction() if store else nullcontext():
-        shown = store_read(db, cases) if store else [ShownCase(0)] * len(cases)
-    return RunCases(
-        cases=[(case.key, ids) for case, ids in zip(cases, shown, strict=True)],
-        users={case.key.user_id for case in cases},
-        sample=sample_of(cases),
-        orders=[case.orders for case in cases],
-    )
+    """The cases that these texts are about, in their order; with `store`, snapshots of what is shown are stored. Of a case
+    with a reason in each order, that of `ba` stands in the place of an example."""
+    by_case: dict[int, dict[Order, ExplanationView]] = {}
+    for case_id, order, text in texts:
+        view = ExplanationView(item=ItemView(item_id="", title=""), text=text)
+        by_case.setdefault(case_id, {})[order] = view
+    result = RunCases(sample=Sample(has_images=False))
+    views: list[CaseViews] = []
+    for case_id, of in by_case.items():
+        row = case_store.case_row(db, case_id)
+        key = CaseKey(*(row[name] for name in CaseKey._fields))
+        result.orders.append(tuple(sorted(of)))
+        first, second, *_ = (*(of[order] for order in result.orders[-1]), None)
+        user = UserView(user_id=key.user_id)
+        views.append(CaseViews(key.kind, user, (), first, second, settings.top_k))
+        result.sample.add(views[-1])
+        result.users.add(key.user_id)
+        result.cases.append((key, ShownCase(0)))
+    if store:
+        with db.transaction():
+            users = save_snapshots(db, "user", [each.user for each in views])
+            both = [(each.explanation, each.example) for each in views]
+            ids = iter(save_snapshots(db, "explanation", [view for pair in both for view in pair if view]))
+            kept = [[None if view is None else next(ids) for view in pair] for pair in both]
+        shown = (ShownCase(user, None, None, *pair) for user, pair in zip(users, kept, strict=True))
+        result.cases = [(key, case) for (key, _), case in zip(result.cases, shown, strict=True)]
+    return result
 
 
 def collect_cases(

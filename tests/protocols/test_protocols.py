@@ -157,24 +157,6 @@ def test_the_papers_table_2_comes_out_of_constructed_answers() -> None:
     assert sum(verdict.order_consistent is True for verdict in verdicts) / len(verdicts) == 0.88
 
 
-@pytest.mark.parametrize(
-    ("said", "order", "label", "value"),
-    [
-        ("Set 1", "ab", "A", 1),
-        ("Set 2", "ab", "B", -1),
-        ("Tie", "ab", "Tie", 0),
-        ("Set 1", "ba", "B", -1),
-        ("Set 2", "ba", "A", 1),
-        ("Tie", "ba", "Tie", 0),
-    ],
-)
-def test_what_is_said_of_the_sets_is_turned_back_to_the_systems(
-    said: str, order: Order, label: str, value: float
-) -> None:
-    given = answer(said, order)
-    assert (given.label, given.value, given.reasoning) == (label, value, "r")
-
-
 # ---- pointwise -----------------------------------------------------------------------------------------------
 
 
@@ -218,16 +200,6 @@ def test_the_schema_is_in_the_subset_every_server_knows(name: str) -> None:
     assert flag["properties"]["issue"]["enum"] == list(ISSUES)
     assert schema["properties"]["flagged_items"]["maxItems"] == 2 * shown
     assert schema["properties"]["reasoning"] == {"type": "string", "maxLength": 1500}
-
-
-@pytest.mark.parametrize(
-    ("said", "label", "value"),
-    [("Good Match", "Good", 2), ("Partial Match", "Partial", 1), ("Poor Match", "Poor", 0)],
-)
-def test_the_category_becomes_label_and_value(said: str, label: str, value: float) -> None:
-    parsed = parse(reasoning="because", category=said, flagged_items=[])
-    assert parsed.answers == (Answer(aspect="overall", value=value, label=label, reasoning="because"),)
-    assert parsed.flags == ()
 
 
 def test_a_flagged_item_is_named_by_place_or_by_title() -> None:
@@ -326,19 +298,6 @@ RATINGS = {"persuasiveness": 4, "transparency": 5, "accuracy": 2, "satisfaction"
 def rated(text: str = "", aspect: str = "", **fields: Any) -> dict[str, float]:
     found = EXPLANATION.parse(FILMS, explained(), reply(text, **fields), "", aspect)
     return {answer.aspect: answer.value for answer in found.answers}
-
-
-def test_the_statements_are_quoted_as_published() -> None:
-    system = EXPLANATION.request(FILMS, explained(), "", "", Sampling()).messages[0].content
-    for statement in (
-        'persuasiveness: "This explanation is convincing to me"',
-        'transparency: "Based on this explanation, I understand why this movie is recommended"',
-        'accuracy: "This explanation is consistent with my interests"',
-        'satisfaction: "I am satisfied with this explanation"',
-    ):
-        assert f"- {statement}\n" in system
-    assert "1 = strongly disagree\n" in system
-    assert "5 = strongly agree\n" in system
 
 
 @pytest.mark.parametrize(

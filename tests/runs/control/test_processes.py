@@ -309,24 +309,17 @@ def test_raised_and_lowered_while_a_process_works(db: Database, openai_server: S
 
 
 def test_the_concurrency_is_the_one_requested_last_or_planned_or_the_judges_own(db: Database) -> None:
+    """It goes up and down by the same steps, between 1 and 1,024."""
     make_project(db)
     assert requested_concurrency(db, planned(db)) == 8
     run = planned(db, rater="other", concurrency=3)
     assert requested_concurrency(db, run) == 3
-    assert step_concurrency(db, run, up=True) == 4
-    assert requested_concurrency(db, run) == 4
+    assert step_concurrency(db, run, up=True) == requested_concurrency(db, run) == 4
     change_concurrency(db, run, 1)
-    assert step_concurrency(db, run, up=False) == 1
-    change_concurrency(db, run, 1024)
-    assert step_concurrency(db, run, up=True) == 1024
-
-
-def test_concurrency_goes_up_and_down_by_the_same_steps(db: Database) -> None:
-    make_project(db)
-    run = planned(db, concurrency=1)
-    up, down = [1], [1024]
+    up, down = [step_concurrency(db, run, up=False)], [1024]
     while up[-1] < 1024:
         up.append(step_concurrency(db, run, up=True))
+    assert step_concurrency(db, run, up=True) == 1024
     while down[-1] > 1:
         down.append(step_concurrency(db, run, up=False))
     assert up[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24]

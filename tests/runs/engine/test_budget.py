@@ -21,8 +21,6 @@ from recjudge_tui.judges.replies import usage_of
 from recjudge_tui.runs import calls as limits_module
 from recjudge_tui.runs.calls import (
     LONGEST_WAIT_S,
-    Budget,
-    BudgetLimitError,
     CallLimits,
     RateLimit,
     most_tokens,
@@ -273,53 +271,6 @@ def test_backoff_grows_is_bounded_and_jitters() -> None:
     assert all(min(d) >= 0.1 * max(d) * 0.9 for d in draws)
     assert len(set(draws[0])) == 300
     assert gate.backoff(100_000) <= LONGEST_WAIT_S
-
-
-PRICE = Price("a dollar for every token of the reply", {"input": 0.0, "output": 1e6})
-
-
-def budget_of(limit: float, spent: float = 0.0) -> Budget:
-    return Budget(limit, PRICE, spent)
-
-
-def test_a_budget_allows_only_calls_whose_highest_cost_it_covers() -> None:
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        first = await gate.enter(request(max_tokens=40))
-        second = await gate.enter(request(max_tokens=40))
-        assert (first, second) == (40, 40)
-        third = asyncio.create_task(gate.enter(request(max_tokens=40)))
-        await asyncio.sleep(0.02)
-        assert not third.done(), "20 are left, until somebody turns out to be cheaper"
-        gate.leave(first, 5.0)
-        assert await third == 40
-        gate.leave(second, 40.0)
-        gate.leave(40, None)
-        assert gate.budget
-        assert (gate.budget.spent, gate.budget.reserved) == (85, 0)
-        with pytest.raises(
-            BudgetLimitError, match=r"\$100\.00 would be exceeded: \$85\.00 .* up to \$16\.00"
-        ):
-            await gate.enter(request(max_tokens=16))
-        assert await gate.enter(request(max_tokens=15)) == 15
-
-    in_gate(scene, budget=budget_of(100))
-
-
-def test_replies_dearer_than_reserved_teach_the_budget() -> None:
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        for spent in (30, 60):
-            gate.leave(await gate.enter(request(max_tokens=20)), 30.0)
-            assert gate.budget
-            assert gate.budget.spent == spent
-        held = await gate.enter(request(max_tokens=20))
-        second = asyncio.create_task(gate.enter(request(max_tokens=20)))
-        await asyncio.sleep(0.02)
-        assert not second.done(), "two of 20 would do by the reservation, but each has cost 30 so far"
-        gate.leave(held, 30.0)
-        with pytest.raises(BudgetLimitError):
-            await second
-
-    in_gate(scene, budget=budget_of(100))
 
 
 # ---- prices --------------------------------------------------------------------------------------------------
