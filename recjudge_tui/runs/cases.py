@@ -90,12 +90,6 @@ def across_levels(by_user: ByUser[Cases], levels: Sequence[Level], *, idle: bool
     return [entry for turn in zip_longest(*parts) for entry in turn if entry is not None] + last
 
 
-def drawn_by_level(levels: Sequence[Level], drawn: Collection[str]) -> dict[str, int]:
-    """Name of each level -> how many of its users were drawn."""
-    counts = Counter(level.name for level in levels for user in drawn if user in level.users)
-    return {level.name: counts[level.name] for level in levels}
-
-
 # ---- selection ---------------------------------------------------------------------------------------------------
 
 
@@ -843,7 +837,7 @@ def collect_cases(
     if progress:
         progress(count)
     if settings.stratify != "none":
-        result.strata = drawn_by_level(choose.levels(pool), result.users)
+        result.strata = {level.name: len(level.users & result.users) for level in choose.levels(pool)}
     return result
 
 
