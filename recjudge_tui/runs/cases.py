@@ -671,11 +671,13 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
     )
 
 
-def build_request(db: Database, run_id: int, setup: Setup, key: CallKey) -> tuple[Material, Request]:
-    """The request of a call, and the material its reply is read against. Raises NoProfileError, and PromptError for a
-    prompt that cannot be rendered."""
+def build_request(
+    db: Database, run_id: int, setup: Setup, key: CallKey, material: Material | None = None
+) -> tuple[Material, Request]:
+    """The request of a call, and the material its reply is read against (None: not read yet). Raises NoProfileError, and
+    PromptError for a prompt that cannot be rendered."""
     _, settings, protocol, prompt = setup
-    material = load_material(db, run_id, key.case_id, settings.top_k)
+    material = material or load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:
         return material, profile_request(prompt, material, sampling)
