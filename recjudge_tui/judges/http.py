@@ -105,18 +105,17 @@ class Client:
     async def _exchange(
         self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
     ) -> Answer:
-        at = _parsed(url)
+        at, key, target = _parsed(url)
         raw = headers.raw if isinstance(headers, httpx.Headers) else httpx.Headers(headers).raw
-        sent = [(b"Host", at.netloc), *_SETTINGS, *raw]
+        sent = [(b"Host", key[1]), *_SETTINGS, *raw]
         if content is not None:
             sent.append((b"Content-Length", b"%d" % len(content)))
-        if (key := (at.raw_scheme, at.netloc)) not in self._servers:
-            self._servers[key] = _made(at)
-        server = self._servers[key]
+        if (server := self._servers.get(key)) is None:
+            server = self._servers[key] = _made(at)
         if isinstance(server, _Connections):
-            request = h11.Request(method=method, target=at.raw_path, headers=sent)
+            request = h11.Request(method=method, target=target, headers=sent)
             return whole_answer(*await server.answer(request, content or b""))
-        place = httpcore2.URL(scheme=at.raw_scheme, host=at.raw_host, port=at.port, target=at.raw_path)
+        place = httpcore2.URL(scheme=at.raw_scheme, host=at.raw_host, port=at.port, target=target)
         async with server.stream(
             method, place, headers=sent, content=content, extensions={"timeout": {"connect": CONNECT_S}}
         ) as response:
@@ -135,8 +134,10 @@ class Client:
 
 
 @lru_cache(maxsize=64)
-def _parsed(url: str) -> httpx.URL:
-    return httpx.URL(url)
+def _parsed(url: str) -> tuple[httpx.URL, tuple[bytes, bytes], bytes]:
+    """The URL, its server, and what is asked of it."""
+    at = httpx.URL(url)
+    return at, (at.raw_scheme, at.netloc), at.raw_path
 
 
 def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
