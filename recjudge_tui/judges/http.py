@@ -8,18 +8,15 @@ import asyncio
 import json
 import os
 import re
-import select
 import ssl
 import sys
-import time
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-import h11
 import httpcore2
 import httpx2 as httpx
 
@@ -33,9 +30,6 @@ IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after fiv
 REST_S = 0.02
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
-MAX_HEAD = 100 * 1024
-_NO_RESPONSE = "Server disconnected without sending a response."
-_OTHER_PROTOCOL = "the server wants another protocol"
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 _SETTINGS = (
     (b"User-Agent", USER_AGENT.encode()),
@@ -96,8 +90,10 @@ class Client:
         try:
             return await within(timeout_s, self._exchange(method, url, headers, content))
         except asyncio.TimeoutError:
-            title = f"No answer from {url} within {timeout_s:g} s"
-            step = "Raise --timeout if the model needs longer."
+            title, step = (
+                f"No answer from {url} within {timeout_s:g} s",
+                "Raise --timeout if the model needs longer.",
+            )
             raise CallError("timeout", title, next_step=step, retry=True) from None
         except connection_faults() as error:
             raise broken(url, error) from None
@@ -105,26 +101,22 @@ class Client:
     async def _exchange(
         self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
     ) -> Answer:
-        at, key, target = _parsed(url)
+        at, key, place = _parsed(url)
         raw = headers.raw if isinstance(headers, httpx.Headers) else httpx.Headers(headers).raw
         sent = [(b"Host", key[1]), *_SETTINGS, *raw]
         if content is not None:
             sent.append((b"Content-Length", b"%d" % len(content)))
+        request = httpcore2.Request(
+            method, place, headers=sent, content=content, extensions={"timeout": {"connect": CONNECT_S}}
+        )
         if (server := self._servers.get(key)) is None:
             server = self._servers[key] = _made(at)
-        if isinstance(server, _Connections):
-            request = h11.Request(method=method, target=target, headers=sent)
-            return whole_answer(*await server.answer(request, content or b""))
-        place = httpcore2.URL(scheme=at.raw_scheme, host=at.raw_host, port=at.port, target=target)
-        async with server.stream(
-            method, place, headers=sent, content=content, extensions={"timeout": {"connect": CONNECT_S}}
-        ) as response:
-            if response.status < 200:
-                raise httpx.RemoteProtocolError(_OTHER_PROTOCOL)
-            body = bytearray()
-            async for chunk in response.aiter_stream():
-                add_to(body, chunk)
-        return whole_answer(response.status, response.headers, body)
+        if isinstance(server, httpcore2.AsyncConnectionPool):
+            return (await _answered(server, request))[0]
+        connection = await server.take(request)
+        answer, stream = await _answered(connection, request)
+        server.put(connection, stream)
+        return answer
 
     async def aclose(self) -> None:
         servers, self._servers = self._servers, {}
@@ -134,10 +126,14 @@ class Client:
 
 
 @lru_cache(maxsize=64)
-def _parsed(url: str) -> tuple[httpx.URL, tuple[bytes, bytes], bytes]:
-    """The URL, its server, and what is asked of it."""
+def _parsed(url: str) -> tuple[httpx.URL, tuple[bytes, bytes], httpcore2.URL]:
+    """The URL, its server, and the URL as httpx2's core takes it."""
     at = httpx.URL(url)
-    return at, (at.raw_scheme, at.netloc), at.raw_path
+    return (
+        at,
+        (at.raw_scheme, at.netloc),
+        httpcore2.URL(scheme=at.raw_scheme, host=at.raw_host, port=at.port, target=at.raw_path),
+    )
 
 
 def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
@@ -146,167 +142,83 @@ def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
         # reading the certificates takes 20 ms, so an address without TLS goes without
         context = httpx.create_ssl_context() if url.scheme == "https" or proxy else None
         if not proxy:
-            return _Connections(url, context)
+            return _Connections(context)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         return httpx.AsyncHTTPTransport(
             verify=context or False, limits=limits, proxy=httpx.Proxy(proxy)
         )._pool
 
 
+async def _answered(
+    asked: httpcore2.AsyncConnectionInterface | httpcore2.AsyncConnectionPool, request: httpcore2.Request
+) -> tuple[Answer, httpcore2.AsyncNetworkStream]:
+    """The answer, and the stream that it came from."""
+    response = await asked.handle_async_request(request)
+    try:
+        if response.status < 200:
+            raise httpx.RemoteProtocolError("the server wants another protocol")
+        body = bytearray()
+        async for chunk in response.aiter_stream():
+            add_to(body, chunk)
+    finally:
+        await response.aclose()
+    stream: httpcore2.AsyncNetworkStream = response.extensions["network_stream"]
+    return whole_answer(response.status, response.headers, body), stream
+
+
 # ---- connections -------------------------------------------------------------------------------------------------
 
 
 class _Connections:
-    """The connections to one server. What comes behind an answer comes at once, so each rests for `REST_S` seconds before
-    it is used again, and none is once the server has sent something that nobody asked for."""
+    """The connections to one server that serve no request. httpx2's pool would look at each of them for every request.
+    None is used again once the server has sent something that nobody asked for; what comes behind an answer comes at once,
+    so each is listened to for `REST_S` seconds."""
 
-    def __init__(self, url: httpx.URL, context: ssl.SSLContext | None) -> None:
-        self._host, self._port = url.raw_host.decode("ascii"), url.port or (443 if context else 80)
+    def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
-        if context:
-            context.set_alpn_protocols(["http/1.1"])
-        self.is_in_doubt = False
-        # since when each serves no request; the first has rested longest
-        self._resting: deque[tuple[float, _Connection]] = deque()
+        self._in_doubt = False
+        # the longest at rest first
+        self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, asyncio.Task[bytes | None]]] = deque()
 
-    async def answer(self, request: h11.Request, content: bytes) -> tuple[int, Sequence[Header], bytearray]:
-        """Status, headers and body of the answer. Nothing is sent twice."""
-        connection = self._rested() or await self._connected()
-        try:
-            answer = await connection.answer(request, content)
-        except BaseException:
-            connection.close()
-            raise
-        if connection.is_open:
-            self._resting.append((time.monotonic(), connection))
-        return answer
-
-    def _rested(self) -> _Connection | None:
-        now = time.monotonic()
-        while self._resting and (self.is_in_doubt or self._resting[0][0] <= now - REST_S):
-            since, connection = self._resting.popleft()
-            if not self.is_in_doubt and since > now - IDLE_S and connection.is_silent():
+    async def take(self, request: httpcore2.Request) -> httpcore2.AsyncHTTPConnection:
+        """A connection that has rested, else a new one."""
+        while self._resting and (self._in_doubt or self._resting[0][1].done()):
+            connection, listening = self._resting.popleft()
+            heard = listening.result() if listening.done() else b""
+            self._in_doubt = self._in_doubt or bool(heard)
+            if heard is None and not self._in_doubt and not connection.has_expired():
                 return connection
-            connection.close()
-        return None
+            listening.cancel()
+            await connection.aclose()
+        return httpcore2.AsyncHTTPConnection(request.url.origin, self._context, keepalive_expiry=IDLE_S)
 
-    async def _connected(self) -> _Connection:
-        connect = partial(asyncio.get_running_loop().create_connection, lambda: _Connection(self))
-        # a second address is tried while the first does not answer
-        made: asyncio.Task[tuple[asyncio.Transport, _Connection]] = asyncio.create_task(
-            connect(self._host, self._port, ssl=self._context, happy_eyeballs_delay=0.25)
-        )
-        try:
-            return (await within(CONNECT_S, asyncio.shield(made)))[1]
-        except asyncio.TimeoutError:
-            made.add_done_callback(_hang_up)
-            raise httpcore2.ConnectTimeout from None
-        except OSError as error:
-            # of a name with several addresses asyncio tells each failure, in words alone
-            told = re.search(r"\[Errno (\d+)\]", str(error)) if error.errno is None else None
-            raise httpcore2.ConnectError(str(error)) from (OSError(int(told[1]), "") if told else error)
-        except asyncio.CancelledError:
-            # asyncio would forget the socket of a task cancelled at the wrong moment
-            made.add_done_callback(_hang_up)
-            raise
+    def put(self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream) -> None:
+        """Keep a connection whose answer has ended, unless it has closed."""
+        if connection.is_available():
+            self._in_doubt = self._in_doubt or _has_rest(connection)
+            self._resting.append((connection, asyncio.create_task(_listen(stream))))
 
     async def aclose(self) -> None:
         while self._resting:
-            self._resting.pop()[1].close()
+            connection, listening = self._resting.popleft()
+            listening.cancel()
+            await connection.aclose()
 
 
-def _hang_up(made: asyncio.Task[tuple[asyncio.Transport, _Connection]]) -> None:
-    if not made.cancelled() and made.exception() is None:
-        made.result()[1].close()
+async def _listen(stream: httpcore2.AsyncNetworkStream) -> bytes | None:
+    """What comes while nothing was asked; empty when the connection ends, None for nothing."""
+    try:
+        return await stream.read(1, timeout=REST_S)
+    except httpcore2.ReadTimeout:
+        return None
+    except httpcore2.NetworkError:
+        return b""
 
 
-class _Connection(asyncio.Protocol):
-    """A connection, which answers one request after the other."""
-
-    def __init__(self, server: _Connections) -> None:
-        self._server = server
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-        self._transport: Any = None
-        self._head: h11.Response | None = None
-        self._body = bytearray()
-        self._answered: asyncio.Future[None] | None = None
-        self.is_open = False
-
-    async def answer(self, request: h11.Request, content: bytes) -> tuple[int, Sequence[Header], bytearray]:
-        self._head, self._body = None, bytearray()
-        events = (request, *([h11.Data(content)] if content else []), h11.EndOfMessage())
-        sent = b"".join(filter(None, map(self._http.send, events)))
-        self._answered = asyncio.get_running_loop().create_future()
-        self._transport.write(sent)
-        self._read()
-        try:
-            await self._answered
-        finally:
-            self._answered = None
-        head: Any = self._head
-        # bytes that came with the end of the answer
-        self._server.is_in_doubt |= bool(self._http.trailing_data[0])
-        if {*self._http.states.values()} == {h11.DONE}:
-            self._http.start_next_cycle()
-        else:
-            self.close()
-        return head.status_code, head.headers.raw_items(), self._body
-
-    def is_silent(self) -> bool:
-        """Whether it is open and nothing waits to be read, also by a loop that was busy."""
-        if not self.is_open:
-            return False
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not poll.poll(0)
-
-    def close(self) -> None:
-        self.is_open = False
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport, self.is_open = transport, True
-
-    def data_received(self, data: bytes) -> None:
-        if self._answered is None and self._head is not None:
-            self._server.is_in_doubt = True
-            self.close()
-        else:
-            self._http.receive_data(data)
-            self._read()
-
-    def eof_received(self) -> None:
-        self.is_open = False
-        self._http.receive_data(b"")
-        self._read()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.is_open = False
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_exception(exc or httpx.RemoteProtocolError(_NO_RESPONSE))
-
-    def _read(self) -> None:
-        if self._answered is None or self._answered.done():
-            return
-        try:
-            while True:
-                event = self._http.next_event()
-                if isinstance(event, h11.Data):
-                    add_to(self._body, event.data)
-                elif isinstance(event, h11.Response):
-                    self._head = event
-                elif not isinstance(event, h11.InformationalResponse):
-                    break
-                elif event.status_code == 101:
-                    raise httpx.RemoteProtocolError(_OTHER_PROTOCOL)
-            if isinstance(event, h11.EndOfMessage):
-                self._answered.set_result(None)
-            elif not self.is_open:
-                self._answered.set_exception(httpx.RemoteProtocolError(_NO_RESPONSE))
-        except (h11.RemoteProtocolError, httpx.RemoteProtocolError) as error:
-            lost = self._head is None and not self.is_open
-            self._answered.set_exception(httpx.RemoteProtocolError(_NO_RESPONSE) if lost else error)
+def _has_rest(connection: httpcore2.AsyncHTTPConnection) -> bool:
+    """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
+    rest = getattr(getattr(connection._connection, "_h11_state", None), "trailing_data", None)
+    return not isinstance(rest, tuple) or bool(rest[0])
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------
@@ -386,7 +298,7 @@ _FAULTS = tuple(
 # OpenSSL's errors, in several versions, for an answer that is not TLS
 _PLAIN_ANSWERS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
 _OF_CONNECTIONS = (
-    httpx.RequestError, h11.ProtocolError, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError,
+    httpx.RequestError, httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError,
     httpcore2.ProxyError, httpcore2.UnsupportedProtocol, OSError,
 )  # fmt: skip
 
