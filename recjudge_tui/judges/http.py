@@ -11,8 +11,10 @@ import re
 import ssl
 import sys
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import httpcore2
@@ -70,8 +72,7 @@ class Client:
     """Connections to servers: as many as there are calls in flight. Through a proxy each serves one request."""
 
     def __init__(self) -> None:
-        # server -> its connections
-        self._pools: dict[tuple[bytes, bytes], httpcore2.AsyncConnectionPool] = {}
+        self._servers: dict[tuple[bytes, bytes], _Connections | httpcore2.AsyncConnectionPool] = {}
 
     async def send(
         self,
@@ -87,7 +88,7 @@ class Client:
         before the answer) or `bad_body` (the answer was cut short, too large, or is not HTTP). All of them are worth a
         retry. Raises JudgeError if the proxy or the certificates cannot be used."""
         try:
-            return await within(timeout_s, self._exchange(method, httpx.URL(url), headers, content))
+            return await within(timeout_s, self._exchange(method, url, headers, content))
         except asyncio.TimeoutError:
             title, step = (
                 f"No answer from {url} within {timeout_s:g} s",
@@ -98,115 +99,126 @@ class Client:
             raise broken(url, error) from None
 
     async def _exchange(
-        self, method: str, url: httpx.URL, headers: Mapping[str, str] | None, content: bytes | None
+        self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
     ) -> Answer:
-        sent = [(b"Host", url.netloc), *_SETTINGS, *httpx.Headers(headers).raw]
+        at, key, place = _parsed(url)
+        raw = headers.raw if isinstance(headers, httpx.Headers) else httpx.Headers(headers).raw
+        sent = [(b"Host", key[1]), *_SETTINGS, *raw]
         if content is not None:
             sent.append((b"Content-Length", b"%d" % len(content)))
         request = httpcore2.Request(
-            method,
-            httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-            headers=sent,
-            content=content,
-            extensions={"timeout": {"connect": CONNECT_S}},
+            method, place, headers=sent, content=content, extensions={"timeout": {"connect": CONNECT_S}}
         )
-        response = await self._pool(url).handle_async_request(request)
-        try:
-            if response.status < 200:
-                raise httpx.RemoteProtocolError("the server wants another protocol")
-            body = bytearray()
-            async for chunk in response.aiter_stream():
-                add_to(body, chunk)
-        finally:
-            await response.aclose()
-        return whole_answer(response.status, response.headers, body)
-
-    def _pool(self, url: httpx.URL) -> httpcore2.AsyncConnectionPool:
-        server = url.raw_scheme, url.netloc
-        if server not in self._pools:
-            self._pools[server] = _made_pool(_proxy_for(url), secure=url.scheme == "https")
-        return self._pools[server]
+        if (server := self._servers.get(key)) is None:
+            server = self._servers[key] = _made(at)
+        if isinstance(server, httpcore2.AsyncConnectionPool):
+            return (await _answered(server, request))[0]
+        connection = await server.take(request)
+        answer, stream = await _answered(connection, request)
+        server.put(connection, stream)
+        return answer
 
     async def aclose(self) -> None:
-        pools, self._pools = self._pools, {}
-        for pool in pools.values():
-            await pool.aclose()
+        servers, self._servers = self._servers, {}
+        for server in servers.values():
+            await server.aclose()
         await asyncio.sleep(0)  # gives the event loop time to close the sockets
 
 
-def _made_pool(proxy: str, *, secure: bool) -> httpcore2.AsyncConnectionPool:
+@lru_cache(maxsize=64)
+def _parsed(url: str) -> tuple[httpx.URL, tuple[bytes, bytes], httpcore2.URL]:
+    """The URL, its server, and the URL as httpx2's core takes it."""
+    at = httpx.URL(url)
+    return (
+        at,
+        (at.raw_scheme, at.netloc),
+        httpcore2.URL(scheme=at.raw_scheme, host=at.raw_host, port=at.port, target=at.raw_path),
+    )
+
+
+def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
+    proxy = _proxy_for(url)
     with usable_network():
         # reading the certificates takes 20 ms, so an address without TLS goes without
-        context = httpx.create_ssl_context() if secure or proxy else None
+        context = httpx.create_ssl_context() if url.scheme == "https" or proxy else None
         if not proxy:
-            return _Pool(context, max_connections=None, keepalive_expiry=IDLE_S)
+            return _Connections(context)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         return httpx.AsyncHTTPTransport(
             verify=context or False, limits=limits, proxy=httpx.Proxy(proxy)
         )._pool
 
 
+async def _answered(
+    asked: httpcore2.AsyncConnectionInterface | httpcore2.AsyncConnectionPool, request: httpcore2.Request
+) -> tuple[Answer, httpcore2.AsyncNetworkStream]:
+    """The answer, and the stream that it came from."""
+    response = await asked.handle_async_request(request)
+    try:
+        if response.status < 200:
+            raise httpx.RemoteProtocolError("the server wants another protocol")
+        body = bytearray()
+        async for chunk in response.aiter_stream():
+            add_to(body, chunk)
+    finally:
+        await response.aclose()
+    stream: httpcore2.AsyncNetworkStream = response.extensions["network_stream"]
+    return whole_answer(response.status, response.headers, body), stream
+
+
 # ---- connections -------------------------------------------------------------------------------------------------
 
 
-class _Pool(httpcore2.AsyncConnectionPool):
-    """Does not use a server's connections again once the server has sent something that nobody asked for."""
+class _Connections:
+    """The connections to one server that serve no request. httpx2's pool would look at each of them for every request.
+    None is used again once the server has sent something that nobody asked for; what comes behind an answer comes at once,
+    so each is listened to for `REST_S` seconds."""
 
-    def __init__(self, ssl_context: ssl.SSLContext | None, **settings: Any) -> None:
-        super().__init__(ssl_context, **settings)
-        self._context = ssl_context
-        self._in_doubt: set[httpcore2.Origin] = set()
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._in_doubt = False
+        # the longest at rest first
+        self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, asyncio.Task[bytes | None]]] = deque()
 
-    def create_connection(self, origin: httpcore2.Origin) -> httpcore2.AsyncConnectionInterface:
-        return _Connection(origin, self._context, self._in_doubt)
+    async def take(self, request: httpcore2.Request) -> httpcore2.AsyncHTTPConnection:
+        """A connection that has rested, else a new one."""
+        while self._resting and (self._in_doubt or self._resting[0][1].done()):
+            connection, listening = self._resting.popleft()
+            heard = listening.result() if listening.done() else b""
+            self._in_doubt = self._in_doubt or bool(heard)
+            if heard is None and not self._in_doubt and not connection.has_expired():
+                return connection
+            listening.cancel()
+            await connection.aclose()
+        return httpcore2.AsyncHTTPConnection(request.url.origin, self._context, keepalive_expiry=IDLE_S)
+
+    def put(self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream) -> None:
+        """Keep a connection whose answer has ended, unless it has closed."""
+        if connection.is_available():
+            self._in_doubt = self._in_doubt or _has_rest(connection)
+            self._resting.append((connection, asyncio.create_task(_listen(stream))))
+
+    async def aclose(self) -> None:
+        while self._resting:
+            connection, listening = self._resting.popleft()
+            listening.cancel()
+            await connection.aclose()
 
 
-class _Connection(httpcore2.AsyncHTTPConnection):
-    """Between two requests it listens for `REST_S` seconds, because what comes behind an answer comes at once."""
+async def _listen(stream: httpcore2.AsyncNetworkStream) -> bytes | None:
+    """What comes while nothing was asked; empty when the connection ends, None for nothing."""
+    try:
+        return await stream.read(1, timeout=REST_S)
+    except httpcore2.ReadTimeout:
+        return None
+    except httpcore2.NetworkError:
+        return b""
 
-    def __init__(self, origin: httpcore2.Origin, context: ssl.SSLContext | None, in_doubt: set[Any]) -> None:
-        super().__init__(origin, context, keepalive_expiry=IDLE_S)
-        self._server, self._servers_in_doubt = str(origin), in_doubt
-        self._stream: httpcore2.AsyncNetworkStream | None = None
-        self._rest: asyncio.Task[bytes | None] | None = None
 
-    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
-        if self._stream is not None and not (self.is_available() and not self.has_expired()):
-            await self.aclose()
-            raise httpcore2.ConnectionNotAvailable  # the pool takes another one
-        self._rest = None
-        response = await super().handle_async_request(request)
-        self._stream = response.extensions["network_stream"]
-        return response
-
-    def is_available(self) -> bool:
-        if not self.is_idle():
-            return False
-        self._rest = self._rest or asyncio.create_task(self._listen())
-        return self._rest.done() and self._rest.result() is None
-
-    def has_expired(self) -> bool:
-        if not self.is_idle():
-            return super().has_expired()
-        heard = self._rest.result() if self._rest is not None and self._rest.done() else None
-        if heard or self._has_rest():
-            self._servers_in_doubt.add(self._server)
-        return self._server in self._servers_in_doubt or heard is not None or super().has_expired()
-
-    async def _listen(self) -> bytes | None:
-        """What comes while nothing was asked; empty when the connection ends, None for nothing."""
-        assert self._stream is not None
-        try:
-            return await self._stream.read(1, timeout=REST_S)
-        except httpcore2.ReadTimeout:
-            return None
-        except httpcore2.NetworkError:
-            return b""
-
-    def _has_rest(self) -> bool:
-        """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
-        rest = getattr(getattr(self._connection, "_h11_state", None), "trailing_data", None)
-        return not isinstance(rest, tuple) or bool(rest[0])
+def _has_rest(connection: httpcore2.AsyncHTTPConnection) -> bool:
+    """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
+    rest = getattr(getattr(connection._connection, "_h11_state", None), "trailing_data", None)
+    return not isinstance(rest, tuple) or bool(rest[0])
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------

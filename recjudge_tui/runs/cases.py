@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain import made_lists
-from recjudge_tui.domain.calls import PROFILE, Order, Request
+from recjudge_tui.domain.calls import PROFILE, Order, Request, digest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import (
     CaseKind,
@@ -52,7 +52,6 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
-from recjudge_tui.runs.reading import ReadText, read_cases, sample_of, store_read
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.store import cases as case_store
 from recjudge_tui.store import data as data_store
@@ -89,12 +88,6 @@ def across_levels(by_user: ByUser[Cases], levels: Sequence[Level], *, idle: bool
     parts = [[entry for entry in by_user if entry[0] in level.users] for level in levels]
     last = parts.pop(0) if not idle and levels and levels[0].high == 0 else []
     return [entry for turn in zip_longest(*parts) for entry in turn if entry is not None] + last
-
-
-def drawn_by_level(levels: Sequence[Level], drawn: Collection[str]) -> dict[str, int]:
-    """Name of each level -> how many of its users were drawn."""
-    counts = Counter(level.name for level in levels for user in drawn if user in level.users)
-    return {level.name: counts[level.name] for level in levels}
 
 
 # ---- selection ---------------------------------------------------------------------------------------------------
@@ -678,11 +671,13 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
     )
 
 
-def build_request(db: Database, run_id: int, setup: Setup, key: CallKey) -> tuple[Material, Request]:
-    """The request of a call, and the material its reply is read against. Raises NoProfileError, and PromptError for a
-    prompt that cannot be rendered."""
+def build_request(
+    db: Database, run_id: int, setup: Setup, key: CallKey, material: Material | None = None
+) -> tuple[Material, Request]:
+    """The request of a call, and the material its reply is read against (None: not read yet). Raises NoProfileError, and
+    PromptError for a prompt that cannot be rendered."""
     _, settings, protocol, prompt = setup
-    material = load_material(db, run_id, key.case_id, settings.top_k)
+    material = material or load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
     if key.aspect == PROFILE:
         return material, profile_request(prompt, material, sampling)
@@ -749,17 +744,47 @@ class RunCases:
     orders: list[tuple[Order, ...]] = field(default_factory=list)
 
 
+class ReadText(NamedTuple):
+    """A text that a run reads about a case instead of judging it. Of a reason, `order` is that in which its rater saw the
+    lists."""
+
+    case_id: int
+    order: Order
+    text: str
+
+
+def digest_of(texts: Iterable[ReadText]) -> str:
+    return digest([list(text) for text in texts])
+
+
 def cases_to_read(db: Database, texts: Sequence[ReadText], settings: RunSettings, *, store: bool) -> RunCases:
-    """The cases that these texts are about."""
-    cases = read_cases(db, texts, settings.top_k)
-    with db.transaction() if store else nullcontext():
-        shown = store_read(db, cases) if store else [ShownCase(0)] * len(cases)
-    return RunCases(
-        cases=[(case.key, ids) for case, ids in zip(cases, shown, strict=True)],
-        users={case.key.user_id for case in cases},
-        sample=sample_of(cases),
-        orders=[case.orders for case in cases],
-    )
+    """The cases that these texts are about, in their order; with `store`, snapshots of what is shown are stored. Of a case
+    with a reason in each order, that of `ba` stands in the place of an example."""
+    by_case: dict[int, dict[Order, ExplanationView]] = {}
+    for case_id, order, text in texts:
+        view = ExplanationView(item=ItemView(item_id="", title=""), text=text)
+        by_case.setdefault(case_id, {})[order] = view
+    result = RunCases(sample=Sample(has_images=False))
+    views: list[CaseViews] = []
+    for case_id, of in by_case.items():
+        row = case_store.case_row(db, case_id)
+        key = CaseKey(*(row[name] for name in CaseKey._fields))
+        result.orders.append(tuple(sorted(of)))
+        first, second, *_ = (*(of[order] for order in result.orders[-1]), None)
+        user = UserView(user_id=key.user_id)
+        views.append(CaseViews(key.kind, user, (), first, second, settings.top_k))
+        result.sample.add(views[-1])
+        result.users.add(key.user_id)
+        result.cases.append((key, ShownCase(0)))
+    if store:
+        with db.transaction():
+            users = save_snapshots(db, "user", [each.user for each in views])
+            both = [(each.explanation, each.example) for each in views]
+            ids = iter(save_snapshots(db, "explanation", [view for pair in both for view in pair if view]))
+            kept = [[None if view is None else next(ids) for view in pair] for pair in both]
+        shown = (ShownCase(user, None, None, *pair) for user, pair in zip(users, kept, strict=True))
+        result.cases = [(key, case) for (key, _), case in zip(result.cases, shown, strict=True)]
+    return result
 
 
 def collect_cases(
@@ -814,7 +839,7 @@ def collect_cases(
     if progress:
         progress(count)
     if settings.stratify != "none":
-        result.strata = drawn_by_level(choose.levels(pool), result.users)
+        result.strata = {level.name: len(level.users & result.users) for level in choose.levels(pool)}
     return result
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,8 +145,8 @@ class CallQueue:
     def _read_ahead(self) -> None:
         """Read on until two users wait to be begun, because the calls of the last one may not all be read."""
         while not self._read_all and not self._before_profiles:
-            fresh = [user for user in self._waiting if user not in self._begun]
-            if len(fresh) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
+            fresh = (user for user in self._waiting if user not in self._begun)
+            if len(list(islice(fresh, 2))) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
             calls = outstanding(self._db, self._run_id, self._last, WINDOW)
             if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):

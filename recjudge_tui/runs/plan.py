@@ -23,10 +23,17 @@ from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
 from recjudge_tui.runs import settings as run_settings
-from recjudge_tui.runs.cases import EarlierCases, RunCases, Setup, cases_to_read, collect_cases, positions
+from recjudge_tui.runs.cases import (
+    EarlierCases,
+    ReadText,
+    RunCases,
+    Setup,
+    cases_to_read,
+    collect_cases,
+    positions,
+)
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.reading import ReadText
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases

@@ -8,19 +8,21 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import fsum
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from recjudge_tui.domain.calls import Answer, CallResult, Order, VerdictDraft
 from recjudge_tui.domain.judge import Identity
+from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
 from recjudge_tui.judges.registry import Judge
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import Pulse, heartbeat
 from recjudge_tui.store.schema import connect
@@ -48,6 +50,12 @@ class HeldRun(Generic[J_co]):
         """What tells the replies of this judge from those of others."""
         return self.identity.cache_key()
 
+    @cached_property
+    def material(self) -> Callable[[int], Material]:
+        """What is shown of a case, which does not change; its calls follow each other."""
+        top_k = self.setup.settings.top_k
+        return lru_cache(maxsize=64)(lambda case_id: load_material(self.db, self.id, case_id, top_k))
+
 
 class PreparedCall(NamedTuple):
     """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
@@ -71,7 +79,7 @@ NO_PROFILE = "profile"
 def prepare_call(run: HeldRun[Judge], key: call_store.CallKey, *, use_stored: bool = True) -> PreparedCall:
     """Build the request of a call and, with `use_stored`, look for a stored reply to it."""
     try:
-        material, request = build_request(run.db, run.id, run.setup, key)
+        material, request = build_request(run.db, run.id, run.setup, key, run.material(key.case_id))
     except NoProfileError as missing:
         return PreparedCall(key, None, "", None, CallResult(0, error_kind=NO_PROFILE, error=missing.title))
     content_hash = request.content_hash()

@@ -46,7 +46,6 @@ async def test_a_call_sends_the_schema_and_marks_the_shared_prefix(tmp_path: Pat
         judge = judge_at(server.url)
         identity = await judge.prepare(workload())
         reply = await judge.ask(asking("lone \ud800 ☃", max_tokens=900))
-        await judge.close()
     assert logged(log)[0] == {
         "model": "hash-judge",
         "max_tokens": 900,
@@ -72,7 +71,6 @@ async def test_the_prefix_is_the_same_bytes_in_every_call_and_only_its_last_bloc
         judge = judge_at(stub.url)
         for request in requests:
             await judge.ask(request)
-        await judge.close()
         heads = [body.partition(b'"messages"')[0] for body in stub.bodies]
         blocks = stub.sent()["system"]
     assert heads[0] == heads[1]
@@ -83,7 +81,6 @@ async def test_usage_counts_all_input_and_what_came_from_the_cache() -> None:
     with start("anthropic_api") as server:
         judge = judge_at(server.url)
         first, second = [(await judge.ask(asking(f"case {n}"))).usage for n in (1, 2)]
-        await judge.close()
     assert (first.cached_input, first.input) == (0, second.input)
     assert second.cached_input
     assert second.input
@@ -97,7 +94,6 @@ async def test_what_is_known_of_another_server_is_not_believed() -> None:
         known = Capabilities(refused=("temperature",), endpoints=("http://elsewhere:1",))
         await judge.prepare(workload(known=known))
         reply = await judge.ask(asking())
-        await judge.close()
     assert reply.dropped == ()
 
 
@@ -106,11 +102,9 @@ async def test_a_model_that_is_not_there_and_a_wrong_key_show_before_the_first_c
 ) -> None:
     with start("anthropic_api", "--api-key", "right-key-123") as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", PLANTED)
-        wrong = await judge_error(judge := judge_at(server.url))
-        await judge.close()
+        wrong = await judge_error(judge_at(server.url))
         monkeypatch.setenv("ANTHROPIC_API_KEY", "right-key-123")
-        missing = await judge_error(judge := judge_at(server.url, model="other"))
-        await judge.close()
+        missing = await judge_error(judge_at(server.url, model="other"))
     assert "ANTHROPIC_API_KEY" in wrong.title
     assert PLANTED not in str(wrong)
     assert "“other”" in missing.title

@@ -54,7 +54,6 @@ async def test_a_call_is_signed_and_sends_the_schema_as_text(tmp_path: Path) -> 
     with start("bedrock_api", "--log", log) as server:
         judge = await prepared(server.url)
         reply = await judge.ask(asking("lone \ud800 ☃", max_tokens=900))
-        await judge.close()
     sent = logged(log)[0]
     assert sent["path"] == "/model/test.hash-judge-v1%3A0/converse"
     assert "Credential=AKIDEXAMPLE/" in sent["headers"]["authorization"]
@@ -78,11 +77,9 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
         judge = await prepared(server.url, model=CLAUDE)
         replies = [await judge.ask(asking()) for _ in range(3)]
         asked = request_count(server)
-        await judge.close()
         again = await prepared(server.url, model=CLAUDE, known=Capabilities(refused=(parameter,)))
         known = await again.ask(asking())
         asked_again = request_count(server)
-        await again.close()
     assert (asked, asked_again) == (4, 5)
     assert {reply.dropped for reply in [*replies, known]} == {(parameter,)}
     assert parameter not in replies[0].sent
@@ -92,7 +89,6 @@ async def test_a_prompt_too_long_is_an_overflow() -> None:
     with start("bedrock_api", "--context", 100) as server:
         judge = await prepared(server.url)
         error = await call_error(judge, asking("x" * 200))
-        await judge.close()
     assert (error.kind, error.retry) == ("overflow", False)
 
 
@@ -100,10 +96,8 @@ async def test_expired_credentials_and_an_unknown_model_end_the_run() -> None:
     with start("bedrock_api", "--faults", "401:1") as server:
         judge = await prepared(server.url)
         expired = await judge_error(judge, in_ask=True)
-        await judge.close()
         judge = await prepared(server.url, model="no.such-model")
         unknown = await judge_error(judge, in_ask=True)
-        await judge.close()
     assert "ExpiredTokenException" in expired.title
     assert "AWS_PROFILE" in expired.next_step
     assert "“no.such-model”" in unknown.title
@@ -113,7 +107,6 @@ async def test_the_deadline_ends_a_call_that_hangs() -> None:
     with start("bedrock_api", "--faults", "hang:1") as server:
         judge = await prepared(server.url, timeout_s=0.3)
         error = await call_error(judge)
-        await judge.close()
     assert (error.kind, error.retry) == ("timeout", True)
 
 
@@ -121,8 +114,7 @@ async def test_what_is_missing_is_named_before_the_first_call(monkeypatch: pytes
     monkeypatch.delenv("AWS_REGION")
     assert "region" in (await judge_error(judge_at())).title
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    identity = await (judge := judge_at()).prepare(workload())
-    await judge.close()
+    identity = await judge_at().prepare(workload())
     assert identity.endpoints == ("https://bedrock-runtime.eu-west-1.amazonaws.com",)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name)
@@ -155,7 +147,6 @@ async def test_no_secret_is_in_what_is_said(code: str, status: int) -> None:
     with serving(lambda line, n: said) as stub:
         judge = await prepared(stub.url)
         error = await judge_error(judge, in_ask=True)
-        await judge.close()
     assert code in error.title
     assert "[AWS secret key]" in error.cause
     assert SECRET not in f"{error} {error!r}"
@@ -166,7 +157,6 @@ async def test_a_bearer_token_is_sent_instead_of_a_signature(monkeypatch: pytest
     with serving(lambda line, n: answer(403, {"message": SECRET})) as stub:
         judge = await prepared(stub.url)
         error = await judge_error(judge, in_ask=True)
-        await judge.close()
         assert f"Bearer {SECRET}" in str(stub.heads[0])
     assert SECRET not in str(error)
 
@@ -181,7 +171,6 @@ async def test_no_secret_is_in_a_reply_or_the_judge() -> None:
         judge = await prepared(stub.url)
         reply = await judge.ask(asking())
         seen = f"{reply!r} {judge!r} {vars(judge)!r}"
-        await judge.close()
     assert reply.text == "[AWS secret key] [AWS session token]"
     assert SECRET not in seen
     assert TOKEN not in seen

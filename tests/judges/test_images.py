@@ -52,11 +52,8 @@ async def asked(spec: str, response: bytes, request: Request, **changes: Any) ->
 
     with serving(script) as stub:
         judge = make_judge(JudgeSpec(spec=spec, base_urls=(stub.url,)))
-        try:
-            await judge.prepare(workload(**changes))
-            await judge.ask(request)
-        finally:
-            await judge.close()
+        await judge.prepare(workload(**changes))
+        await judge.ask(request)
     return stub
 
 
@@ -146,7 +143,6 @@ async def test_ollama_says_beforehand_that_the_model_does_not_see() -> None:
         with pytest.raises(JudgeError, match="does not see images"):
             await judge.prepare(workload(images=True))
         await judge.prepare(workload())
-        await judge.close()
 
 
 async def test_openrouter_says_beforehand_what_the_model_takes() -> None:
@@ -157,7 +153,6 @@ async def test_openrouter_says_beforehand_what_the_model_takes() -> None:
             await judge.prepare(workload(images=True))
         entry["architecture"] = {"input_modalities": ["text", "image"]}
         await judge.prepare(workload(images=True))
-        await judge.close()
 
 
 async def test_a_real_llama_cpp_without_vision_reports_it(llama_server: ServerProcess) -> None:
@@ -167,5 +162,4 @@ async def test_a_real_llama_cpp_without_vision_reports_it(llama_server: ServerPr
     await judge.prepare(workload())
     with pytest.raises(JudgeError, match="The model “tiny-stair” does not see images") as error:
         await judge.ask(asking_with_images())
-    await judge.close()
     assert "image" in error.value.cause

@@ -9,8 +9,16 @@ import ollama
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import CallError
-from recjudge_tui.judges.ollama import OllamaJudge, check_prompt_count, context_for, make, server_urls
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.ollama import (
+    OllamaJudge,
+    check_prompt_count,
+    context_for,
+    fetch_installed,
+    installed_models,
+    make,
+    server_urls,
+)
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, in_turn, serving
@@ -29,10 +37,7 @@ def chat(content: str | None = GOOD, reason: str = "stop", thinking: str = "", *
 
 async def one_error(*responses: bytes) -> CallError:
     with serving(in_turn(*responses)) as stub:
-        judge = judge_at(stub.url)
-        error = await call_error(judge)
-        await judge.close()
-    return error
+        return await call_error(judge_at(stub.url))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,6 @@ async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_trunca
         judge = judge_at(server.url)
         identity = await judge.prepare(workload(longest_prompt_tokens=5000, max_tokens=1000))
         replies = [await judge.ask(asking(text, max_tokens=900)) for text in ("a", "b \ud800")]
-        await judge.close()
     chats = [
         line["body"] for line in map(json.loads, log.read_text().splitlines()) if line["path"] == "/api/chat"
     ]
@@ -80,7 +84,6 @@ async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server:
     judge = judge_at(ollama_server.url)
     await judge.prepare(workload())
     error = await call_error(judge, asking("words and " * 3000))
-    await judge.close()
     assert (error.kind, error.retry) == ("overflow", False)
     assert "the context holds 4096" in error.title
     assert re.search(r"By estimate it has \d+ to \d+ tokens, and its reply may take 2048", error.cause)
@@ -91,7 +94,6 @@ async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on
     with serving(in_turn(refusal, chat("Good Match"))) as stub:
         judge = judge_at(stub.url)
         replies = [await judge.ask(asking()) for _ in range(2)]
-        await judge.close()
     assert ["format" in stub.sent(n) for n in range(3)] == [True, False, False]
     assert [reply.dropped for reply in replies] == [("format",), ("format",)]
     assert not replies[0].structured
@@ -100,7 +102,6 @@ async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on
 async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: ServerProcess) -> None:
     judge = judge_at(ollama_server.url, model="nope:7b")
     error, in_call = await judge_error(judge), await judge_error(judge, in_ask=True)
-    await judge.close()
     assert "ollama pull nope:7b" in error.next_step
     assert "hash-judge:latest, other:1b" in error.cause
     assert "ollama pull nope:7b" in in_call.next_step
@@ -112,7 +113,6 @@ async def test_one_prompt_that_cannot_fit_fails_alone_and_the_others_are_judged(
         identity = await judge.prepare(workload(longest_prompt_tokens=9000, max_tokens=1000))
         error = await call_error(judge, asking("words and " * 3000))
         reply = await judge.ask(asking())
-        await judge.close()
     assert identity.details["num_ctx"] == 6000
     assert (error.kind, error.retry) == ("overflow", False)
     assert "6000" in error.title
@@ -185,7 +185,6 @@ async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
     with serving(in_turn(answer(500, {"error": "model requires more system memory (9 GiB)"}))) as stub:
         judge = judge_at(stub.url)
         error = await judge_error(judge, in_ask=True)
-        await judge.close()
     assert "does not fit into memory" in error.title
 
 
@@ -195,7 +194,6 @@ async def test_several_servers_share_the_calls_and_must_hold_the_same_model() ->
         identity = await judge.prepare(workload())
         one.stop()
         replies = [await judge.ask(asking(f"case {i}")) for i in range(3)]
-        await judge.close()
     assert identity.endpoints == (one.url, two.url)
     assert len(replies) == 3
     shown = answer(200, {"model_info": {}})
@@ -207,7 +205,6 @@ async def test_several_servers_share_the_calls_and_must_hold_the_same_model() ->
     with start("ollama_api") as real, serving(other) as stub:
         judge = judge_at(real.url, stub.url)
         error = await judge_error(judge)
-        await judge.close()
     assert "different models" in error.title
 
 
@@ -218,7 +215,6 @@ async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_n
     with start("ollama_api", "--log", log) as server:
         judge = judge_at(server.url)
         await judge.ask(request)
-        await judge.close()
         client = ollama.AsyncClient(host=server.url)
         await client.chat(
             "hash-judge",
@@ -232,3 +228,29 @@ async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_n
     assert ours.pop("truncate") is ours.pop("shift") is False
     assert ours == {key: value for key, value in theirs.items() if key in ours}
     assert not any(value for key, value in theirs.items() if key not in ours)
+
+
+# ---- ollama models -------------------------------------------------------------------------------------------
+
+
+def test_the_installed_models_are_listed_by_name(ollama_server: ServerProcess) -> None:
+    models = installed_models(ollama_server.url)
+    assert [model.name for model in models] == ["hash-judge:latest", "other:1b"]
+    assert models[0].size_bytes == 1_200_000
+    assert (models[0].parameters, models[0].quantization) == ("1.2M", "F32")
+
+
+async def test_the_server_is_the_one_that_the_environment_names(
+    ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
+    assert len(await fetch_installed()) == 2
+
+
+def test_no_server_and_another_server_are_told_apart() -> None:
+    with serving(lambda line, n: answer(200, b"<html>")) as stub:
+        with pytest.raises(JudgeError, match="Something else"):
+            installed_models(stub.url)
+        url = stub.url
+    with pytest.raises(JudgeError, match="ollama serve"):
+        installed_models(url)

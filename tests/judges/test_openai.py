@@ -34,7 +34,6 @@ class TestRealServer:
         judge = judge_at(llama_server.url, model="tiny-stair")
         identity = await judge.prepare(workload())
         reply = await judge.ask(asking())
-        await judge.close()
         value = json.loads(reply.text)
         assert list(value) == ["reasoning", "category"]
         assert value["category"] in LABELS
@@ -50,7 +49,6 @@ class TestRealServer:
     ) -> None:
         judge = judge_at(llama_server.url, model="tiny-stair")
         error = await call_error(judge, asking("words and " * 5000))
-        await judge.close()
         assert (error.kind, error.retry) == ("overflow", False)
         assert "the context holds 8192" in error.title
 
@@ -59,7 +57,6 @@ class TestRealServer:
     ) -> None:
         judge = judge_at(llama_server.url, model="other")
         error = await judge_error(judge)
-        await judge.close()
         assert "“other”" in error.title
         assert "tiny-stair" in error.cause
 
@@ -69,7 +66,6 @@ class TestRealServer:
             judge = judge_at(server.url, model="tiny-stair", key="MY_KEY")
             early = await judge_error(judge)
             error = await judge_error(judge, in_ask=True)
-            await judge.close()
         assert "MY_KEY" in early.title
         assert "MY_KEY" in error.title
         assert PLANTED not in f"{early} {early!r} {error} {error!r} {judge!r}"
@@ -79,7 +75,6 @@ async def test_calls_at_once_that_meet_the_same_refusal_all_go_through() -> None
     with start("openai_api", "--refuse", "temperature,seed") as server:
         judge = judge_at(server.url)
         replies = await asyncio.gather(*(judge.ask(asking(f"case {i}")) for i in range(8)))
-        await judge.close()
     assert {set(reply.dropped) == {"temperature", "seed"} for reply in replies} == {True}
 
 
@@ -87,7 +82,6 @@ async def test_what_is_sent() -> None:
     with serving(scripted(answer(200, completion(GOOD)))) as stub:
         judge = judge_at(stub.url)
         await judge.ask(asking("lone \ud800 ☃"))
-        await judge.close()
     body = stub.sent()
     assert body["model"] == "hash-judge"
     assert body["messages"][1] == {"role": "user", "content": "lone ? ☃"}
@@ -110,7 +104,6 @@ async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: py
         error = await judge_error(judge, in_ask=True)
         command = curl_command(judge.wire(asking(), {}, ()))
         seen = f"{reply!r} {error} {error!r} {judge!r} {vars(judge)!r} {command} {spec.model_dump_json()}"
-        await judge.close()
     assert f"x-gateway: {PLANTED}" in stub.heads[-1]
     assert "vendor-itself" not in "".join(stub.heads), "a gateway is not sent the vendor's key"
     assert '-H "x-gateway: $GATEWAY_KEY"' in command
@@ -120,7 +113,6 @@ async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: py
     without = make_judge(spec)
     with pytest.raises(JudgeError) as missing:
         await without.prepare(workload())
-    await without.close()
     assert "GATEWAY_KEY is not set" in missing.value.cause
 
 
@@ -144,7 +136,6 @@ async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: 
         local = judge_at(f"{stub.url}/openai/deployments/d?api-version=2024-10-21")
         await local.prepare(workload())
         await local.ask(asking())
-        await local.close()
     assert [head.split()[1] for head in stub.heads] == [
         "/openai/deployments/d/models?api-version=2024-10-21",
         "/openai/deployments/d/chat/completions?api-version=2024-10-21",
@@ -176,7 +167,6 @@ async def test_no_server_says_what_to_start_and_in_a_call_it_is_worth_a_retry(go
     judge = judge_at(gone)
     error = await judge_error(judge)
     call = await call_error(judge)
-    await judge.close()
     assert gone in error.title
     assert "Start it" in error.next_step
     assert (call.kind, call.retry) == ("connection", True)
@@ -191,7 +181,6 @@ async def test_the_context_is_what_the_list_of_models_tells(models: bytes, conte
     with serving(lambda line, n: models) as stub:
         judge = judge_at(stub.url)
         identity = await judge.prepare(workload())
-        await judge.close()
     assert (identity.name, identity.context_length) == ("hash-judge", context)
 
 
@@ -207,4 +196,3 @@ async def test_as_many_calls_at_once_as_several_llama_cpp_servers_have_slots() -
         judge = judge_at(one.url, two.url)
         await judge.prepare(workload())
         assert judge.slots == 4
-        await judge.close()

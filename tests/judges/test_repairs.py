@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,20 +20,8 @@ GOOD = json.dumps(VALUE)
 NO_LIST = answer(404, {"error": {"message": "not found"}})
 
 
-_MADE: list[Judge] = []
-
-
-@pytest.fixture(autouse=True)
-async def _closed() -> AsyncIterator[None]:
-    """Judges whose call failed are closed, too."""
-    yield
-    while _MADE:
-        await _MADE.pop().close()
-
-
 def at(stub: Stub, path: str = "", provider: str = "openai") -> Judge:
-    _MADE.append(make_judge(JudgeSpec(spec=f"{provider}:m", base_urls=(stub.url + path,))))
-    return _MADE[-1]
+    return make_judge(JudgeSpec(spec=f"{provider}:m", base_urls=(stub.url + path,)))
 
 
 def refused(message: object, status: int = 400, **more: object) -> bytes:
@@ -46,7 +33,6 @@ async def answered(*responses: bytes, calls: int = 1) -> tuple[list[Reply], Stub
     with serving(in_turn(*responses, to_get=NO_LIST)) as stub:
         judge = at(stub)
         replies = [await judge.ask(asking()) for _ in range(calls)]
-        await judge.close()
     return replies, stub
 
 
@@ -129,7 +115,6 @@ class TestParts:
         with serving(lambda line, n: next(turn)) as stub:
             judge = at(stub)
             reply = await judge.ask(request.model_copy(update={"sampling": sampling}))
-            await judge.close()
         assert ("frequency_penalty" in stub.sent(0), "frequency_penalty" in stub.sent(1)) == (True, False)
         assert reply.dropped == ("frequency_penalty",)
 
@@ -161,7 +146,6 @@ class TestAddress:
             judge = at(stub, given)
             await judge.prepare(workload())
             assert [(await judge.ask(asking())).text for _ in range(2)] == [GOOD] * 2
-            await judge.close()
         assert len([head for head in stub.heads if head.startswith("POST")]) <= 3
 
 
@@ -210,7 +194,6 @@ class TestErrors:
             judge = at(stub)
             await (judge_error(judge) if early else judge.prepare(workload()))
             error = await judge_error(judge, in_ask=True)
-            await judge.close()
         assert "refused the key in OPENAI_API_KEY" in error.title
         assert "[{" not in error.cause
         assert len(stub.heads) == 2
@@ -376,7 +359,6 @@ class TestStreams:
             with serving(lambda line, n, body=body: answer(200, body)) as stub:
                 judge = at(stub, provider=provider)
                 reply = await judge.ask(asking())
-                await judge.close()
             assert (reply.text, reply.usage.output) == (GOOD, 9)
 
 

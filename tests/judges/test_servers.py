@@ -1,14 +1,30 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
+import threading
+import time
 from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, UsageError
 from recjudge_tui.judges import servers as endpoints
-from recjudge_tui.judges.http import UnreachableError
+from recjudge_tui.judges.http import Client, UnreachableError
+from recjudge_tui.judges.local_servers import local_servers, place_of
 from recjudge_tui.judges.servers import Endpoints, checked_url
+from recjudge_tui.runs.engine import work
+from recjudge_tui.store.schema import connect
+from tests.support.runs import calls, make_project, planned
+from tests.support.servers.counts import stats
+from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 
 async def test_each_call_goes_to_the_endpoint_with_the_fewest_in_flight() -> None:
@@ -152,3 +168,110 @@ def test_a_url_that_cannot_be_called_is_refused_and_says_why(url: str, fault: st
     assert fault.lower() in caught.value.cause.lower()
     assert len(str(caught.value)) < 500
     assert "HOST:PORT" in caught.value.next_step
+
+
+# ---- several servers -----------------------------------------------------------------------------------------
+
+
+def requests_at(server: ServerProcess) -> int:
+    found: int = stats(server)["requests"]
+    return found
+
+
+def test_no_call_is_lost_when_a_server_is_killed_and_it_is_used_again_when_it_is_back(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
+    monkeypatch.setattr(endpoints, "ASIDE_S", 0.2)
+    log = tmp_path / "log"
+    with connect(project_db) as db, start("openai_api", "--log", log) as one, start("openai_api") as two:
+        make_project(db, users=150)
+        spec = JudgeSpec(spec="openai:hash-judge", base_urls=(one.url, two.url))
+        run = planned(db, spec, concurrency=8)
+        back: list[ServerProcess] = []
+        for server in (one, two):
+            hold(server, after=30)
+
+        def kill_and_restart() -> None:
+            wait_until(lambda: stats(one)["concurrent"] + stats(two)["concurrent"] == 8)
+            os.kill(one.pid, signal.SIGKILL)
+            # its calls are at the other one now, and so no more are made until that one answers
+            wait_until_held(two, 8)
+            back.append(start("openai_api", "--port", urlsplit(one.url).port))
+            time.sleep(endpoints.ASIDE_S)
+            allow(two)
+
+        killing = threading.Thread(target=kill_and_restart)
+        killing.start()
+        try:
+            ended = work(project_db, run)
+        finally:
+            killing.join(HANG_S)
+        (again,) = back
+        with again:
+            after = requests_at(again)
+        states = {call["state"] for call in calls(db, run)}
+        assert (ended.state, ended.failed, states) == ("done", 0, {"done"})
+        assert after > 0, "the server that came back was asked again"
+        assert requests_at(two) > 0
+        before = log.read_text(encoding="utf-8").count("\n")
+        assert before + after + requests_at(two) >= 300
+
+
+# ---- local servers -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing_else(monkeypatch: pytest.MonkeyPatch) -> int:
+    """No server is named by the environment; gives a port at which nothing answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{port}")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    return port
+
+
+def test_servers_are_named_with_their_models(
+    nothing_else: int,
+    ollama_server: ServerProcess,
+    openai_server: ServerProcess,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
+    port = int(openai_server.url.rpartition(":")[2])
+    ollama, other = local_servers({"vLLM": port, "LM Studio": nothing_else}, HANG_S)
+    assert (ollama.name, ollama.base_urls) == ("Ollama", ())
+    assert [spec for spec, _ in ollama.judges] == ["ollama:hash-judge:latest", "ollama:other:1b"]
+    assert (other.name, other.place) == ("vLLM", f"localhost:{port}")
+    assert other.base_urls == (f"http://127.0.0.1:{port}/v1",)
+    assert ("openai:hash-judge", "") in other.judges
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
+    assert [server.name for server in local_servers({}, HANG_S)] == ["Ollama", "a server"]
+
+
+def test_a_server_that_does_not_answer_is_given_up(nothing_else: int) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        usual = {str(at): silent.getsockname()[1] for at in range(3)}
+        assert local_servers(usual, timeout_s=0.1) == []
+
+
+def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://203.0.113.1:1/v1")
+    asked: list[str] = []
+
+    async def refused(client: Client, method: str, url: str, **_: object) -> None:
+        asked.append(url)
+        raise UnreachableError("no")
+
+    monkeypatch.setattr(Client, "send", refused)
+    assert local_servers({}, timeout_s=HANG_S) == []
+    assert asked == [f"http://127.0.0.1:{nothing_else}/api/tags"]
+
+
+def test_places() -> None:
+    assert place_of("http://127.0.0.1:9100/v1") == "localhost:9100"
+    assert place_of("https://api.example.org") == "api.example.org"
+    assert place_of("http://[::1]:80") == "localhost:80"

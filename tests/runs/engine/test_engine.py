@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import sqlite3
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.calls import PROFILE
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, StoreError
+from recjudge_tui.judges import registry
 from recjudge_tui.reports.listings import run as run_table
-from recjudge_tui.reports.runs import outcome_line
+from recjudge_tui.reports.runs import outcome_line, seconds_until
 from recjudge_tui.runs import record as recorder
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.calls import calls_of_verdict
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import delete_run, reset_failed, run_progress, run_row
 from recjudge_tui.store.schema import connect
+from tests.support.kills import asked
+from tests.support.requests import sent_request
 from tests.support.runs import (
     calls,
+    command,
     intact,
+    load,
     make_project,
     planned,
     server_judge,
     verdicts,
     write_prices,
 )
-from tests.support.servers.counts import reset, stats
+from tests.support.servers import gate
+from tests.support.servers.counts import request_count, reset, stats
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
+from tests.support.stubborn_judge import PROVIDER
+from tests.support.waiting import HANG_S, wait_until
 
 FITS = {"reasoning": "It fits.", "category": "Good Match", "flagged_items": []}
 
@@ -219,3 +236,368 @@ def test_a_writer_that_holds_the_file_for_long_delays_a_run_and_does_not_end_it(
     assert (ended.state, ended.done, len(held)) == ("done", 40, 1)
     held[0].join()
     holder.close()
+
+
+# ---- fatal ---------------------------------------------------------------------------------------------------
+
+
+def test_calls_that_swallow_cancellations_do_not_keep_a_run_alive(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._BUILT_IN, "stubborn", PROVIDER)
+    make_project(db, users=8)
+    run = planned(db, JudgeSpec(spec="stubborn"), concurrency=8)
+    ends: list[BaseException] = []
+
+    def judge() -> None:
+        try:
+            work(db.path, run)
+        except JudgeError as error:
+            ends.append(error)
+
+    worker = threading.Thread(target=judge, daemon=True)
+    worker.start()
+    worker.join(HANG_S)
+    assert not worker.is_alive(), "the run hangs"
+    assert [str(end) for end in ends] == ["The model is gone"]
+    assert run_row(db, run)["lease_owner"] is None
+    assert run_progress(db, run).state == "failed"
+
+
+def test_a_pause_that_the_server_asks_for_is_shown(db: Database) -> None:
+    make_project(db, users=2)
+    seen: list[Progress] = []
+    slow_down = answer(429, {"error": {"message": "slow down"}}, "Retry-After: 999999")
+
+    def follow(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.waiting_s:
+            db.change("runs", run, wanted="stop")
+
+    with serving(lambda line, n: answer(200, {"data": []}) if line.startswith("GET") else slow_down) as stub:
+        run = planned(db, server_judge(stub.url))
+        ended = work(db.path, run, follow)
+    assert (ended.state, ended.failed) == ("stopped", 0)
+    assert 3500 < max(progress.waiting_s for progress in seen) <= 3600, "an hour at most"
+    assert seconds_until(run_row(db, run)["waiting_until"]) > 3500
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------
+
+
+GOOD = completion(json.dumps({"reasoning": "Fine.", "category": "Good Match", "flagged_items": []}))
+LOOP = completion(
+    '{"reasoning": "' + "The list fits the user well because of its films. " * 60, finish="length"
+)
+CUT = completion('{"reasoning": "The user likes crime films, and of these', finish="length")
+NOTHING = completion("", finish="length")
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 2048, "prompt_tokens_details": {"cached_tokens": 400}}
+
+
+def asked_capped(
+    db: Database, answers: Callable[[int], dict[str, Any]], context: int | None = None, **settings: Any
+) -> tuple[list[dict[str, Any]], Any]:
+    """The bodies sent for one call whose n-th answer is `answers(n)`, and its row."""
+    make_project(db, users=1)
+    seen: list[int] = []
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(200, {"data": [{"id": "hash-judge", "max_model_len": context}]})
+        seen.append(number)
+        return answer(200, {**answers(len(seen)), "usage": USAGE})
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pointwise", limit=1, systems=("als",), **settings)
+        work(db.path, run)
+        return [json.loads(body) for body in stub.bodies if body], calls(db, run)[0]
+
+
+def test_a_model_that_repeats_itself_is_asked_once_more_with_a_penalty_and_named(db: Database) -> None:
+    bodies, call = asked_capped(db, lambda _: LOOP)
+    assert [body.get("frequency_penalty") for body in bodies] == [None, 1.0]
+    assert {body["max_completion_tokens"] for body in bodies} == {2048}
+    assert (call["state"], call["error_kind"], call["attempts"]) == ("failed", "loop", 2)
+    assert call["error"].startswith("The model repeats itself")
+    assert call["reply"] == LOOP["choices"][0]["message"]["content"]
+    assert (call["tokens_in"], call["tokens_out"], call["tokens_cached"]) == (2000, 4096, 800)
+
+
+def test_an_answer_after_a_loop_is_kept_with_the_loop(db: Database) -> None:
+    _, call = asked_capped(db, lambda number: LOOP if number == 1 else GOOD)
+    assert (call["state"], call["attempts"], call["tokens_out"]) == ("done", 2, 4096)
+    [(kind, text)] = json.loads(call["sent"])["earlier"]
+    assert (kind, text) == ("length", LOOP["choices"][0]["message"]["content"])
+
+
+@pytest.mark.parametrize(("cut", "kind"), [(CUT, "length"), (NOTHING, "thinking")])
+def test_a_larger_cap_is_tried_once_where_it_fits_the_context(
+    db: Database, cut: dict[str, Any], kind: str
+) -> None:
+    bodies, call = asked_capped(db, lambda _: cut, context=6000)
+    assert [body["max_completion_tokens"] for body in bodies] == [2048, 5000]
+    assert (call["error_kind"], call["attempts"]) == (kind, 2)
+    assert "5,000 tokens" in call["error"]
+
+
+def test_a_cap_that_does_not_fit_is_not_tried(db: Database) -> None:
+    bodies, call = asked_capped(db, lambda _: CUT, context=3200)
+    assert len(bodies) == 1
+    assert "the context has 3,200" in call["error"]
+    assert call["reply"] == CUT["choices"][0]["message"]["content"]
+
+
+def test_nothing_is_sent_again_unchanged_at_temperature_0(db: Database) -> None:
+    empty = completion("")
+    bodies, call = asked_capped(db, lambda number: GOOD if number == 3 else empty)
+    assert (call["state"], call["attempts"]) == ("done", 3)
+    assert [body["temperature"] for body in bodies] == [0.0, 0.3, 0.3]
+
+
+# ---- profile -------------------------------------------------------------------------------------------------
+
+
+def key_of(call: sqlite3.Row) -> tuple[int, str, str]:
+    return call["case_id"], call["list_order"], call["aspect"]
+
+
+def test_the_profile_is_written_once_for_a_user_and_shown_in_every_call(db: Database) -> None:
+    make_project(db, users=5, systems=("als", "knn", "pop"))
+    with start("openai_api") as server:
+        run = planned(db, server_judge(server.url), "arena", profile="llm", concurrency=4)
+        ended = work(db.path, run)
+    rows = calls(db, run)
+    profiles = [c for c in rows if c["aspect"] == PROFILE]
+    assert (ended.state, ended.failed, len(profiles), len(rows)) == ("done", 0, 5, 5 + 5 * 3 * 2)
+    assert [c["aspect"] for c in rows[:5]] == [PROFILE] * 5
+    for call in rows[5:]:
+        sent = sent_request(db, call["id"])
+        assert sent.content_hash() == call["content_hash"]
+        user = db.value("SELECT user_id FROM cases WHERE id = ?", (call["case_id"],))
+        written = next(
+            p for p in profiles if user == db.value("SELECT user_id FROM cases WHERE id = ?", (p["case_id"],))
+        )
+        assert json.loads(written["reply"])["profile"] in sent.messages[1].content
+    own = sent_request(db, profiles[0]["id"])
+    assert own.content_hash() == profiles[0]["content_hash"]
+    assert "Film number" in own.messages[1].content
+    # the writer of the profile is shown the user and no list
+    assert "list_a" not in own.messages[1].content
+    assert {v[4] for v in verdicts(db, run)} == {
+        "accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall",
+    }  # fmt: skip
+
+
+def test_a_second_run_asks_for_no_profile_again(db: Database) -> None:
+    make_project(db, users=3)
+    with start("openai_api") as server:
+        first = planned(db, server_judge(server.url), "arena", profile="llm")
+        work(db.path, first)
+        before = request_count(server)
+        second = planned(db, server_judge(server.url), "absolute", profile="llm", history=100)
+        third = planned(db, server_judge(server.url), "arena", profile="llm", rater="again")
+        ended = work(db.path, third)
+        assert request_count(server) == before
+        work(db.path, second)
+    assert ended.cached == ended.calls
+    assert verdicts(db, third) == verdicts(db, first)
+    assert intact(db)
+
+
+def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Database) -> None:
+    make_project(db, users=4)
+    with start("openai_api") as server:
+        run = planned(db, server_judge(server.url), "arena", profile="llm", concurrency=2)
+        lost = calls(db, run)[1]
+        # as a run leaves it whose profile call was refused
+        db.execute(
+            "UPDATE calls SET state = 'failed', error_kind = 'refusal', error = 'no' WHERE id = ?",
+            (lost["id"],),
+        )
+        ended = work(db.path, run)
+        assert request_count(server) == 3 + 3 * 2
+        user = db.value("SELECT user_id FROM cases WHERE id = ?", (lost["case_id"],))
+        theirs = db.rows(
+            """SELECT k.* FROM calls k JOIN cases c ON c.id = k.case_id
+               WHERE k.run_id = ? AND c.user_id = ? AND k.aspect = ''""",
+            (run, user),
+        )
+        assert {(c["state"], c["error_kind"], c["attempts"]) for c in theirs} == {("failed", "profile", 0)}
+        assert ended.failed == 3
+        assert {v[5] for v in verdicts(db, run) if v[1] == user} == {"failed"}
+        assert {v[5] for v in verdicts(db, run) if v[1] != user} == {"ok"}
+        reset_failed(db, run)
+        again = work(db.path, run)
+    assert (again.state, again.failed) == ("done", 0)
+    assert {v[5] for v in verdicts(db, run)} == {"ok"}
+
+
+def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stored_again(
+    db: Database, tmp_path: Path
+) -> None:
+    make_project(db, users=60)
+    quiet, log, rng = tmp_path / "quiet.jsonl", tmp_path / "killed.jsonl", random.Random(11)
+    settings: dict[str, Any] = {"profile": "llm", "use_cache": False}
+    with start("openai_api", "--log", quiet) as server:
+        undisturbed = planned(db, server_judge(server.url), "arena", concurrency=1, **settings)
+        assert work(db.path, undisturbed).state == "done"
+    body = dict(zip(map(key_of, calls(db, undisturbed)), asked(quiet), strict=True))
+    assert len(set(body.values())) == len(body) == 60 * 3
+    killed_at: set[bool] = set()
+    with start("openai_api", "--log", log) as server:
+        run = planned(db, server_judge(server.url), "arena", rater="killed", concurrency=4, **settings)
+        for _ in range(12):
+            began, stored = (
+                len(asked(log)),
+                {body[key_of(c)] for c in calls(db, run) if c["state"] == "done"},
+            )
+            hold(server, rng.randint(1, 19))
+            process = command("runs", "resume", run, "--db", db.path)
+            wait_until(lambda: gate.stats(server)["held"])
+            time.sleep(rng.uniform(0, 0.05))
+            process.kill()
+            process.communicate()
+            killed_at.add(any(c["aspect"] == PROFILE and c["state"] == "planned" for c in calls(db, run)))
+            assert not stored & set(asked(log)[began:])
+        allow(server)
+        ended = work(db.path, run)
+    assert (ended.state, ended.failed, killed_at) == ("done", 0, {True, False})
+    assert set(asked(log)) == set(body.values())
+    assert verdicts(db, run) == verdicts(db, undisturbed)
+    assert intact(db)
+
+
+# ---- real server ---------------------------------------------------------------------------------------------
+
+
+ASPECTS = {"pointwise": 1, "pairwise": 1, "arena": 7, "absolute": 1, "explanation": 4}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "arena": {"profile": "llm", "sample": 1},
+    "explanation": {"aspects": "single", "shots": "personal"},
+}
+
+
+def test_every_protocol_is_answered_in_its_form(db: Database) -> None:
+    make_project(db, users=2)
+    texts = [("u00", "i1", "als", "You rated one like it."), ("u00", "i2", "als", "因为你喜欢科幻电影")]
+    load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts])
+    load(db, "labels", [
+        ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind"),
+        *(
+            ("user", *text[:3], aspect, 4, "explanation", "ground_truth") for text in texts
+            for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")
+        ),
+    ])  # fmt: skip
+    with start("llama_cpp", "--ctx", 8192) as server:
+        judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
+        for protocol, aspects in ASPECTS.items():
+            run = planned(db, judge, protocol, rater=protocol, **{"sample": 2, **SETTINGS.get(protocol, {})})
+            ended = work(db.path, run)
+            failed = _out_of_range(db, run) if protocol == "absolute" else 0
+            assert (ended.state, ended.failed) == ("done", failed), protocol
+            rows = db.rows("SELECT case_id, aspect, state, value FROM verdicts WHERE run_id = ?", (run,))
+            cases = {row["case_id"] for row in rows}
+            assert len(rows) == aspects * len(cases) > 0
+            assert [row["state"] for row in rows].count("failed") == failed
+            low, high = {"pointwise": (0, 2), "absolute": (0, 1), "explanation": (1, 5)}.get(
+                protocol, (-1, 1)
+            )
+            assert all(low <= row["value"] <= high for row in rows if row["state"] == "ok")
+    assert intact(db)
+
+
+def _out_of_range(db: Database, run: int) -> int:
+    """How many calls failed because of their number: no grammar bounds it, and what a random model writes depends on
+    the processor it runs on."""
+    count: int = db.value(
+        "SELECT count(*) FROM calls WHERE run_id = ? AND error_kind = 'bad_reply' AND error LIKE ?",
+        (run, "%must be a number from 0 to 1, not%"),
+    )
+    return count
+
+
+# ---- queue ---------------------------------------------------------------------------------------------------
+
+
+SYSTEMS = ("als", "pop", "svd")
+CALLS_A_USER = 6
+TIE = answer(200, completion(json.dumps({"reasoning": "Alike.", "winner": "Tie"})))
+REFUSED = answer(401, {"error": {"message": "no"}})
+
+
+def test_each_of_four_workers_asks_about_one_user_at_a_time(db: Database) -> None:
+    make_project(db, users=8, systems=SYSTEMS)
+    four = threading.Barrier(4)
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(404, {})
+        four.wait(30)  # until four requests are in flight; none is sent before these are answered
+        return TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=4)
+        ended = work(db.path, run)
+    assert (ended.state, ended.done) == ("done", 48)
+    asked = [match[1] for body in stub.bodies if (match := re.search(r"films like (\d)", body.decode()))]
+    rounds = [sorted(asked[at : at + 4]) for at in range(0, 48, 4)]
+    assert rounds == [["0", "1", "2", "3"]] * CALLS_A_USER + [["4", "5", "6", "7"]] * CALLS_A_USER
+
+
+def test_no_worker_is_idle_while_a_call_about_the_last_user_waits(db: Database) -> None:
+    make_project(db, users=1, systems=SYSTEMS)
+    three = threading.Barrier(3)
+
+    def script(line: str, number: int) -> bytes:
+        if not line.startswith("GET"):
+            three.wait(30)
+        return answer(404, {}) if line.startswith("GET") else TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=3)
+        assert work(db.path, run).done == CALLS_A_USER
+
+
+def test_a_resumed_run_goes_on_in_the_order_of_the_plan(db: Database) -> None:
+    make_project(db, users=3, systems=SYSTEMS)
+    answered = 7
+    left = [answered]
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(404, {})
+        left[0] -= 1
+        return TIE if left[0] >= 0 else REFUSED
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=1)
+        with pytest.raises(JudgeError):
+            work(db.path, run)
+        left[0] = 1000
+        assert work(db.path, run).state == "done"
+        sent = [json.loads(body)["messages"][-1]["content"] for body in stub.bodies if body]
+    expected = [sent_request(db, call["id"]).messages[-1].content for call in calls(db, run)]
+    assert sent == expected[: answered + 1] + expected[answered:]
+    assert intact(db)
+
+
+def test_no_more_calls_at_once_than_the_server_has_slots_each_about_one_user(db: Database) -> None:
+    make_project(db, users=4, systems=SYSTEMS)
+    two = threading.Barrier(2)
+    models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(200, {"total_slots": 2} if "/props" in line else models)
+        two.wait(30)
+        return TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise")
+        assert work(db.path, run).done == 24
+    chats = [json.loads(body) for body in stub.bodies if body]
+    for slot in (0, 1):
+        texts = [json.dumps(chat["messages"]) for chat in chats if chat["id_slot"] == slot]
+        users = [match[1] for text in texts if (match := re.search(r"films like (\d)", text))]
+        assert [len(list(group)) for _, group in groupby(users)] == [CALLS_A_USER] * 2
+    assert db.value("SELECT concurrency FROM runs WHERE id = ?", (run,)) == 2

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.calls import estimate_tokens
+from recjudge_tui.domain.judge import Identity, JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.errors import UsageError
+from recjudge_tui.domain.selection import activity_levels
+from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.project import Project
 from recjudge_tui.prompting.trial import request_now
+from recjudge_tui.reports.exports import write_verdicts
+from recjudge_tui.reports.runs import estimate_lines
+from recjudge_tui.runs.cases import across_levels
+from recjudge_tui.runs.context import user_view
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.store.cases import load_material
+from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import get_prompt
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.runs import delete_run
+from recjudge_tui.store.schema import connect
+from tests.support.first_list import judged_by_position
 from tests.support.requests import sent_request
-from tests.support.runs import SERIES, add_lists, calls, load, make_project, plan, plan_run, planned
+from tests.support.runs import (
+    SERIES,
+    SYSTEMS,
+    add_lists,
+    calls,
+    intact,
+    load,
+    make_project,
+    plan,
+    plan_run,
+    planned,
+    server_judge,
+    verdicts,
+    write_prices,
+)
+from tests.support.servers.process import start
 
 TABLES = (
     "projects", "imports", "items", "users", "events", "slates", "slate_items", "cases", "raters", "runs",
@@ -175,3 +213,495 @@ def test_no_systems_name_ever_reaches_a_judge(db: Database) -> None:
     for protocol in ("pointwise", "pairwise"):
         text = shown(db, planned(db, protocol=protocol))
         assert "sys-" not in text
+
+
+# ---- orders --------------------------------------------------------------------------------------------------
+
+
+USERS = 7
+
+
+def project_of(db: Database, systems: tuple[str, ...]) -> int:
+    """Every user has a rating and a list by each system; what a list holds depends on the system's place, not its name."""
+    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(80))])
+    events: list[tuple[object, ...]] = [("user_id", "item_id", "type", "value")]
+    lists: list[tuple[object, ...]] = [("user_id", "system", "item_id", "rank")]
+    for n in range(USERS):
+        events.append((f"u{n}", f"i{n}", "rating", 4))
+        lists += [
+            (f"u{n}", system, f"i{10 * (place + 1) + n + rank}", rank + 1)
+            for place, system in enumerate(systems)
+            for rank in range(2)
+        ]
+    load(db, "events", events)
+    load(db, "lists", lists)
+    return int(db.value("SELECT id FROM projects"))
+
+
+def shown_first(db: Database, run_id: int) -> list[tuple[str, str, str]]:
+    """(user, the system shown first, the other one) of every call, read from the rendered prompt."""
+    found = []
+    for call in calls(db, run_id):
+        case = db.row("SELECT * FROM cases WHERE id = ?", (call["case_id"],))
+        assert case is not None
+        text = sent_request(db, call["id"]).messages[-1].content
+        titles = {
+            case[f"system_{side}"]: db.value(
+                """SELECT i.title FROM slate_items s JOIN items i ON i.item_id = s.item_id
+                   WHERE s.slate_id = ? AND s.rank = 1""",
+                (case[f"slate_{side}"],),
+            )
+            for side in ("a", "b")
+        }
+        first, second = sorted(titles, key=lambda system: text.rindex(f"1. {titles[system]}\n"))
+        found.append((case["user_id"], first, second))
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "arena"])
+@pytest.mark.parametrize("baseline", ["apple", "mango", "zebra"])
+def test_the_tested_system_is_shown_first_and_the_baseline_second(
+    db: Database, protocol: str, baseline: str
+) -> None:
+    project = project_of(db, ("mango", "zebra", "apple"))
+    run = judged_by_position(db, project, protocol, "first", swap=False, baseline=baseline)
+    shown = shown_first(db, run)
+    tested = {"apple", "mango", "zebra"} - {baseline}
+    assert Counter(pair[1:] for pair in shown) == {(system, baseline): USERS for system in tested}
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "arena"])
+def test_without_a_baseline_each_system_comes_first_in_half_of_the_cases(db: Database, protocol: str) -> None:
+    project = project_of(db, ("mango", "zebra", "apple"))
+    run = judged_by_position(db, project, protocol, "first", swap=False, seed=3)
+    shown = shown_first(db, run)
+    counts = Counter(pair[1:] for pair in shown)
+    assert sorted(counts.values()) == [3, 3, 3, 4, 4, 4]
+    assert all(abs(counts[a, b] - counts[b, a]) == 1 for a, b in counts)
+    other = judged_by_position(db, project, protocol, "other", swap=False, seed=4)
+    assert shown_first(db, other) != shown
+    assert exported_first(db, project) == {
+        (user, first) for user, first, _ in [*shown, *shown_first(db, other)]
+    }
+    again = judged_by_position(db, project, protocol, "again", swap=False, seed=3)
+    assert shown_first(db, again) == shown
+
+
+def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
+    """(user, the system shown first) as the export of verdicts says."""
+    out = io.StringIO()
+    write_verdicts(Project.numbered(db, project), "", "csv", out)
+    return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
+
+
+# ---- call order ----------------------------------------------------------------------------------------------
+
+
+THREE = ("als", "pop", "svd")
+
+
+def shown_call_order(db: Database, run: int) -> list[tuple[str, str, str]]:
+    """(user, system shown first, system shown second) of each call in the order of the plan."""
+    rows = db.rows(
+        """SELECT c.user_id, c.system_a, c.system_b, k.list_order FROM calls k JOIN cases c ON c.id = k.case_id
+           WHERE k.run_id = ? ORDER BY k.id""",
+        (run,),
+    )
+    return [(user, *((b, a) if order == "ba" else (a, b))) for user, a, b, order in rows]
+
+
+def prompts(db: Database, run: int) -> list[str]:
+    requests = [sent_request(db, call["id"]) for call in calls(db, run)]
+    return ["\0".join(message.content for message in request.messages) for request in requests]
+
+
+def shared_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many elements at the beginning of both are the same."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def read(texts: Sequence[str]) -> int:
+    """The characters that a server reads if it remembers the prompt before."""
+    return len(texts[0]) + sum(len(b) - shared_start(a, b) for a, b in pairwise(texts))
+
+
+def test_prompts_about_the_aspects_of_two_lists_differ_after_the_lists(db: Database) -> None:
+    make_project(db, users=1)
+    texts = prompts(db, planned(db, protocol="arena", aspects="single", swap=False))
+    assert len(texts) == 7
+    assert all("</list_b>" in a[: shared_start(a, b)] for a, b in pairwise(texts))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings"),
+    [
+        ("pointwise", {}),
+        ("pairwise", {}),
+        ("pairwise", {"repeats": 3, "swap": False}),
+        ("arena", {"swap": True}),
+        ("pairwise", {"sample": 9}),
+    ],
+)
+def test_no_other_order_lets_a_server_read_less(
+    db: Database, protocol: str, settings: dict[str, Any]
+) -> None:
+    make_project(db, users=5, systems=THREE)
+    texts = prompts(db, planned(db, protocol=protocol, **settings))
+    assert read(texts) == read(sorted(texts))
+
+
+# ---- series --------------------------------------------------------------------------------------------------
+
+
+RANDOM = JudgeSpec(spec="random")
+
+
+def judged(db: Database, **more: object) -> int:
+    run_id = planned(db, rater=SERIES, **more)
+    assert work(db.path, run_id).state == "done"
+    return run_id
+
+
+def raters(db: Database) -> list[str]:
+    return [row[0] for row in db.rows("SELECT name FROM raters ORDER BY name")]
+
+
+def test_judging_the_same_again_asks_first(db: Database) -> None:
+    make_project(db)
+    judged(db)
+    with pytest.raises(AlreadyJudgedError, match="“rules” has already judged these 8 cases") as refusal:
+        plan(db, rater=SERIES)
+    assert "--again" in refusal.value.next_step
+    assert refusal.value.rater == "rules"
+    with pytest.raises(AlreadyJudgedError):
+        plan(db, rater=SERIES, dry_run=True)
+    assert raters(db) == ["rules"]
+
+
+def test_again_replaces_the_verdicts(db: Database) -> None:
+    make_project(db)
+    first = judged(db)
+    before = verdicts(db, first)
+    second = judged(db, again=True)
+    assert verdicts(db, second) == before
+    assert verdicts(db, first) == []
+    assert (
+        db.value(
+            "SELECT count(*) FROM answers a JOIN calls k ON k.id = a.call_id WHERE k.run_id = ?", (first,)
+        )
+        == 8
+    )
+    assert raters(db) == ["rules"]
+    assert intact(db)
+
+
+def test_deleting_the_later_run_brings_the_earlier_verdicts_back(db: Database) -> None:
+    make_project(db)
+    first = judged(db, judge=RANDOM, seed=1)
+    before = verdicts(db, first)
+    second, third = (judged(db, judge=RANDOM, seed=seed, again=True) for seed in (2, 3))
+    delete_run(db, second)
+    assert len(verdicts(db, third)) == 8
+    delete_run(db, third)
+    assert verdicts(db, first) == before
+    assert db.value("SELECT count(*) FROM superseded_verdicts") == 0
+    assert intact(db)
+
+
+def test_only_what_is_new_is_judged(db: Database) -> None:
+    make_project(db)
+    first = judged(db)
+    add_lists(db, ["u00", "u01"], ["als"], length=3)
+    found = plan(db, rater=SERIES)
+    assert found.rater == "rules"
+    assert found.estimate.cases == 2
+    assert found.estimate.left_out == {"already judged by rules": 6}
+    assert found.run_id is not None
+    work(db.path, found.run_id)
+    assert (len(verdicts(db, first)), len(verdicts(db, found.run_id))) == (8, 2)
+
+
+def test_a_trial_of_few_users_counts_towards_the_whole(db: Database) -> None:
+    make_project(db)
+    judged(db, limit=3)
+    with pytest.raises(AlreadyJudgedError, match="these 6 cases"):
+        plan(db, rater=SERIES, limit=3)
+    assert plan(db, rater=SERIES, limit=4).estimate.cases == 2
+    assert plan(db, rater=SERIES, seed=5).estimate.cases == 2
+
+
+def test_a_named_rater_is_not_asked_something_else(db: Database) -> None:
+    make_project(db)
+    judged(db)
+    with pytest.raises(UsageError, match="It was asked with other settings: history=") as refusal:
+        plan(db, rater="rules", history=1)
+    assert "--name" in refusal.value.next_step
+
+
+def test_a_failed_verdict_replaces_no_valid_one(db: Database) -> None:
+    make_project(db)
+    first = judged(db)
+    second = planned(db, rater=SERIES, again=True)
+    db.execute(
+        "UPDATE calls SET state = 'failed', error_kind = 'timeout' WHERE run_id = ? AND id % 2", (second,)
+    )
+    db.connection.commit()
+    work(db.path, second)
+    assert db.value("SELECT count(*) FROM verdicts WHERE state = 'failed'") == 0
+    assert len(verdicts(db, first)) + len(verdicts(db, second)) == 8
+
+
+def test_a_rater_has_the_short_name_of_its_model_and_another_providers_model_a_number(db: Database) -> None:
+    make_project(db)
+    for spec in ("openai:org/smollm2", "ollama:smollm2", "ollama:llama3.1:8b", "anthropic:smollm2"):
+        planned(db, rater=SERIES, judge=JudgeSpec(spec=spec), protocol="pointwise")
+    assert raters(db) == ["llama3.1:8b", "smollm2", "smollm2 #2", "smollm2 #3"]
+    planned(db, rater=SERIES, judge=JudgeSpec(spec="ollama:smollm2"), protocol="pairwise")
+    assert raters(db) == ["llama3.1:8b", "smollm2", "smollm2 #2", "smollm2 #3", "smollm2 pairwise"]
+
+
+# ---- estimate ------------------------------------------------------------------------------------------------
+
+
+def sent_tokens(db: Database, run: int) -> tuple[int, int, int]:
+    """Of all prompts of a run: low, high, and the high figure of the longest."""
+    counted = [
+        [estimate_tokens(m.content) for m in sent_request(db, call["id"]).messages] for call in calls(db, run)
+    ]
+    highs = [sum(high for _, high in parts) for parts in counted]
+    return sum(low for parts in counted for low, _ in parts), sum(highs), max(highs)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "calls_a_user"),
+    [
+        ("arena", {}, 6),
+        ("arena", {"swap": False, "repeats": 2}, 6),
+        ("arena", {"aspects": "single"}, 42),
+        ("arena", {"profile": "llm"}, 7),
+        ("arena", {"profile": "llm", "aspects": "single", "repeats": 2}, 85),
+        ("absolute", {"profile": "llm", "history": 100}, 4),
+    ],
+)
+def test_a_dry_run_estimates_calls_and_tokens(
+    db: Database, tmp_path: Path, protocol: str, settings: dict[str, Any], calls_a_user: int
+) -> None:
+    make_project(db, users=2, systems=("als", "knn", "pop"))
+    with start("openai_api", "--log", tmp_path / "log.jsonl") as server:
+        judge = server_judge(server.url)
+        dry = plan(db, judge, protocol, dry_run=True, use_cache=False, **settings).estimate
+        run = planned(db, judge, protocol, use_cache=False, **settings)
+        ended = work(db.path, run)
+    assert dry.calls == ended.calls == 2 * calls_a_user
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == dry.calls
+    low, high, longest = sent_tokens(db, run)
+    # the server's profiles are of a few words, a model's are not
+    more = 260 * dry.calls if "profile" in settings else 0
+    assert low <= dry.tokens_in_low <= low + more
+    assert high <= dry.tokens_in_high <= high + more
+    assert longest <= dry.longest_prompt_tokens <= longest + (260 if more else 0)
+
+
+def test_one_giant_among_small_texts_does_not_spoil_the_estimate(db: Database) -> None:
+    texts = [(f"u{n:03d}", "i1", "knn", f"You liked the film number {n}. " * (1 + n % 4)) for n in range(300)]
+    giant = ("u100", "i2", "knn", "An endless praise of the film. " * 3000)
+    load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts, giant])
+    run = planned(db, server_judge("http://127.0.0.1:9"), "explanation", history=0, profile="none")
+    low, high, longest = sent_tokens(db, run)
+    stored = json.loads(db.value("SELECT estimate FROM runs WHERE id = ?", (run,)))
+    assert stored["tokens_in_low"] == pytest.approx(low, rel=0.03)
+    assert stored["tokens_in_high"] == pytest.approx(high, rel=0.03)
+    assert stored["longest_prompt_tokens"] == longest
+
+
+def answered(db: Database, run: int, tokens: list[tuple[int, int, int, float]]) -> None:
+    """Let the first calls of a run have these tokens in, of the cache, and out, and these seconds."""
+    db.execute("UPDATE runs SET seconds = 60 WHERE id = ?", (run,))
+    for call, row in zip(calls(db, run), tokens, strict=False):
+        db.execute(
+            "UPDATE calls SET state = 'done', attempts = 1, tokens_in = ?, tokens_cached = ?, tokens_out = ?, latency_s = ?"
+            " WHERE id = ?",
+            (*row, call["id"]),
+        )
+
+
+def test_time_comes_from_the_speeds_of_the_last_run_and_is_unknown_before(db: Database) -> None:
+    make_project(db, users=3)
+    judge = server_judge("http://127.0.0.1:9")
+    first = planned(db, judge)
+    assert plan(db, judge, dry_run=True, rater="b").estimate.seconds is None
+    # reads 1,000 and writes 20 tokens a second
+    rows = [
+        (n + 500, 500, out, n / 1000 + out / 20) for n, out in ((1000, 20), (2000, 40), (500, 60), (1000, 40))
+    ]
+    answered(db, first, rows)
+    estimate = plan(db, judge, dry_run=True, rater="b", concurrency=2).estimate
+    reused = sum(500 for _ in rows) / sum(row[0] for row in rows)
+    assert estimate.tokens_reused == pytest.approx(estimate.tokens_in_low * reused, abs=1)
+    fresh = (estimate.tokens_in_low - (estimate.tokens_reused or 0)) / estimate.calls
+    assert estimate.seconds == pytest.approx(estimate.calls * (fresh / 1000 + 40 / 20) / 2, rel=0.01)
+    line = next(line for line in estimate_lines(estimate, rater="m", prompt="p") if "reused" in line)
+    assert line == f"about {reused:.0%} of the prompt tokens reused, as in the last run of this judge"
+
+
+def test_a_run_wholly_from_the_cache_says_so(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=3)
+    with start("openai_api") as server:
+        judge = server_judge(server.url)
+        work(db.path, planned(db, judge, rater="first"))
+    estimate = plan(db, judge, dry_run=True, rater="second").estimate
+    assert estimate.stored == estimate.calls
+    assert (estimate.tokens_in_low, estimate.tokens_out) == (0, 0)
+    assert estimate.seconds is not None
+    assert estimate.seconds < 1
+    lines = estimate_lines(estimate, rater="m", prompt="p")
+    assert f"stored replies: about {estimate.calls} of {estimate.calls} calls; nothing is asked" in lines
+    assert plan(db, judge, dry_run=True, rater="second", use_cache=False).estimate.stored == 0
+
+
+def test_prompts_that_cannot_fit_are_refused_with_the_history_that_does(db: Database) -> None:
+    make_project(db, users=3)
+    judge = server_judge("http://127.0.0.1:9")
+    whole = plan(db, judge, dry_run=True).estimate.tokens_in_low // 6
+    identity = Identity(name="m", context_length=10_000)
+    run = planned(db, judge)
+    for context, next_step in (
+        (whole + 150, "--history [012] fits"),
+        (200, "Not even prompts without a history"),
+    ):
+        identity = identity.model_copy(update={"context_length": context})
+        db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run))
+        with pytest.raises(RunError, match="the prompts are too long for this judge") as raised:
+            plan(db, judge, dry_run=True, rater="b")
+        assert re.search(next_step, raised.value.next_step)
+
+
+def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=20)
+    dollars = {"input": 2.0, "output": 0.0, "cached_input": 1.0, "cache_write": 2.5}
+    write_prices(tmp_path / "config", "openai:gpt-4o", **dollars)
+    judge = JudgeSpec(spec="openai:gpt-4o")
+    answered(db, planned(db, judge, "pairwise"), [(1000, 700, 50, 1.0)])
+    estimate = plan(db, judge, "pairwise", dry_run=True, rater="b").estimate
+    assert estimate.tokens_reused == pytest.approx(0.7 * estimate.tokens_in_low, abs=1)
+    fresh = estimate.tokens_in_low - estimate.tokens_reused
+    assert estimate.cost_usd_low == pytest.approx((2 * fresh + estimate.tokens_reused) / 1e6)
+    assert estimate.cost_usd_high == pytest.approx(2.5 * estimate.tokens_in_high / 1e6), (
+        "all may be stored first"
+    )
+
+
+# ---- stratify ------------------------------------------------------------------------------------------------
+
+
+STRATIFY_USERS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers(0, 60), max_size=60)
+
+
+@given(STRATIFY_USERS)
+def test_levels_hold_every_user_once_and_do_not_overlap(events: dict[str, int]) -> None:
+    levels = activity_levels(events)
+    assert sorted(user for level in levels for user in level.users) == sorted(events)
+    for before, after in pairwise(levels):
+        assert before.high < after.low
+    assert len(levels) <= 5
+    assert all(level.low <= events[user] <= level.high for level in levels for user in level.users)
+
+
+def test_the_bounds_are_quartiles() -> None:
+    levels = activity_levels({f"u{n:02}": n for n in range(41)})
+    assert [(level.low, level.high, len(level.users)) for level in levels] == [
+        (0, 0, 1), (1, 10, 10), (11, 20, 10), (21, 30, 10), (31, 40, 10),
+    ]  # fmt: skip
+    assert levels[1].name == "1 to 10 shown events (of 10 users)"
+    # one heavy user among light ones: most share a number, and so a level
+    assert [(level.low, level.high) for level in activity_levels({"a": 3, "b": 3, "c": 3, "d": 90})] == [
+        (3, 3),
+        (90, 90),
+    ]
+
+
+@given(STRATIFY_USERS, st.randoms(use_true_random=False), st.booleans())
+def test_any_number_from_the_front_has_even_shares(
+    events: dict[str, int], random: Random, idle: bool
+) -> None:
+    levels = activity_levels(events)
+    shuffled = [(user, user) for user in events]
+    random.shuffle(shuffled)
+    turned = [user for user, _ in across_levels(shuffled, levels, idle=idle)]
+    assert sorted(turned) == sorted(events)
+    meant = [level for level in levels if idle or level.high]
+    for count in range(min((len(level.users) for level in meant), default=0) * len(meant) + 1):
+        taken = [sum(user in level.users for user in turned[:count]) for level in meant]
+        assert max(taken, default=0) - min(taken, default=0) <= 1
+
+
+@pytest.fixture
+def crowd(project_db: Path) -> Iterator[Database]:
+    """Sixteen users with 5 events each and four with 40 more, all with lists."""
+    with connect(project_db) as crowd:
+        make_project(crowd, users=16)
+        busy = [f"b{n}" for n in range(4)]
+        rows = [
+            (user, f"i{n}", "", "rating", f"2024-05-{1 + n % 28:02d}T{n % 24:02d}:00:00Z", 3)
+            for user in busy
+            for n in range(40)
+        ]
+        load(crowd, "events", [("user_id", "item_id", "text", "type", "timestamp", "value"), *rows])
+        add_lists(crowd, busy, SYSTEMS)
+        yield crowd
+
+
+def drawn(crowd: Database, **wished: Any) -> tuple[Counter[str], dict[str, int]]:
+    """How many users of each first letter a run judges, and what its estimate says of the levels."""
+    found = plan(crowd, systems=("als",), **wished)
+    users = [
+        row[0]
+        for row in crowd.rows(
+            """SELECT DISTINCT c.user_id FROM calls k JOIN cases c ON c.id = k.case_id WHERE k.run_id = ?""",
+            (found.run_id,),
+        )
+    ]
+    return Counter(user[0] for user in users), found.estimate.strata
+
+
+def test_half_of_a_stratified_sample_are_the_few_busy_users(crowd: Database) -> None:
+    took, strata = drawn(crowd, sample=8, stratify="activity")
+    assert took == {"u": 4, "b": 4}
+    assert strata == {"5 shown events (of 16 users)": 4, "40 shown events (of 4 users)": 4}
+    plain, nothing = drawn(crowd, sample=8, rater="plain")
+    assert nothing == {}
+    assert plain["u"] > 4
+
+
+def test_events_are_counted_in_the_window_that_is_shown(crowd: Database) -> None:
+    project = 1
+    old = [("u00", "i1", "", "rating", "2019-01-01T00:00:00Z", 3)]
+    again = [("u01", "i2", "", "rating", "2024-05-01T12:00:00Z", 3)] * 2
+    timeless = [("u02", "i9", "", "rating", "", 1)]
+    load(
+        crowd,
+        "events",
+        [("user_id", "item_id", "text", "type", "timestamp", "value"), *old, *again, *timeless],
+    )
+    for days, as_of in (
+        (183, ""),
+        (2, ""),
+        (5000, ""),
+        (183, "2024-05-03"),
+        (1, "2024-05-03T12:00:00+00:00"),
+    ):
+        settings = settings_for("pointwise", history=1000, history_days=days, as_of=as_of)
+        until = user_view(read_history(crowd, project, "u00"), settings).as_of if as_of else ""
+        counts = shown_event_counts(crowd, project, days, until)
+        for user in ("u00", "u01", "u02", "b0"):
+            shown = user_view(read_history(crowd, project, user), settings)
+            assert counts.get(user, 0) == len(shown.history) + len(shown.searches) + len(shown.clicks)
+
+
+def test_users_without_events_come_last(crowd: Database) -> None:
+    add_lists(crowd, [f"x{n}" for n in range(6)], SYSTEMS)
+    took, strata = drawn(crowd, sample=20, stratify="activity")
+    assert took == {"u": 16, "b": 4}
+    assert strata["0 shown events (of 6 users)"] == 0
+    idle, _ = drawn(crowd, sample=9, stratify="activity", no_history=True, rater="idle")
+    assert idle == {"x": 3, "u": 3, "b": 3}

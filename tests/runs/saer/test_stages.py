@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
 from recjudge_tui.runs.groups import (
+    SaerPlan,
     SaerRequest,
     exclusion,
     is_finished,
@@ -27,7 +30,8 @@ from recjudge_tui.runs.groups import (
 from recjudge_tui.runs.start import change_concurrency, requested_concurrency
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, reset_failed, run_progress, run_row
 from tests.support.kills import asked
 from tests.support.runs import (
     RULES,
@@ -42,9 +46,10 @@ from tests.support.runs import (
     verdicts,
     write_prices,
 )
-from tests.support.servers.counts import stats
+from tests.support.servers.counts import request_count, stats
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
+from tests.support.verdicts import Project, give
 from tests.support.waiting import wait_until
 
 THREE = ("als", "pop", "svd")
@@ -319,3 +324,232 @@ def test_one_budget_holds_for_both_stages_and_a_larger_one_goes_on(db: Database,
         left = json.loads(run_row(db, 4)["settings"])["budget_usd"]
         assert left == pytest.approx((first + second) * 3 - (run_progress(db, 3).cost_usd or 0.0))
     assert db.value("SELECT count(*) FROM runs") == 4
+
+
+# ---- groups --------------------------------------------------------------------------------------------------
+
+
+def request_groups(db: Database, **more: Any) -> SaerRequest:
+    return saer_request(db, project_id(db, "films"), RULES, **{"top_k": 4, **more})
+
+
+def plan(db: Database, **more: Any) -> SaerPlan:
+    return plan_saer(db, project_id(db, "films"), request_groups(db, **more))
+
+
+def test_both_stages_are_one_group_of_one_rater(db: Database) -> None:
+    make_project(db)
+    made = plan(db)
+    assert made.group_id is not None
+    group = group_by_id(db, made.group_id)
+    assert (group.rater, group.runs) == ("rules", {"pointwise": 1, "pairwise": 2})
+    other = other_stage(db, 1)
+    assert other is not None
+    assert (other.run_id, other.protocol) == (2, "pairwise")
+    assert plan(db).group_id == made.group_id
+    assert plan(db, history=3).group_id == made.group_id + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "same"),
+    [("profile", "none", False), ("until", "decided", False), ("no_history", True, False), ("swap", False, False),
+     ("concurrency", 7, True), ("budget_usd", 1.0, True)],
+)  # fmt: skip
+def test_another_question_is_another_group(db: Database, name: str, value: Any, same: bool) -> None:
+    """What a run asks tells two groups apart; how it is worked on does not."""
+    make_project(db)
+    assert (plan(db).group_id == plan(db, **{name: value}).group_id) == same
+
+
+@pytest.mark.parametrize("stage", ["pointwise", "pairwise"])
+def test_one_stage_can_be_deleted_and_is_planned_again_in_its_group(db: Database, stage: str) -> None:
+    make_project(db)
+    made = plan(db)
+    assert made.group_id is not None
+    run = group_by_id(db, made.group_id).runs[stage]
+    delete_run(db, run)
+    (left,) = group_by_id(db, made.group_id).runs.values()
+    assert other_stage(db, left) is None
+    again = plan(db)
+    assert again.group_id == made.group_id
+    assert [s.existing for s in again.stages] == [stage != "pointwise", stage != "pairwise"]
+    assert again.first.rater == again.second.rater == "rules"
+    assert intact(db)
+
+
+def test_a_group_goes_with_its_last_run_its_rater_or_its_project(db: Database) -> None:
+    make_project(db)
+    plan(db)
+    for run in (1, 2):
+        delete_run(db, run)
+    assert db.value("SELECT count(*) FROM run_groups") == 0
+    plan(db)
+    db.execute("DELETE FROM raters WHERE id = ?", (rater_row(db, project_id(db, "films"), "rules")["id"],))
+    assert [db.value(f"SELECT count(*) FROM {table}") for table in ("run_groups", "runs")] == [0, 0]
+    plan(db)
+    assert ran("project", "delete", "films", "--yes", "--db", db.path)[0] == 0
+    assert [db.value(f"SELECT count(*) FROM {table}") for table in ("run_groups", "runs")] == [0, 0]
+    assert intact(db)
+
+
+# ---- experiment ----------------------------------------------------------------------------------------------
+
+
+FILE = """
+protocols = ["pointwise", "pairwise"]
+judges = ["rules", "random"]
+prompts = ["pairwise-media", "pairwise-shopping"]
+truth = "anna"
+[options]
+top = 4
+[options.pairwise]
+no-swap = true
+"""
+
+
+@pytest.fixture
+def six(db: Database) -> Database:
+    make_project(db, users=6)
+    return db
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "e.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def runs_of(six: Database) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(six.path)) as file:
+        return file.execute(
+            """SELECT ru.protocol, json_extract(ru.judge, '$.spec'), p.name
+               FROM runs ru JOIN prompts p ON p.id = ru.prompt_id ORDER BY ru.id"""
+        ).fetchall()
+
+
+def test_all_combinations_run_once_and_end_in_one_table(six: Database, tmp_path: Path) -> None:
+    path = written(tmp_path, FILE)
+    words = ("run", path, "-p", "films", "--db", six.path, "--format", "json")
+    code, _, err = ran(*words, "--dry-run")
+    assert (code, runs_of(six)) == (0, [])
+    assert "together:" in err
+    code, out, _ = ran(*words)
+    assert code == 0
+    assert sorted(runs_of(six)) == sorted(
+        [("pointwise", judge, "pointwise-media") for judge in ("rules", "random")]
+        + [
+            ("pairwise", judge, f"pairwise-{kind}")
+            for judge in ("rules", "random")
+            for kind in ("media", "shopping")
+        ]
+    )
+    rows = json.loads(out)["rows"]
+    assert [row["state"] for row in rows] == ["done"] * 6
+    assert {(row["protocol"], row["judge"]) for row in rows} == {
+        (protocol, judge) for protocol in ("pointwise", "pairwise") for judge in ("rules", "random")
+    }
+    # nothing is asked twice, and the options of one protocol are its own
+    code, again, err = ran(*words)
+    assert (code, json.loads(again)["rows"], err.count("exists (done)")) == (0, rows, 6)
+    with closing(sqlite3.connect(six.path)) as file:
+        swaps = file.execute(
+            "SELECT DISTINCT protocol, json_extract(settings, '$.swap') FROM runs"
+        ).fetchall()
+    assert sorted(swaps) == [("pairwise", 0), ("pointwise", 1)]
+
+
+def test_the_table_compares_with_people(six: Database, tmp_path: Path) -> None:
+    path = written(tmp_path, FILE)
+    words = ("run", path, "-p", "films", "--db", six.path, "--format", "json")
+    assert ran(*words)[0] == 0
+    cases = six.column("SELECT id FROM cases WHERE kind = 'list' ORDER BY id")
+    give(Project(six, 1), "anna", {case: float(at % 3) for at, case in enumerate(cases)})
+    table = json.loads(ran(*words)[1])
+    by_rater = {row["rater"]: row for row in table["rows"] if row["protocol"] == "pointwise"}
+    assert by_rater["rules"]["n"] == len(cases)
+    assert by_rater["rules"]["stat"] == "qwk"
+    assert "pointwise: " in table["answer"]
+    assert "agrees most with people" in table["answer"]
+
+
+def test_a_judge_that_cannot_answer_does_not_keep_the_others_from_it(six: Database, tmp_path: Path) -> None:
+    with start("openai_api", "--faults", "401:1", "--fault-attempts", 9) as server:
+        path = written(
+            tmp_path,
+            f"""
+            protocols = ["pointwise"]
+            judges = [{{spec = "openai:hash-judge", base_urls = ["{server.url}/v1"]}}, "rules"]
+            """,
+        )
+        code, out, err = ran("run", path, "-p", "films", "--db", six.path, "--format", "json")
+        assert request_count(server) > 0
+    assert code == 1
+    assert "run 1 goes no further" in err
+    assert [judge for _, judge, _ in runs_of(six)] == ["openai:hash-judge", "rules"]
+    assert [row["done"] for row in json.loads(out)["rows"]] == [0, 12]
+
+
+def test_a_command_is_saved_and_runs_the_same(six: Database, tmp_path: Path) -> None:
+    path = tmp_path / "saved.toml"
+    given = (
+        "run",
+        "pairwise",
+        "-p",
+        "films",
+        "--judge",
+        "rules",
+        "--top",
+        3,
+        "--no-swap",
+        "--sample",
+        4,
+        "--db",
+        six.path,
+    )
+    code, _, err = ran(*given, "--save", path)
+    assert code == 0
+    assert f"recjudge run {path}" in err
+    assert ran(*given, "--save", path)[0] == 2
+    assert ran("run", path, "-p", "films", "--db", six.path)[0] == 0
+    code, _, err = ran(*given)
+    assert "already judged" in err
+    assert len(runs_of(six)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("protocols = [", "cannot be read"),
+        ('judges = ["rules"]', "“protocols” does not fit"),
+        ('protocols = ["pairwise"]', "“judges” does not fit"),
+        ('protocols = ["pairs"]\njudges = ["rules"]', "it names pairs"),
+        ('protocols = ["pairwise"]\njudges = ["nobody:x"]', "nobody"),
+        ('protocols = ["pairwise"]\njudges = [3]', "“judges” does not fit"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\nprompts = ["no-such"]', "no-such"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\nprompts = ["pointwise-media"]', "none of the protocols"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\nbudget = "5"', "“budget” does not fit"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\nbuget = 5', "“buget” does not fit"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\ntpo = 5', "“tpo” is no option of a run"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\ntop = "many"', "“top_k” does not fit"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nshots = "one"', "“shots” is no option of pairwise"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nbudget = 1', "one for all runs"),
+        ('protocols = ["pairwise"]\njudges = ["rules"]\n[options]\nsystems = ["zzz"]', "zzz"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named_and_nothing_is_planned(
+    six: Database, tmp_path: Path, text: str, said: str
+) -> None:
+    code, out, err = ran("run", written(tmp_path, text), "-p", "films", "--db", six.path)
+    assert code in (1, 2), err
+    assert said in err
+    assert "unexpected" not in err
+    assert (out, runs_of(six)) == ("", [])
+
+
+def test_nothing_else_is_given_with_a_file(six: Database, tmp_path: Path) -> None:
+    path = written(tmp_path, FILE)
+    code, _, err = ran("run", path, "-p", "films", "--judge", "rules", "--db", six.path)
+    assert code == 2
+    assert "leave out --judge" in err
+    code, _, err = ran("run", tmp_path / "none.toml", "-p", "films", "--db", six.path)
+    assert (code, "cannot be read" in err) == (2, True)

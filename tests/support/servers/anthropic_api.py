@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import time
-from collections import Counter
-from hashlib import sha256
-from pathlib import Path
 from typing import IO, Any
 
-from tests.support.servers.answers import fit, prompt_tokens, seed_of, tokens, words
-from tests.support.servers.faults import choose, parse_faults
-from tests.support.servers.wire import Ending, Request, Response, json_response, serve_forever
+from tests.support.servers import served
+from tests.support.servers.answers import prompt_tokens, seed_of, tokens, words
+from tests.support.servers.wire import Request, Response, json_response
 
 VERSION = "2023-06-01"
 STATUS_FAULTS = {
@@ -31,8 +27,6 @@ STATUS_FAULTS = {
     "503": ("api_error", "Service unavailable"),
     "529": ("overloaded_error", "Overloaded"),
 }
-WIRE_FAULTS: dict[str, Ending] = {"reset": "reset", "hang": "hang"}
-PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>"
 # what this API knows; anything else in a request is an error, as it is there
 PARAMETERS = frozenset(
     "model messages max_tokens system temperature top_p top_k stop_sequences metadata output_config thinking "
@@ -40,72 +34,39 @@ PARAMETERS = frozenset(
 )
 
 
-def main() -> None:
-    options = _parser().parse_args()
-    with contextlib.ExitStack() as stack:
-        log = None
-        if options.log:
-            log = stack.enter_context(Path(options.log).open("a", buffering=1, encoding="utf-8"))
-        serve_forever(MessageServer(options, log).handle, options.port)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="A messages server for tests and benchmarks.")
-    parser.add_argument("--port", type=int, default=0, help="0: any that is free")
-    parser.add_argument("--models", default="hash-judge", help="comma list; any other is not found")
-    parser.add_argument("--context", type=int, default=200_000, help="max_input_tokens of the models")
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="wait before each answer")
-    parser.add_argument("--faults", type=parse_faults, default=(), help="kind:share,kind:share")
-    parser.add_argument("--fault-attempts", type=int, default=1, help="how many first attempts may fail")
-    parser.add_argument("--retry-after", default="1", help="the Retry-After header of a 429 or 529, verbatim")
-    parser.add_argument("--refuse", default="", help="comma list of parameters that are answered by 400")
-    parser.add_argument("--api-key", default="", help="demand x-api-key: KEY")
-    parser.add_argument("--thinking", action="store_true", help="begin with a block of thinking")
+    parser = served.parser("A messages server for tests and benchmarks.")
     parser.add_argument("--cache-min", type=int, default=0, help="shorter prefixes are silently not cached")
-    parser.add_argument("--salt", default="", help="another salt gives other answers to the same messages")
-    parser.add_argument("--log", default="", help="append one JSON line for each request to this file")
     return parser
 
 
-class MessageServer:
-    """The counts of one server, its cached prefixes and its answers."""
+class MessageServer(served.Server):
+    """Its models and its cached prefixes."""
 
     def __init__(self, options: argparse.Namespace, log: IO[str] | None) -> None:
-        self.options = options
-        self.log = log
-        self.refused = tuple(filter(None, options.refuse.split(",")))
+        super().__init__(options, log)
         self.models = tuple(options.models.split(","))
         self.cached: set[bytes] = set()
-        self.forget()
-
-    def forget(self) -> None:
-        self.requests = 0
-        self.concurrent = 0
-        self.max_concurrent = 0
-        self.attempts: Counter[bytes] = Counter()
-        self.faults: Counter[str] = Counter()
 
     async def handle(self, request: Request) -> Response:
         route = (request.method, request.path)
-        if route == ("GET", "/stats"):
-            return json_response(self.stats())
-        if route == ("POST", "/reset"):
-            self.forget()
-            return json_response({})
+        if (told := self.about_counts(route)) is not None:
+            return told
         refusal = self.checked(request)
         if refusal is not None:
             return refusal
         if request.method == "GET" and request.path.startswith("/v1/models/"):
             return self.model(request.path.removeprefix("/v1/models/"))
         if route == ("POST", "/v1/messages"):
-            return await self.counted(request.body)
+            with self.counted():
+                return await self._answer(request.body)
         return error(404, "not_found_error", f"Not found: {request.path}")
 
     def checked(self, request: Request) -> Response | None:
         """What is wrong with the headers."""
         key = self.options.api_key
         if key and request.headers.get("x-api-key") != key:
-            return self.status_fault("401")
+            return error(401, *STATUS_FAULTS["401"])
         if request.headers.get("anthropic-version") != VERSION:
             return error(400, "invalid_request_error", "anthropic-version: header is required")
         return None
@@ -115,41 +76,17 @@ class MessageServer:
             return error(404, "not_found_error", f"model: {name}")
         return json_response({"type": "model", "id": name, "max_input_tokens": self.options.context})
 
-    def stats(self) -> dict[str, Any]:
-        return {
-            "requests": self.requests,
-            "distinct_bodies": len(self.attempts),
-            "max_concurrent": self.max_concurrent,
-            "faults": dict(self.faults),
-        }
-
-    async def counted(self, raw: bytes) -> Response:
-        self.requests += 1
-        self.concurrent += 1
-        self.max_concurrent = max(self.max_concurrent, self.concurrent)
-        try:
-            return await self._answer(raw)
-        finally:
-            self.concurrent -= 1
-
     async def _answer(self, raw: bytes) -> Response:
-        digest = sha256(raw).digest()
-        self.attempts[digest] += 1
-        attempt = self.attempts[digest]
+        digest, attempt = self.attempt_of(raw)
         if self.log is not None:
-            line = {"sha256": digest.hex(), "attempt": attempt, "time": time.time(), "body": json.loads(raw)}
-            self.log.write(json.dumps(line) + "\n")
+            self.note({"sha256": digest, "attempt": attempt, "time": time.time(), "body": json.loads(raw)})
         body = self.parsed(raw)
         if isinstance(body, Response):
             return body
         if self.options.delay_ms:
             await asyncio.sleep(self.options.delay_ms / 1000)
         seed = seed_of([body.get("system"), body["messages"]], self.options.salt)
-        fault = choose(self.options.faults, seed, attempt, self.options.fault_attempts)
-        if fault is None:
-            return json_response(self.message(body, seed, None))
-        self.faults[fault] += 1
-        return self.failed(fault, body, seed)
+        return self.answered(seed, attempt, lambda fault: self.message(body, seed, fault))
 
     def parsed(self, raw: bytes) -> dict[str, Any] | Response:
         """The request, or what is wrong with it, said as this API says it."""
@@ -176,25 +113,15 @@ class MessageServer:
             return error(400, "invalid_request_error", said)
         return body
 
-    def failed(self, fault: str, body: dict[str, Any], seed: bytes) -> Response:
-        if fault in STATUS_FAULTS:
-            return self.status_fault(fault)
-        if fault in WIRE_FAULTS:
-            return Response(ending=WIRE_FAULTS[fault])
-        if fault == "html":
-            return Response(200, PAGE, "text/html; charset=utf-8")
-        message = self.message(body, seed, fault)
-        if fault == "cut":
-            return Response(200, json.dumps(message).encode(), ending="cut")
-        return json_response(message)
-
-    def status_fault(self, kind: str) -> Response:
+    def status_fault(self, kind: str) -> Response | None:
+        if kind not in STATUS_FAULTS:
+            return None
         after = self.options.retry_after if kind in ("429", "529") else ""
-        type_, said = STATUS_FAULTS[kind]
-        return error(int(kind), type_, said, (("retry-after", after),) if after else ())
+        return error(int(kind), *STATUS_FAULTS[kind], (("retry-after", after),) if after else ())
 
     def message(self, body: dict[str, Any], seed: bytes, fault: str | None) -> dict[str, Any]:
-        said = tokens(_content(body, seed, fault))
+        wanted = (body.get("output_config") or {}).get("format")
+        said = tokens(served.content(wanted.get("schema") if wanted else None, seed, fault))
         thought = tokens(f"First impression: {words(seed, 'thinking')}.") if self.options.thinking else []
         full = len(thought) + len(said)
         limit = len(thought) + len(said) // 2 if fault == "length" else body["max_tokens"]
@@ -244,21 +171,10 @@ def _tokens_of(block: dict[str, Any]) -> int:
     return prompt_tokens([{"content": block.get("text", "")}])
 
 
-def _content(body: dict[str, Any], seed: bytes, fault: str | None) -> str:
-    wanted = (body.get("output_config") or {}).get("format") or {}
-    if fault == "garbage" or (not wanted and fault != "prose"):
-        return f"My impression of it is {words(seed)}."
-    schema = wanted.get("schema") or {"properties": {"answer": {}}}
-    text = json.dumps(fit(schema, seed, wrong_enum=fault == "wrong_enum"))
-    if fault == "prose":
-        return f"Here is what I found.\n\n```json\n{text}\n```\n\nTell me if you want it shorter."
-    return text
-
-
 def error(status: int, kind: str, message: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_test"}
     return json_response(body, status, headers)
 
 
 if __name__ == "__main__":
-    main()
+    served.run(_parser().parse_args(), MessageServer)

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from hashlib import sha256
-from pathlib import Path
 from typing import IO, Any
 
+from tests.support.servers import served
 from tests.support.servers.answers import fit, prompt_tokens, seed_of, token_logprobs, tokens, words
-from tests.support.servers.wire import Request, Response, json_response, serve_forever
+from tests.support.servers.wire import Request, Response, json_response
 
 DETAILS = {
     "parent_model": "",
@@ -36,35 +35,21 @@ BUSY = "server busy, please try again.  maximum pending requests exceeded"
 PIECE_NS = 1_000_000
 
 
-def main() -> None:
-    options = _parser().parse_args()
-    with contextlib.ExitStack() as stack:
-        log = None
-        if options.log:
-            log = stack.enter_context(Path(options.log).open("a", buffering=1, encoding="utf-8"))
-        serve_forever(OllamaServer(options, log).handle)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Ollama's HTTP API for tests.")
-    parser.add_argument("--models", default="hash-judge", help="comma list; ':latest' where no tag is given")
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="how long one answer occupies its slot")
-    parser.add_argument("--context", type=int, default=32768, help="context length that the models report")
+    parser = served.parser("Ollama's HTTP API for tests; ':latest' where a model has no tag.")
+    parser.set_defaults(context=32768)
     parser.add_argument("--num-ctx", type=int, default=4096, help="context used when a request names none")
     parser.add_argument("--parallel", type=int, default=1, help="answers at a time")
     parser.add_argument("--max-queue", type=int, default=512, help="calls that may wait; the next gets 503")
     parser.add_argument("--no-structured", action="store_true", help="ignore `format`, answer prose")
-    parser.add_argument("--thinking", action="store_true", help="models think, unless `think` is false")
-    parser.add_argument("--log", default="", help="append each request as a JSON line to this file")
     return parser
 
 
-class OllamaServer:
+class OllamaServer(served.Server):
     """The models of one server, its slots and its queue."""
 
     def __init__(self, options: argparse.Namespace, log: IO[str] | None) -> None:
-        self.options = options
-        self.log = log
+        super().__init__(options, log)
         self.names = tuple(_tagged(name) for name in options.models.split(",") if name)
         self.slots = asyncio.Semaphore(options.parallel)
         self.waiting = 0
@@ -93,9 +78,7 @@ class OllamaServer:
                 body = json.loads(request.body)
             except ValueError as error:
                 return _error(400, str(error))
-        if self.log is not None:
-            line = {"time": time.time(), "method": request.method, "path": request.path, "body": body}
-            self.log.write(json.dumps(line) + "\n")
+        self.note({"time": time.time(), "method": request.method, "path": request.path, "body": body})
         return body if isinstance(body, dict) else _error(400, "the body must be an object")
 
     def _checked(self, body: dict[str, Any]) -> Response | None:
@@ -221,4 +204,4 @@ def _error(status: int, message: str) -> Response:
 
 
 if __name__ == "__main__":
-    main()
+    served.run(_parser().parse_args(), OllamaServer)

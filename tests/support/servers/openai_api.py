@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import math
 import time
-from collections import Counter
-from hashlib import sha256
-from pathlib import Path
 from typing import IO, Any
 
-from tests.support.servers.answers import fit, prompt_tokens, seed_of, token_logprobs, tokens, words
-from tests.support.servers.faults import choose, parse_faults
-from tests.support.servers.wire import Ending, Request, Response, json_response, serve_forever
+from tests.support.servers import served
+from tests.support.servers.answers import prompt_tokens, seed_of, token_logprobs, tokens, words
+from tests.support.servers.wire import Request, Response, json_response
 
 STATUS_FAULTS = {
     "401": ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
@@ -32,68 +28,32 @@ STATUS_FAULTS = {
     "503": ("server_error", None, "The engine is currently overloaded."),
     "529": ("overloaded_error", None, "Overloaded"),
 }
-WIRE_FAULTS: dict[str, Ending] = {"reset": "reset", "hang": "hang"}
-PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>"
-
-
-def main() -> None:
-    options = _parser().parse_args()
-    with contextlib.ExitStack() as stack:
-        log = None
-        if options.log:
-            log = stack.enter_context(Path(options.log).open("a", buffering=1, encoding="utf-8"))
-        serve_forever(ChatServer(options, log).handle, options.port)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="A chat completions server for tests and benchmarks.")
-    parser.add_argument("--port", type=int, default=0, help="0: any that is free")
-    parser.add_argument("--models", default="hash-judge", help="comma list for /v1/models; any model answers")
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="wait before each answer")
-    parser.add_argument("--faults", type=parse_faults, default=(), help="kind:share,kind:share")
-    parser.add_argument("--fault-attempts", type=int, default=1, help="how many first attempts may fail")
-    parser.add_argument("--retry-after", default="1", help="the Retry-After header of a 429, verbatim")
+    parser = served.parser("A chat completions server for tests and benchmarks.")
     parser.add_argument("--retry-after-ms", default="", help="the retry-after-ms header of a 429")
-    parser.add_argument("--refuse", default="", help="comma list of parameters that are answered by 400")
-    parser.add_argument("--api-key", default="", help="demand Authorization: Bearer KEY")
     parser.add_argument("--reasoning", action="store_true", help="fill message.reasoning_content")
-    parser.add_argument("--salt", default="", help="another salt gives other answers to the same messages")
     parser.add_argument("--by-seed", action="store_true", help="another `seed` gives other answers, too")
     parser.add_argument("--steady", action="store_true", help="a re-ask is answered as the question was")
     parser.add_argument(
         "--dear", type=int, default=1, help="every fifth reply counts so many times its tokens"
     )
-    parser.add_argument("--log", default="", help="append one JSON line for each request to this file")
     return parser
 
 
-class ChatServer:
-    """The counts of one server and its answers."""
+class ChatServer(served.Server):
+    """Any model answers."""
 
     def __init__(self, options: argparse.Namespace, log: IO[str] | None) -> None:
-        self.options = options
-        self.log = log
-        self.delay = options.delay_ms / 1000
-        self.refused = tuple(filter(None, options.refuse.split(",")))
-        self.concurrent = 0
+        super().__init__(options, log)
         self.allowed = math.inf
         self.may_answer = asyncio.Event()
-        self.forget()
-
-    def forget(self) -> None:
-        self.requests = 0
-        # requests that are being answered now are still there
-        self.max_concurrent = self.concurrent
-        self.attempts: Counter[bytes] = Counter()
-        self.faults: Counter[str] = Counter()
 
     async def handle(self, request: Request) -> Response:
         route = (request.method, request.path)
-        if route == ("GET", "/stats"):
-            return json_response(self.stats())
-        if route == ("POST", "/reset"):
-            self.forget()
-            return json_response({})
+        if (told := self.about_counts(route)) is not None:
+            return told
         if route == ("POST", "/allow"):
             self.allowed = float(request.body or math.inf)
             self.may_answer.set()
@@ -105,36 +65,16 @@ class ChatServer:
                 {"object": "list", "data": [_model(m) for m in self.options.models.split(",")]}
             )
         if route == ("POST", "/v1/chat/completions"):
-            return await self.chat(request.body)
+            with self.counted():
+                return await self._chat(request.body)
         return _refuse(404, f"Unknown request URL: {route[0]} {route[1]}.", code="unknown_url")
 
     def stats(self) -> dict[str, Any]:
-        return {
-            "requests": self.requests,
-            "distinct_bodies": len(self.attempts),
-            "max_concurrent": self.max_concurrent,
-            "concurrent": self.concurrent,
-            "held": self.concurrent > 0 and self.allowed < 1,
-            "faults": dict(self.faults),
-        }
-
-    async def chat(self, raw: bytes) -> Response:
-        self.requests += 1
-        self.concurrent += 1
-        self.max_concurrent = max(self.max_concurrent, self.concurrent)
-        try:
-            return await self._chat(raw)
-        finally:
-            self.concurrent -= 1
+        return {**super().stats(), "held": self.concurrent > 0 and self.allowed < 1}
 
     async def _chat(self, raw: bytes) -> Response:
-        digest = sha256(raw).digest()
-        self.attempts[digest] += 1
-        attempt = self.attempts[digest]
-        if self.log is not None:
-            self.log.write(
-                f'{{"sha256": "{digest.hex()}", "attempt": {attempt}, "time": {time.time():.6f}}}\n'
-            )
+        digest, attempt = self.attempt_of(raw)
+        self.note({"sha256": digest, "attempt": attempt, "time": round(time.time(), 6)})
         body = _parse(raw)
         if isinstance(body, Response):
             return body
@@ -142,18 +82,16 @@ class ChatServer:
             if name in body:
                 message = f"Unsupported parameter: '{name}' is not supported with this model."
                 return _refuse(400, message, code="unsupported_parameter", param=name)
-        if self.delay:
-            await asyncio.sleep(self.delay)
+        if self.options.delay_ms:
+            await asyncio.sleep(self.options.delay_ms / 1000)
         while self.allowed < 1:
             self.may_answer.clear()
             await self.may_answer.wait()
         self.allowed -= 1
-        seed = seed_of(body["messages"], self.options.salt)
-        fault = choose(self.options.faults, seed, attempt, self.options.fault_attempts)
-        if fault is None:
-            return json_response(self.completion(body, self.seed_of_answer(body), None))
-        self.faults[fault] += 1
-        return self.failed(fault, body, seed)
+        seed, own = seed_of(body["messages"], self.options.salt), self.seed_of_answer(body)
+        return self.answered(
+            seed, attempt, lambda fault: self.completion(body, seed if fault else own, fault)
+        )
 
     def dearness(self, seed: bytes) -> int:
         dear: int = self.options.dear
@@ -166,21 +104,9 @@ class ChatServer:
         own = f"{body.get('seed')}|" if self.options.by_seed else ""
         return seed_of(messages, own + self.options.salt)
 
-    def failed(self, fault: str, body: dict[str, Any], seed: bytes) -> Response:
-        if fault in STATUS_FAULTS:
-            return self.status_fault(fault)
-        if fault in WIRE_FAULTS:
-            return Response(ending=WIRE_FAULTS[fault])
-        if fault == "html":
-            return Response(200, PAGE, "text/html; charset=utf-8")
-        completion = self.completion(body, seed, fault)
-        if fault == "cut":
-            return Response(200, json.dumps(completion).encode(), ending="cut")
-        if fault == "empty_choices":
-            completion["choices"] = []
-        return json_response(completion)
-
-    def status_fault(self, kind: str) -> Response:
+    def status_fault(self, kind: str) -> Response | None:
+        if kind not in STATUS_FAULTS:
+            return None
         headers: tuple[tuple[str, str], ...] = ()
         if kind == "429":
             named = (
@@ -193,7 +119,11 @@ class ChatServer:
         return json_response({"error": error}, int(kind), headers)
 
     def completion(self, body: dict[str, Any], seed: bytes, fault: str | None) -> dict[str, Any]:
-        content = _content(body, seed, fault)
+        wanted = body.get("response_format") or {}
+        schema = {"text": None, "json_schema": wanted.get("json_schema", {}).get("schema")}.get(
+            wanted.get("type", "text"), {}
+        )
+        content = served.content(schema, seed, fault)
         pieces = tokens(content)
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
         cut = len(pieces) // 2 if fault == "length" else limit
@@ -217,7 +147,7 @@ class ChatServer:
             "object": "chat.completion",
             "created": int(time.time()),
             "model": body["model"],
-            "choices": [choice],
+            "choices": [] if fault == "empty_choices" else [choice],
             "usage": _usage(prompt_tokens(body["messages"]), len(pieces) * self.dearness(seed)),
         }
 
@@ -234,18 +164,6 @@ def _parse(raw: bytes) -> dict[str, Any] | Response:
     if body.get("stream"):
         return _refuse(400, "this server does not stream", code="unsupported_value", param="stream")
     return body
-
-
-def _content(body: dict[str, Any], seed: bytes, fault: str | None) -> str:
-    wanted = body.get("response_format") or {}
-    kind = wanted.get("type", "text")
-    if fault == "garbage" or (kind == "text" and fault != "prose"):
-        return f"My impression of it is {words(seed)}."
-    schema = wanted["json_schema"]["schema"] if kind == "json_schema" else {"properties": {"answer": {}}}
-    text = json.dumps(fit(schema, seed, wrong_enum=fault == "wrong_enum"))
-    if fault == "prose":
-        return f"Here is what I found.\n\n```json\n{text}\n```\n\nTell me if you want it shorter."
-    return text
 
 
 def _usage(prompt: int, completion: int) -> dict[str, Any]:
@@ -267,4 +185,4 @@ def _refuse(status: int, message: str, code: str | None = None, param: str | Non
 
 
 if __name__ == "__main__":
-    main()
+    served.run(_parser().parse_args(), ChatServer)

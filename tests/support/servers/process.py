@@ -24,7 +24,7 @@ SERVERS = "tests.support.servers"
 END_S = 30.0
 # servers of nothing but Python, and what they import
 LIGHT = ("anthropic_api", "batch_api", "bedrock_api", "ollama_api", "openai_api")
-LIGHT_IMPORTS = tuple(f"{SERVERS}.{name}" for name in ("answers", "faults", "wire"))
+LIGHT_IMPORTS = tuple(f"{SERVERS}.{name}" for name in ("answers", "faults", "served", "wire"))
 
 
 class ServerProcess:
