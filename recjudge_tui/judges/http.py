@@ -114,8 +114,12 @@ class Client:
         if isinstance(server, httpcore2.AsyncConnectionPool):
             return (await _answered(server, request))[0]
         connection = await server.take(request)
-        answer, stream = await _answered(connection, request)
-        server.put(connection, stream)
+        try:
+            answer, stream = await _answered(connection, request)
+        except BaseException:
+            await connection.aclose()
+            raise
+        await server.put(connection, stream)
         return answer
 
     async def aclose(self) -> None:
@@ -176,7 +180,7 @@ class _Connections:
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
-        self._in_doubt = False
+        self._in_doubt = self._closed = False
         # the longest at rest first
         self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, asyncio.Task[bytes | None]]] = deque()
 
@@ -192,13 +196,18 @@ class _Connections:
             await connection.aclose()
         return httpcore2.AsyncHTTPConnection(request.url.origin, self._context, keepalive_expiry=IDLE_S)
 
-    def put(self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream) -> None:
-        """Keep a connection whose answer has ended, unless it has closed."""
-        if connection.is_available():
-            self._in_doubt = self._in_doubt or _has_rest(connection)
-            self._resting.append((connection, asyncio.create_task(_listen(stream))))
+    async def put(
+        self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream
+    ) -> None:
+        """Keep a connection whose answer has ended, unless it or all of them have closed."""
+        if self._closed or not connection.is_available():
+            await connection.aclose()
+            return
+        self._in_doubt = self._in_doubt or _has_rest(connection)
+        self._resting.append((connection, asyncio.create_task(_listen(stream))))
 
     async def aclose(self) -> None:
+        self._closed = True
         while self._resting:
             connection, listening = self._resting.popleft()
             listening.cancel()
