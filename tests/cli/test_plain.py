@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 from tests.support.commands import ran
 
@@ -53,20 +52,3 @@ def test_plain_is_paragraphs_of_label_and_value(
 
 
 # ---- verdicts list
-
-
-def test_a_case_has_the_same_content_as_plain_and_as_text(
-    db: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = ran(capsys, "cases", "show", "1", "--db", db)[1]
-    plain = ran(capsys, "cases", "show", "1", "--plain", "--db", db)[1]
-    with connect(Path(db)) as database:
-        titles = database.column("SELECT title FROM items")
-        said = database.column(
-            "SELECT a.reasoning FROM answers a JOIN calls k ON k.id = a.call_id WHERE k.case_id = 1"
-        )  # fmt: skip
-    shown = [title for title in titles if title in " ".join(text.split())]
-    assert shown
-    assert all(title in plain for title in shown)
-    assert any(said)
-    assert all(" ".join(reasoning.split()) in plain for reasoning in said)

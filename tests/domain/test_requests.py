@@ -37,9 +37,3 @@ def test_settings_that_the_judge_does_not_see_are_not_part_of_the_hash() -> None
     warmer = REQUEST.model_copy(update={"sampling": Sampling(temperature=0.5)})
     assert warmer.content_hash() == REQUEST.content_hash()
     assert warmer.request_hash("m") != REQUEST.request_hash("m") != REQUEST.request_hash("n")
-
-
-def test_turned_material_is_the_same_but_for_the_order() -> None:
-    turned = MATERIAL.swapped()
-    assert [s.items[0].item_id for s in turned.slates] == ["b", "a"]
-    assert turned.swapped() == MATERIAL

@@ -29,8 +29,3 @@ def test_names_of_models(name: str) -> None:
 def test_names_of_people(name: str) -> None:
     assert kind_by_name(name) == "annotator"
     assert (kind_by_name("user"), kind_by_name("ground_truth")) == ("ground_truth", "ground_truth")
-
-
-@pytest.mark.parametrize("name", ["user", "ground_truth"])
-def test_the_users_themselves(name: str) -> None:
-    assert kind_by_name(name) == "ground_truth"

@@ -144,22 +144,6 @@ def test_a_median_of_two_loses_no_case(project: Project) -> None:
 # ---- ensembles ---------------------------------------------------------------------------------------------------
 
 
-def test_the_mean_of_all(project: Project) -> None:
-    cases = texts(project, 4)
-    score(project, "one", cases_of(cases, (1.0, 4.0, 5.0, None)))
-    score(project, "two", cases_of(cases, (2.0, 4.0, 1.0, 2.0)))
-    score(project, "six", cases_of(cases[:2], (4.0, 4.0)))
-    summary = combine(project.db, project.id, "all", "mean", ["one", "two", "six"])
-    assert verdicts(project, "all", ", label, protocol, note") == {
-        cases[0]: [pytest.approx(7 / 3), "2.33", "explanation", "the raters differed"],
-        cases[1]: [4.0, "4", "explanation", ""],
-    }
-    assert (summary.made, summary.disagreed, summary.incomplete, summary.updated) == (2, 1, 0, False)
-    assert summary.left_out == {"not judged by all raters": 2}
-    made = {"rule": "mean", "raters": ["one", "six", "two"], "quorum": 3}
-    assert recipe(project, "all") == ("ensemble", made)
-
-
 def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project: Project) -> None:
     cases = texts(project, 4)
     score(project, "one", cases_of(cases, (1.0, None, 5.0, None)))
@@ -203,28 +187,3 @@ def test_dawid_and_skene_take_a_crowd_of_whom_nobody_judged_everything(
     assert note in summary.lines()
     shares = project.db.column("SELECT confidence FROM verdicts WHERE rule LIKE 'dawid-skene%'")
     assert 1 / len(labels) < min(shares) < max(shares) <= 1
-
-
-def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project: Project) -> None:
-    """Two good raters among five: they are told from the three who mostly guess, who outvote them in a majority."""
-    rng = np.random.default_rng(3)
-    truth = rng.integers(1, 4, 400)
-    cases = texts(project, 400)
-    for name, skill in (("a", 0.95), ("b", 0.9), ("c", 0.5), ("d", 0.45), ("e", 0.4)):
-        wrong = rng.integers(1, 4, 400)
-        said = np.where(rng.random(400) < skill, truth, wrong).astype(float)
-        score(project, name, cases_of(cases, said.tolist()))
-    summary = combine(project.db, project.id, "jury", "dawid-skene", ["c", "a", "d", "b", "e"])
-    combine(project.db, project.id, "vote", "majority", ["a", "b", "c", "d", "e"])
-
-    def right(rater: str) -> int:
-        found = verdicts(project, rater)
-        return sum(found.get(case) == true for case, true in zip(cases, truth.tolist(), strict=True))
-
-    assert right("jury") > right("vote") + 20
-    (line,) = summary.notes
-    assert line.startswith("explanation, accuracy: estimated accuracy: c ")
-    assert line in summary.lines()
-    shares = project.db.column("SELECT confidence FROM verdicts WHERE rule LIKE 'dawid-skene%'")
-    assert 1 / 3 < min(shares) < max(shares) <= 1
-    assert project.db.value("SELECT count(confidence) FROM verdicts WHERE rule LIKE 'majority%'") == 0

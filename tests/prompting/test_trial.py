@@ -57,17 +57,6 @@ def test_it_asks_what_a_run_asks(db: Database) -> None:
         assert asked.request.sampling == sent_request(db, first).sampling
 
 
-def test_the_built_in_judge_says_what_it_said_in_the_run(db: Database) -> None:
-    said = db.row("SELECT a.label, a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id WHERE c.case_id = ?"
-                  " AND c.list_order = 'ab'", (case(db),))  # fmt: skip
-    found = tried(db, RULES)
-    assert said is not None
-    assert found.parsed is not None
-    assert [(a.aspect, a.label, a.reasoning) for a in found.parsed.answers] == [("overall", *said)]
-    assert (found.judge, found.rater_kind, found.cost_usd, found.attempts) == ("rules", "rules", 0.0, 1)
-    assert (found.error, found.order) == ("", "ab")
-
-
 def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_server: ServerProcess) -> None:
     before = stored(db)
     first = tried(db, server_judge(openai_server.url))

@@ -16,7 +16,6 @@ from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import (
     cases_table,
     compare_sides,
-    prompt_diff,
     sides_named,
 )
 from recjudge_tui.reports.common.table import Row, Table
@@ -126,23 +125,6 @@ def test_where_users_have_several_cases_each_user_counts_once(project: Project) 
     assert "no user has more changes in one direction" in str(row["note"])
 
 
-def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> None:
-    rng = np.random.default_rng(8)
-    for system in ("als", "bpr"):
-        cases = [list_case(project, f"u{at}", system) for at in range(40)]
-        for name, shares in (("anna", [0.2, 0.3, 0.5]), ("ben", [0.6, 0.3, 0.1])):
-            drawn = rng.choice(3, 40, p=shares).astype(float).tolist()
-            give(project, name, dict(zip(cases, drawn, strict=True)))
-    whole, rows = only(project), compare(project, by="system").rows
-    assert [row["system"] for row in rows] == ["als", "bpr"]
-    for name in ("n", "changed", "up", "down"):
-        assert sum(int(str(row[name])) for row in rows) == whole[name]
-    for name in ("p", "p_symmetry"):
-        low, high = sorted(float(str(row[name])) for row in rows)
-        holm = [min(2 * low, 1), min(1, max(2 * low, high))]
-        assert sorted(float(str(row[f"{name}_holm"])) for row in rows) == pytest.approx(holm)
-
-
 def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
     rng = np.random.default_rng(3)
     cases = [list_case(project, f"u{at}") for at in range(60)]
@@ -184,9 +166,3 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     differ = "the runs differ in judge spec: rules -> random; prompt: pointwise-media@1 -> pointwise-media@2"
     assert differ in compare(project, *sides).notes
     assert only(project, "v1", f"run:{more}")["n"] == 0
-
-
-def test_a_diff_has_its_headers_and_no_line_is_lost() -> None:
-    lines = prompt_diff("a\nb\nc", "a\nB\nc", "one", "two")
-    assert lines == ("--- one", "+++ two", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")
-    assert prompt_diff("a", "a") == ()

@@ -15,12 +15,9 @@ from recjudge_tui.stats.planning import prediction_powered_mean
 from tests.support.verdicts import (
     Project,
     give,
-    judge_lists,
     judge_pairs,
-    list_case,
     new_project,
     pair_case,
-    text_case,
 )
 
 
@@ -45,15 +42,6 @@ def pairs(project_db: Path) -> tuple[Project, list[float], list[float]]:
     judge_pairs(project, "llm", {case: (value, value) for case, value in zip(cases, said, strict=True)})
     give(project, "anna", dict(zip(cases[:30], truth, strict=False)), protocol_name="pairwise")
     return project, truth, said
-
-
-def lists(path: Path, users: int, judged: list[float | None], labelled: dict[int, float]) -> Project:
-    """Lists of systems x and y in turn, judged in order, some of them labelled."""
-    project = new_project(path)
-    cases = [list_case(project, f"u{at:03}", "xy"[at % 2]) for at in range(users)]
-    judge_lists(project, "llm", dict(zip(cases, judged, strict=True)))
-    give(project, "anna", {cases[at]: value for at, value in labelled.items()})
-    return project
 
 
 def test_win_rates_of_a_pair(pairs: tuple[Project, list[float], list[float]]) -> None:
@@ -90,33 +78,3 @@ def test_seen_from_the_other_system_everything_is_turned(
     ]
     assert [row["label"] for row in shares] == ["win", "tie", "loss"]
     assert sum(float(str(row["value"])) for row in shares) == pytest.approx(1)
-
-
-def test_shares_and_means_of_lists(project_db: Path) -> None:
-    said = [float(at * 7 % 3) for at in range(80)]
-    project = lists(project_db, 80, [*said], dict(enumerate(said[1:41])))
-    shares = [
-        r["label"]
-        for r in estimated(project, "pointwise").rows
-        if (r["system"], r["source"]) == ("x", "both")
-    ]
-    assert shares == ["Good", "Partial", "Poor"]
-    human = np.where(np.arange(0, 80, 2) < 40, np.array([*said[1:], 0.0])[::2], np.nan)
-    expected = prediction_powered_mean(human, said[::2], range(40), scale=(0, 2)).powered
-    both = only(estimated(project, "pointwise", measure="mean", system="x"), source="both")
-    assert (both["value"], both["ci_high"], both["measure"]) == (expected.value, expected.ci_high, "mean")
-
-
-def test_a_metric_can_replace_the_judge(project_db: Path) -> None:
-    project = new_project(project_db)
-    rng = np.random.default_rng(0)
-    cases = [text_case(project, f"u{at:02}", "i", "s") for at in range(90)]
-    truth = rng.integers(1, 6, 90).astype(float)
-    scores = dict(zip(cases, (truth / 50 + rng.normal(0, 0.01, 90)).tolist(), strict=True))
-    give(project, "rouge", scores, protocol_name="explanation", kind="metric")
-    labels = dict(zip(cases[:30], truth.tolist(), strict=False))
-    give(project, "anna", labels, protocol_name="explanation", aspect="accuracy")
-    both = only(estimated(project, "explanation", "rouge"), source="both", aspect="accuracy")
-    assert float(str(both["power"])) > 10
-    assert int(str(both["saved"])) > 10
-    assert 1 < float(str(both["ci_low"])) < float(str(both["ci_high"])) < 5

@@ -67,13 +67,6 @@ def test_lists_items_and_ranks_with_a_flag(shop: Built) -> None:
     assert counts(shop, "--by rank --issue 'Already  Owned'", "rank", rater="anna", system="x")[2] == (1, 3)
 
 
-def test_groups_of_users(shop: Built) -> None:
-    groups = rows(shop, "--by plan --raters anna --issue any")
-    assert [(row["segment"], row["system"], row["count"], row["n"]) for row in groups] == [
-        ("free", "x", 2, 2), ("free", "y", 0, 2), ("pro", "x", 0, 1), ("pro", "y", 0, 1)
-    ]  # fmt: skip
-
-
 def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
     judge(shop)
     (row,) = rows(shop, rater="rules", system="x", issue="any")
@@ -81,11 +74,6 @@ def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
     assert (row["n"], row["people"], row["people_n"]) == (1, 1.0, 2)
     assert counts(shop, rater="rules", system="y")["already owned"] == (1, 1)
     assert "rules is not a language model" in shop.done("flags -p films")
-
-
-def test_a_judge_was_shown_the_top_of_a_list(shop: Built) -> None:
-    judge(shop, top_k=2)
-    assert {row["n"] for row in rows(shop, "--of items --raters rules")} == {2}
 
 
 def test_agreement_on_items(shop: Built) -> None:

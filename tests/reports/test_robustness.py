@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pytest
 from scipy.stats import binomtest, permutation_test
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.made_lists import CORRECT, FAULT_KINDS, adversarial_pair
+from recjudge_tui.domain.made_lists import FAULT_KINDS
 from recjudge_tui.domain.material import SlateView
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.judges.rules.issues import ISSUE_OF
@@ -223,50 +221,6 @@ def test_the_baseline_on_real_lists(tmp_path: Path) -> None:
 
 
 # ---- prompts on the same pairs
-
-
-@pytest.mark.parametrize("draw", range(6))
-def test_prompts_are_compared_by_the_pairs_that_both_answered(db: Database, draw: int) -> None:
-    """Eight users, four of whom have two pairs of either kind, and any answers: counted again."""
-    make_taste_project(db)
-    names, rng = ("generic", "over", "saer"), np.random.default_rng(draw)
-    for name in names:
-        judged_pairs_run(db, rater=name)
-    for at in range(4):
-        db.execute("UPDATE cases SET user_id = ? WHERE user_id = ?", (f"u{at:02}", f"u{at + 4:02}"))
-    right, failing = {name: rng.choice((0.1, 0.5, 0.95, 1.0)) for name in names}, rng.choice((0.0, 0.5))
-    hits: dict[tuple[str, str], dict[int, tuple[str, bool]]] = defaultdict(dict)
-    for verdict, name, case, a, b, user in db.rows(
-        """SELECT v.id, r.name, c.id, c.system_a, c.system_b, c.user_id FROM verdicts v
-           JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id ORDER BY v.id"""
-    ):
-        pair = adversarial_pair(a, b)
-        assert pair is not None
-        value = CORRECT if rng.random() < right[name] else float(rng.choice((0.0, -CORRECT)))
-        known = value if rng.random() >= failing else None
-        state = "failed" if known is None else "ok"
-        db.execute("UPDATE verdicts SET value = ?, state = ? WHERE id = ?", (known, state, verdict))
-        if known is not None:
-            hits[pair.variant, name][case] = user, known == CORRECT
-    table = report(db, "ablation", raters=names)
-    for variant in ("published", "unseen"):
-        for row, (one, two) in zip(
-            [r for r in rows_of(table, lists=variant) if r["against"]], combinations(names, 2), strict=True
-        ):
-            first, second = hits[variant, one], hits[variant, two]
-            both = first.keys() & second.keys()
-            gaps: dict[str, list[int]] = defaultdict(list)
-            for case in both:
-                gaps[first[case][0]].append(first[case][1] - second[case][1])
-            means = np.array([np.mean(gap) for gap in gaps.values()])
-            assert row["only_first"] == sum(first[c][1] > second[c][1] for c in both)
-            assert row["n"] == len(both)
-            assert row["share"] == (pytest.approx(sum(map(sum, gaps.values())) / len(both)) if both else None)
-            if means.any():
-                assert row["p"] == pytest.approx(flipped(means))
-            else:
-                assert row["p"] is None
-                assert not both or "nothing to test" in str(row["note"])
 
 
 def right_on_first(db: Database, tmp_path: Path, right: dict[str, int]) -> list[str]:

@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.why import Argument, phrase_rows, read
 from recjudge_tui.stats.hypotheses import benjamini_hochberg
-from recjudge_tui.stats.text import fisher_exact, log_odds, phrases, telling
+from recjudge_tui.stats.text import fisher_exact, log_odds
 from tests.support.verdicts import (
     Project,
     give,
@@ -150,17 +150,6 @@ def test_titles_systems_and_places_are_no_phrases() -> None:
     assert found["crime"] == -1
     assert found["dull"] == 1
     assert not {"heat", "alien", "als-2", "former", "list", "als"} & found.keys()
-
-
-def test_phrases_are_cut_in_any_script() -> None:
-    assert phrases("already owned items", {"items"}) == {"already", "owned", "already owned"}
-    assert "重复" in phrases("重复 推荐", set()) or phrases("重复推荐", set())
-    assert phrases("3 of the 5", {"of", "the"}) == set()
-
-
-def test_a_phrase_that_stands_in_a_longer_one_is_left_out() -> None:
-    texts = [{"more", "variety", "more variety"}] * 9 + [{"variety"}] * 3 + [{"odd"}]
-    assert telling(texts, 2) == ["more variety", "variety"]
 
 
 def test_log_odds_are_the_formula_of_monroe_and_others() -> None:

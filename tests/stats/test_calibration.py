@@ -27,12 +27,6 @@ def test_reliability_by_hand() -> None:
     assert (bins[4].low, bins[4].high) == (0.8, 1.0)
 
 
-def test_full_confidence_belongs_to_the_last_bin_and_ties_are_allowed() -> None:
-    bins = cal.reliability([1.0, 1.0, 0.0], [1, 0, 0], [0, 0, 1], bins=10)
-    assert [part.n for part in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    assert bins[9].accuracy.value == 0.5
-
-
 def test_expected_calibration_error_by_hand() -> None:
     # bins of a fifth: |0/1 - .4| / 6 + |0/1 - .6| / 6 + |3/4 - .85| * 4/6
     found = cal.calibration_error(SURE, RIGHT, USERS, bins=5)

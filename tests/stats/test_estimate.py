@@ -1,8 +1,6 @@
-import dataclasses
-
 import pytest
 
-from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.estimate import Estimate
 
 
 def test_an_estimate_is_never_nan() -> None:
@@ -10,12 +8,6 @@ def test_an_estimate_is_never_nan() -> None:
         Estimate(float("nan"), None, None, 3)
     with pytest.raises(ValueError, match="finite"):
         Estimate(0.5, float("-inf"), 1.0, 3)
-
-
-def test_an_estimate_is_frozen() -> None:
-    estimate, name = undefined("no cases"), "n"
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(estimate, name, 5)
 
 
 def test_a_rounding_error_is_zero() -> None:

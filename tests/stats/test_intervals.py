@@ -118,12 +118,6 @@ def test_groups_of_many_users_say_nearly_the_same_in_any_order() -> None:
     assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [iv.IDENTITY, iv.LOGIT, iv.FISHER])
-def test_every_scale_goes_there_and_back(scale: iv.Scale) -> None:
-    x = np.array([0.01, 0.3, 0.99])
-    assert scale.back(scale.to(x)) == pytest.approx(x)
-
-
 def test_what_has_no_interval_says_why() -> None:
     assert iv.mean_estimate([1, 2, 3], ["u", "u", "u"]).note == iv.ONE_USER
     assert iv.mean_estimate([2, 2, 2], [1, 2, 3]).note == iv.ALL_EQUAL

@@ -17,11 +17,10 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import REPORTS
-from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.reports import PAPER, TABS, ReportChoice, ReportsScreen, cells, load, row_filter
+from recjudge_tui.tui.reports import PAPER, TABS, ReportChoice, ReportsScreen, load, row_filter
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
@@ -183,48 +182,6 @@ async def test_a_report_is_exported_whole(
     with (tmp_path / "agreement.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == len(rows)
     assert len(json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))["rows"]) == len(rows)
-
-
-async def test_nothing_judged_names_the_next_key(project_db: Path) -> None:
-    with connect(project_db) as db:
-        create_project(db, "empty")
-    async with running(project_db) as pilot:
-        await open_tab(pilot)
-        await until(pilot, lambda: "Nothing has been judged yet" in shown(pilot))
-        await press(pilot, "o", "e", "plus", "enter", "y")
-        assert isinstance(pilot.app.screen, ReportsScreen)
-
-
-async def test_hostile_raters_do_no_harm(project_db: Path) -> None:
-    import_lists(project_db)
-    given = {"[/path]\x1b[31m": ("A", "B", "A"), "\u202e[red]x 漢字": ("A", "B", "Tie")}
-    import_labels(project_db, given=given)
-    async with running(project_db) as pilot:
-        await open_tab(pilot)
-        await until(pilot, lambda: "‹RLO›" in shown(pilot))
-        assert "[/path]" in shown(pilot)
-        for key in ("m", "escape", "plus", "D", "tab", "m", "escape", "o", "escape", "q"):
-            text = shown(pilot)
-            assert not [c for c in text if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
-            await press(pilot, key)
-
-
-def test_one_huge_interval_shrinks_no_other() -> None:
-    with_ends: list[dict[str, object]] = [
-        {"system": name, "score": at, "ci_low": at - wide, "ci_high": at + wide}
-        for name, at, wide in (("a", 1.0, 0.1), ("b", 1.2, 0.1), ("c", 1.4, 0.1), ("d", 1.1, 90.0))
-    ]
-    from recjudge_tui.reports.common.table import Column
-    from recjudge_tui.reports.common.table import columns as named
-
-    made = Table(
-        "T", (*named("system"), Column("score", "Score", "float"), *named("ci_low ci_high")), tuple(with_ends)
-    )
-    _, heads, lines = cells(made, made.rows, 100)
-    axis = next(place for place, head in enumerate(heads) if head.plain.strip().startswith("0."))
-    assert lines[3][axis].plain.startswith("◂")
-    assert lines[3][axis].plain.endswith("▸")
-    assert lines[0][axis].plain.index("●") < lines[1][axis].plain.index("●") < lines[2][axis].plain.index("●")
 
 
 async def test_the_paper_of_the_released_data(project_db: Path, tmp_path: Path) -> None:

@@ -168,22 +168,3 @@ def test_figures_of_new_lists_are_those_of_a_project_whose_old_ones_nobody_judge
         for command, rows in figures(run, fresh).items():
             if not command.startswith(_OF_RUNS):
                 assert rows == both[command], command
-
-
-def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, run: Run) -> None:
-    judge_generation(judged, run, 2, rules="rules now", random="random now")
-    command = (
-        "gate --rater 'random now' --against random --truth people --systems als,knn --protocol pairwise"
-    )
-    table = table_of(run, command)
-    changes = {row["figure"]: row for row in table["rows"]}
-    assert {row["paired"] for row in changes.values()} == {"by user: the lists differ"}
-    paired = "paired by user: the lists differ: 12 users paired, 36 cases with 36 before; left out: none"
-    assert paired in table["notes"]
-    assert [changes[name]["n"] for name in ("qwk", "win_rate", "failure_rate")] == [36, 12, 36]
-    for side, rater in (("value", "random now"), ("earlier", "random")):
-        bound = f"gate --rater '{rater}' --truth people --at-least qwk=-1 --protocol pairwise"
-        (own,) = table_of(run, bound)["rows"]
-        assert changes["qwk"][side] == own["value"], side
-    same = table_of(run, "gate --rater rules --against random --systems als,knn --protocol pairwise")
-    assert {row["paired"] for row in same["rows"]} == {"by case: both judged the same lists"}

@@ -149,24 +149,6 @@ def test_the_first_page_holds_what_one_acts_on(project: Project) -> None:
     assert "How far to trust it" not in named
 
 
-def test_without_verdicts_the_first_page_says_what_is_missing(project: Project) -> None:
-    text = project_report(project.db, project.id, ("summary",)).text
-    assert "There is no conclusion yet" in text
-    assert "a judge has nothing to read" in text
-    assert "nobody has checked the judge" in text
-
-
-def test_agreement_is_with_people_and_says_when_there_are_none(project: Project) -> None:
-    lists = {list_case(project, f"u{n}"): n % 3.0 for n in range(5)}
-    judge_lists(project, "qwen", lists)
-    alone = project_report(project.db, project.id, ("agreement",)).text
-    assert "agreement needs a second rater" in alone
-    give(project, "anna", lists)
-    met = project_report(project.db, project.id, ("agreement",)).text
-    assert "No person" not in met
-    assert "Agreement with anna" in met
-
-
 def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:
     judged(project)
     project.db.execute("UPDATE prompts SET content = '{}'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -163,29 +162,3 @@ def test_every_command_that_is_named_is_one_that_exists(db: Database) -> None:
         elif words[1] == "robustness":
             code, _, err = ran(*words[1:], "--dry-run", "--db", db.path)
             assert code == 0, err
-
-
-def test_the_command_prints_a_page_or_a_table(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=4)
-    work(db.path, planned(db))
-    code, out, err = ran("passport", "-p", "films", "rules", "--db", db.path)
-    assert (code, err) == (0, "")
-    assert len(out.splitlines()) <= 24
-    code, out, err = ran("passport", "-p", "films", "rules", "--all", "--db", db.path)
-    assert (code, err) == (0, "")
-    for part in ("Judge", "Agreement with people", "Position", "Adversarial pairs", "Self-consistency", "Failures",
-                 "Preferences", "Price and latency"):  # fmt: skip
-        assert f"\n{part}\n" in out
-    assert "rules is not a language model" in out
-    code, out, _ = ran("passport", "-p", "films", "rules", "--format", "json", "--db", db.path)
-    found = json.loads(out)
-    assert (found["title"], found["settings"]["rater"]) == ("Passport of rules", "rules")
-    missing = [row for row in found["rows"] if row["note"] and row["note"].startswith("not measured")]
-    assert missing
-    assert all(row["value"] is None for row in missing)
-    for ending, begins in (("html", "<!doctype html>"), ("md", "# Passport of rules")):
-        place = tmp_path / f"page.{ending}"
-        assert ran("passport", "-p", "films", "rules", "-o", place, "--db", db.path)[0] == 0
-        text = place.read_text(encoding="utf-8")
-        assert text.startswith(begins)
-        assert "Self-consistency" in text

@@ -60,14 +60,6 @@ def test_every_size_equals_a_loop_over_its_subsets(stat: str, grouped: bool) -> 
         assert (size.n, size.undefined) == (90, 0)
 
 
-def test_one_rater_is_the_plain_correlation_and_all_of_one_kind_are_no_better() -> None:
-    ratings, truth, _ = example()
-    alone = subset_figures("pearson", ratings[:1], truth)[0].mean
-    assert alone == pytest.approx(stats.pearsonr(ratings[0], truth)[0])
-    copies = subset_figures("pearson", np.stack([ratings[0]] * 4), truth)
-    assert [size.mean for size in copies] == pytest.approx([alone] * 4)
-
-
 @pytest.mark.parametrize("stat", METHODS)
 def test_raters_who_cancel_out_have_no_figure(stat: str) -> None:
     a = np.array([1.1, 2.3, 3.7, 5.2])
@@ -96,17 +88,6 @@ def test_a_row_counts_only_where_all_raters_and_the_truth_are_there() -> None:
 def test_nothing_to_compare(stat: str) -> None:
     assert [size.mean for size in subset_figures(stat, [[np.nan], [1.0]], [1.0])] == [None, None]
     assert [size.undefined for size in subset_figures(stat, [[2.0], [1.0]], [1.0])] == [2, 1]
-
-
-def test_order_of_rows_and_raters_does_not_matter() -> None:
-    ratings, truth, groups = example()
-    rng = np.random.default_rng(1)
-    rows, raters = rng.permutation(truth.size), rng.permutation(5)
-    first = subset_figures("pearson", ratings, truth, groups)
-    second = subset_figures("pearson", ratings[raters][:, rows], truth[rows], groups[rows])
-    for one, two in zip(first, second, strict=True):
-        assert (one.low, one.mean, one.high) == pytest.approx((two.low, two.mean, two.high))
-        assert set(one.best) == {int(raters[at]) for at in two.best}
 
 
 def test_a_large_common_offset_does_not_spoil_it() -> None:

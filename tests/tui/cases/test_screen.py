@@ -219,15 +219,6 @@ async def test_opened_with_a_filter_that_cannot_be_read(project_db: Path) -> Non
         assert "18 of 18" in shown(pilot)
 
 
-async def test_an_empty_project_names_the_next_key(project_db: Path) -> None:
-    make_project(project_db, cases=0)
-    async with running(project_db, "movies") as pilot:
-        assert "0 of 0" in shown(pilot)
-        assert "No verdicts yet." in shown(pilot)
-        await press(pilot, "j", "k", "G", "n", "enter", "s")
-        assert "0 of 0" in shown(pilot)
-
-
 async def test_words_of_a_filter_and_of_a_search_stand_out(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:
@@ -345,19 +336,3 @@ async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
             await settle(pilot)
             assert list(rows(pilot).ids) == [4]
             assert pane.total == 18
-
-
-async def test_what_a_run_writes_is_added_at_the_end(project_db: Path) -> None:
-    project = make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "G")
-        before = rows(pilot).cursor_id
-        run = start_run(project_db, project)
-        pilot.app.check_runs()  # type: ignore[attr-defined]
-        await until(pilot, lambda: bool(pilot.app.active))  # type: ignore[attr-defined]
-        finish_call(project_db, run)
-        known = list(rows(pilot).ids)
-        await until(pilot, lambda: len(rows(pilot).ids) > len(known))
-        assert list(rows(pilot).ids)[: len(known)] == known
-        assert rows(pilot).cursor_id == before
-        end_run(project_db, run)

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
+from tests.support.app.driving import filter_by, press, running, settle, shown, type_text
 from tests.support.app.golden import judged_films
 from tests.support.app.projects import make_explanations, make_project
 
@@ -39,21 +39,6 @@ def log(path: Path) -> list[tuple[str, str, str]]:
              JOIN raters r ON r.id = v.rater_id ORDER BY l.id"""
     with connect(path) as db:
         return [tuple(row) for row in db.rows(sql)]
-
-
-@pytest.mark.parametrize("size", [*SIZES, (200, 60)])
-async def test_a_row_is_a_text_with_its_item_kind_and_scores(films: Path, size: tuple[int, int]) -> None:
-    async with running(films, "films", size) as pilot:
-        await filter_by(pilot, "judge:rules")
-        screen = shown(pilot)
-        assert "40 texts ─ 160 of 639" in screen
-        head = next(line for line in screen.splitlines() if "PERS" in line)
-        assert head.strip("│ ").split()[:7] == ["user", "item", "kind", "PERS", "tran", "accu", "sati"]
-        assert sum("Film 0" in line and "kind0" in line for line in screen.splitlines()) >= 1
-        assert "rules: " in screen
-        assert "on persuasiveness" in screen
-        assert "─ Explanation" in screen
-        assert "Scores, 1 to 5" in pilot.app.screen.query_one(CasePanel).text()
 
 
 async def test_left_and_right_go_from_score_to_score_and_on_to_the_next_text(films: Path) -> None:

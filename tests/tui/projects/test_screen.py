@@ -11,7 +11,6 @@ from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeScreen, HomeView, PartList
 from recjudge_tui.tui.projects import ProjectsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
-from tests.support.app.lists import import_lists
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
 
 
@@ -241,23 +240,3 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await pilot.click(HomeView)
         await settle(pilot)
         assert isinstance(pilot.app.screen, HomeScreen)
-
-
-async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
-    project = make_project(project_db, "movies")
-    run = start_run(project_db, project)
-    async with running(project_db, size=(160, 50)) as pilot:
-        await until(pilot, lambda: f"▶ {run} live" in " ".join(shown(pilot).split()))
-        finish_call(project_db, run)
-        await until(pilot, lambda: "██ 25%" in " ".join(shown(pilot).split()))
-        end_run(project_db, run)
-        await until(pilot, lambda: f"✓ {run} live" in " ".join(shown(pilot).split()))
-
-
-async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> None:
-    import_lists(project_db, "with lists")
-    with connect(project_db) as db:
-        create_project(db, "without")
-    async with running(project_db) as pilot:
-        states = [line.strip("│ ").split()[-2:] for line in shown(pilot).splitlines() if " never " in line]
-        assert states == [["no", "run"], ["·", "empty"]]

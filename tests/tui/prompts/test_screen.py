@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual import events
 
-from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_text, store_prompt
+from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.form import Form
@@ -126,19 +126,6 @@ async def test_a_project_without_a_fitting_case_says_what_makes_one(project_db: 
         assert front(pilot) is screen
         await press(pilot, "T", "f5")
         assert "no case to ask about" in shown(pilot)
-
-
-async def test_a_template_that_names_an_unknown_variable(project_db: Path, project: int) -> None:
-    with connect(project_db) as db:
-        load_shipped(db)
-        prompt = get_prompt(db, "pairwise-media")[2]
-        store_prompt(db, prompt.model_copy(update={"user": prompt.user + "\n{{ nix }}"}))
-    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "tab")
-        assert "cannot be rendered" in shown(pilot)
-        assert "'nix' is undefined" in shown(pilot)
-        await press(pilot, "right")
-        assert front(pilot) is screen
 
 
 # ---- diff

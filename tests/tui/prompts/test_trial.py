@@ -68,23 +68,6 @@ async def test_a_prompt_is_tried_on_the_case_shown(
     assert counted(project_db) == before
 
 
-async def test_it_can_be_tried_from_the_list(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media", (100, 40)) as (pilot, screen):
-        await ask(pilot, "rules")
-        await until(pilot, lambda: "not a language model" in shown(pilot))
-        assert screen.trial is not None
-        assert screen.trial.order == "ab"
-
-
-async def test_a_reply_that_cannot_be_read_is_shown(project_db: Path, project: int) -> None:
-    said = answer(200, completion("Both [/path] are fine."))
-    with serving(lambda line, _: said if "POST" in line else answer(404, {})) as stub:
-        async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-            await ask(pilot, "openai:m", base_urls=f"{stub.url}/v1")
-            await until(pilot, lambda: "no answer (bad_reply)" in shown(pilot))
-            assert "Both [/path] are fine." in shown(pilot)
-
-
 async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
         await ask(pilot, "openai:m", base_urls="http://127.0.0.1:9/v1")

@@ -395,17 +395,3 @@ async def test_saer_that_is_done_is_not_started_again(project_db: Path) -> None:
         await until(pilot, lambda: "both stages are already done" in shown(pilot))
         assert isinstance(pilot.app.screen, LaunchScreen)
     assert len(runs(project_db)) == 2
-
-
-async def test_a_run_until_it_is_decided_says_that_it_may_take_less(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db, size=(120, 40)) as pilot:
-        screen = await open_form(pilot)
-        await press(pilot, "down", "down", "down", "right")
-        await until(pilot, lambda: "This is the upper bound" in shown(pilot))
-        await fill(pilot, screen, margin="0.2")
-        await pilot.press("f5")
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
-    with connect(project_db) as db:
-        settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
-    assert (settings.until, settings.margin) == ("decided", 0.2)

@@ -125,22 +125,6 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
         assert db.value("SELECT count(*) FROM verdicts WHERE run_id = ?", (run_id,)) == 16
 
 
-async def test_a_run_outlives_the_app(project_db: Path, openai_server: ServerProcess) -> None:
-    hold(openai_server, 2)
-    run_id = plan(project_db, import_lists(project_db, users=12), openai_server.url)
-    begin(project_db, run_id)
-    async with running(project_db) as pilot:
-        screen = await open_monitor(pilot, run_id)
-        await until(pilot, lambda: screen.run_status == "running")
-    with connect(project_db) as db:
-        assert is_active(db, run_id)
-    async with running(project_db) as pilot:
-        screen = await open_monitor(pilot, run_id)
-        allow(openai_server)
-        await until(pilot, lambda: screen.run_status == "done")
-        assert done(screen) == 24
-
-
 async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Path) -> None:
     with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 1) as server:
         run_id = plan(project_db, import_lists(project_db), server.url)
