@@ -211,18 +211,6 @@ def test_agreement_with_people(project: Project) -> None:
     assert {row["label_b"] for row in cells} == {"Yes", "Maybe", "No"}
 
 
-def test_the_leaderboard_shows_shares_of_its_labels(project: Project) -> None:
-    rows = project.rows("leaderboard", "-p", PROJECT, "--protocol", "match", "--rater", "ana")
-    assert {(row["system"], row["label"], row["share"]) for row in rows} == {
-        ("als", "Yes", 0.25), ("als", "Maybe", 0.25), ("als", "No", 0.5),
-    }  # fmt: skip
-
-
-def test_changes_of_verdicts_have_its_words(project: Project) -> None:
-    found = project.command("compare", "-p", PROJECT, "ana", "ben", "--format", "csv")
-    assert "warmer" in found
-
-
 def test_people_judge_it(project: Project) -> None:
     project.command(
         "annotate", "plan", "-p", PROJECT, "--protocol", "match", "--annotators", "dora,eve", "--sample", 4

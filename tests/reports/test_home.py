@@ -11,7 +11,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.home import Home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
-from recjudge_tui.store.projects import create_project, project_overview
+from recjudge_tui.store.projects import project_overview
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
@@ -63,25 +63,6 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     assert home.data is not None
     assert home.data.labellers == {"anna": 12, "bert": 12}
     assert home.steps == ()
-
-
-def test_lists_judged_alone_show_shares(project_db: Path) -> None:
-    project = import_lists(project_db, users=4)
-    judge(project_db, project, "pointwise")
-    with connect(project_db) as db:
-        home = project_home(db, project)
-    assert home.board is not None
-    assert home.board.figure == "share of Good"
-    assert {row["system"] for row in home.board.lines} == {"als", "text"}
-    assert [gap.remedy for gap in home.gaps] == ["import", "label"]
-
-
-def test_an_empty_project_is_a_list_of_steps(project_db: Path) -> None:
-    with connect(project_db) as db:
-        home = project_home(db, create_project(db, "empty"))
-    assert [(step.remedy, step.done) for step in home.steps] == [
-        ("import", False), ("judge", False), ("label", False), ("compare", False),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("judged", [False, True])

@@ -17,12 +17,9 @@ from recjudge_tui.reports.common.table import Note, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import add_events, add_items, add_slates, add_users
-from tests.builder import Built
 from tests.support.verdicts import (
     Project,
-    give,
     import_target,
-    judge_pairs,
     new_project,
 )
 
@@ -90,23 +87,3 @@ def test_a_case_nobody_judged(project: Project, filled: int) -> None:
     assert "film 2" in line
     with pytest.raises(NotFoundError):
         case_text(project.db, 12, 90)
-
-
-def test_a_judged_case_shows_verdicts_reasoning_and_flags(project: Project, filled: int) -> None:
-    judge_pairs(project, "llm", {filled: (1.0, -1.0)})
-    give(project, "anna", {filled: 1.0}, protocol_name="pairwise")
-    call = project.db.value("SELECT min(id) FROM calls")
-    project.db.execute(
-        "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', 'already owned', 'seen in May')",
-        (call,),
-    )
-    built = Built(project.db.path, "films")
-    page = built.done(f"cases show {filled} -p films")
-    assert "because of ab" in page
-    (flagged,) = (line for line in page.splitlines() if "▲ already owned, llm: seen in May" in line)
-    assert "Heat" in flagged
-    tables = {table["title"]: table["rows"] for table in built.table(f"cases show {filled}")["tables"]}
-    assert [(row["rater"], row["label"], row["flips"]) for row in tables["Verdicts"]] == [
-        ("llm", "Tie", "yes"), ("anna", "A", ""),
-    ]  # fmt: skip
-    assert {row["flags"] for row in tables["Lists"]} == {"already owned, llm: seen in May"}

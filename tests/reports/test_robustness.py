@@ -99,23 +99,6 @@ def test_the_counts_that_saer_prints(films: Project) -> None:
     assert [calls[name] for name in counted] == [228, 154, 18, 400]
 
 
-@pytest.mark.parametrize(
-    ("both", "reason"),
-    [((0.0, 0.0), "8 of 8 verdicts are Tie"), ((1.0, -1.0), "the first list wins 24 of 24")],
-)
-def test_a_judge_that_says_nothing_is_not_praised(
-    films: Project, both: tuple[float, float], reason: str
-) -> None:
-    users = 8 if both[0] == both[1] else 12
-    judge_pairs(films, "llm", {pair_case(films, f"u{n}"): both for n in range(users)})
-    table = report(films.db, "position")
-    assert f"llm: {reason}" in table.answer
-    assert "same answer" not in table.answer
-    shown = readable(table)[0]
-    assert "alike" not in {column.name for column in shown.columns}
-    assert f"llm, overall: {reason}" in notes_of(shown)
-
-
 def test_tests_are_of_users_and_adjusted_over_rows(films: Project) -> None:
     rng = np.random.default_rng(5)
     answers = {

@@ -58,16 +58,6 @@ def test_share_of_the_best_label_by_period(lists: Project, over: str, expected: 
     assert shares == [(period, pytest.approx(value)) for period, value, _, _ in expected]
 
 
-def test_lists_without_a_time_are_counted_and_shown_by_import_only(lists: Project) -> None:
-    give(lists, "judge", {served(lists, "list", "u9", "", "x"): 2.0}, kind="judge")
-    found = table(lists, "trend")
-    assert sum(int(str(row["n"])) for row in found.rows) == 8
-    assert any("1 of 10 verdicts left out: their lists have no time" in note for note in found.notes)
-    assert found.answer.startswith(
-        "x moved most: its share of Good by judge (pointwise overall) from 0.67 in 2026-01-31"
-    )
-
-
 def imported(project: Project, kind: ImportKind) -> Target:
     source = begin_import(project.db, project.id, kind, "plain", "all.csv", "0")
     return Target(db=project.db, project_id=project.id, import_id=source, since=source)

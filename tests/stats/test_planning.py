@@ -39,7 +39,6 @@ from recjudge_tui.stats.planning import (
     user_factor,
     win_rate_discordance,
 )
-from tests.support.betting import log_wealth
 
 # ---- how many users ---------------------------------------------------------------------------------------------------
 
@@ -281,6 +280,23 @@ def test_intervals_cover_with_few_labels(drawn: str, rate: float, skill: float) 
 VALUES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=60)
 SEQUENCES, LENGTH = 2000, 1000
 ENDLESS = StoppingRule(1)
+
+
+def log_wealth(values: npt.ArrayLike, mean: float, level: float = 0.95) -> FloatArray:
+    """The wealth of the two bets behind a confidence sequence, by the formula, for many sequences at once (..., n).
+
+    Log of the larger of K+ and K- against one candidate `mean`, after each value along the last axis. It reaches
+    log(1/alpha) exactly where `mean` is first outside the confidence sequence of that row.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    i = np.arange(1, x.shape[-1] + 1)
+    running = (0.5 + x.cumsum(axis=-1)) / (i + 1)
+    variance = (0.25 + ((x - running) ** 2).cumsum(axis=-1)) / (i + 1)
+    before = np.concatenate([np.full((*x.shape[:-1], 1), 0.25), variance[..., :-1]], axis=-1)
+    stake = np.sqrt(2 * math.log(2 / (1 - level)) / (before * i * np.log(i + 1)))
+    up = np.log(1 + np.minimum(stake, 0.5 / mean) * (x - mean)).cumsum(axis=-1)
+    down = np.log(1 - np.minimum(stake, 0.5 / (1 - mean)) * (x - mean)).cumsum(axis=-1)
+    return np.asarray(np.log(0.5) + np.maximum(up, down), dtype=np.float64)
 
 
 def states(values: npt.ArrayLike) -> list[StoppingState]:

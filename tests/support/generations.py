@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 
-from recjudge_tui.domain.records import ImportKind
-from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
+from tests.support.runs import load
 
 USERS = tuple(f"u{n:02d}" for n in range(12))
 SYSTEMS = ("als", "knn", "pop")
@@ -19,14 +17,14 @@ _LENGTH = 4
 def make_films(db: Database) -> None:
     """Items, what users rated, and what they rated later; no lists yet."""
     items = [(f"i{n}", f"Film number {n}", f"genre {n % 5}") for n in range(_ITEMS)]
-    _load(db, "items", [("item_id", "title", "category"), *items])
+    load(db, "items", [("item_id", "title", "category"), *items])
     events: list[tuple[object, ...]] = [("user_id", "item_id", "type", "timestamp", "value")]
     for n, user in enumerate(USERS):
         events += [(user, f"i{(n * 3 + day) % _ITEMS}", "rating", f"2024-05-0{day}T12:00:00Z", 2 + (n + day) % 4)
                    for day in range(1, 6)]  # fmt: skip
         events += [(user, f"i{(n * 5 + later) % _ITEMS}", "heldout_rating", "2024-06-01T12:00:00Z", 5)
                    for later in range(8)]  # fmt: skip
-    _load(db, "events", events)
+    load(db, "events", events)
 
 
 def import_lists(db: Database, generation: int, users: Sequence[str] = USERS) -> None:
@@ -37,7 +35,7 @@ def import_lists(db: Database, generation: int, users: Sequence[str] = USERS) ->
             start = n * (5 - at) + at * 2 + (0 if _stays(n, system) else generation * (7 + 2 * at))
             rows += [(user, system, f"i{(start + rank * (1 + at)) % _ITEMS}", rank + 1, _LENGTH - rank)
                      for rank in range(_LENGTH) if user in users]  # fmt: skip
-    _load(db, "lists", rows)
+    load(db, "lists", rows)
 
 
 def import_labels(db: Database, generation: int, rater: str = "people", users: Sequence[str] = USERS) -> None:
@@ -54,18 +52,11 @@ def import_labels(db: Database, generation: int, rater: str = "people", users: S
             value = LABELS["pairwise"][(n * 2 + at + generation) % 3]
             pair = sorted((system, SYSTEMS[(at + 1) % 3]))
             rows.append((rater, user, "", *pair, "overall", value, "pairwise"))
-    _load(db, "labels", rows)
+    load(db, "labels", rows)
 
 
 def _stays(user: int, system: str) -> bool:
     return system == "pop" and user % 3 == 0
-
-
-def _load(db: Database, kind: ImportKind, rows: Sequence[Sequence[object]]) -> None:
-    path = db.path.with_name(f"{kind}-{len(list(db.path.parent.glob('*.csv')))}.csv")
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    import_files(db, "films", [path], kind)
 
 
 Run = Callable[[str], tuple[int, str, str]]

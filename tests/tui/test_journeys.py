@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.case import CasePanel
 from tests.support.app.driving import press, running, shown, until
@@ -32,20 +31,6 @@ async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_
         assert "◂ 1/6 ▸" in shown(pilot)
         await press(pilot, "escape", "q")
         assert "als leads" in shown(pilot)
-
-
-async def test_thirty_decisions_with_the_reasoning_in_view(project_db: Path) -> None:
-    make_project(project_db, cases=45)
-    async with running(project_db, "movies", app_class=RecjudgeApp) as pilot:
-        await press(pilot, "t")
-        for at in range(30):
-            await press(pilot, "cx"[at % 2])
-            assert "─ Reasoning (" in shown(pilot)
-            assert f"✓ {at + 1} {('accepted', 'dismissed')[at % 2]}" in shown(pilot)
-        await press(pilot, "q")
-        await until(pilot, lambda: "Read first (" in shown(pilot))
-    with connect(project_db) as db:
-        assert db.value("SELECT count(DISTINCT verdict_id) FROM triage_log") == 30
 
 
 async def test_a_verdict_to_what_was_sent_and_came_back_in_one_key(project_db: Path) -> None:

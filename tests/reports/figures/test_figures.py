@@ -21,9 +21,8 @@ from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
 from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
 from recjudge_tui.store.schema import connect
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.lists import judge
 from tests.support.drawn_project import USERS, drawn_project
-from tests.support.flags import make_flagged_project
 from tests.support.hostile import NAMED
 from tests.support.verdicts import Project, new_project
 from tests.support.visits import VISITS, make_visits
@@ -187,36 +186,6 @@ def test_raters_that_were_named_are_the_only_ones(project: Project) -> None:
     for name, said in (("anna", "no judge answered this"), ("good", "no person judged this")):
         with pytest.raises(RecjudgeError, match=f"of the raters named, {said}"):
             draw(project, "calibration", raters=(name,))
-
-
-def test_flags_are_a_table_intervals_or_ranks(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_flagged_project(db)
-        flagged = Project(db, 1)
-        table, intervals, ranks = (
-            draw(flagged, "flags", {"rater": "ben", "show": show, "of": of})
-            for show, of in (("table", "lists"), ("intervals", "items"), ("ranks", "items"))
-        )
-        assert isinstance(table.marks, Grid)
-        assert table.marks.cells["off-category", "x"].text == "33.3%"
-        assert {(mark.name, mark.group): mark.value for mark in marks_of(intervals)}["any", "x"] == 4 / 12
-        assert [mark.value for mark in marks_of(ranks) if mark.group == "x"] == [2 / 3, 0, 1 / 3, 1 / 3]
-        for drawn in (table, intervals, ranks):
-            assert draw_picture(drawn, "svg")[1] == ()
-        row = next(row for row in table.rows if (row["issue"], row["system"]) == ("off-category", "x"))
-        cases = behind(Opened.numbered(db, 1), table, row).cases
-        assert [db.value("SELECT user_id FROM cases WHERE id = ?", (case,)) for case in cases or ()] == ["u1"]
-
-
-def test_q_against_a_metric(project_db: Path) -> None:
-    judge(project_db, import_lists(project_db, users=6))
-    import_labels(project_db)
-    with connect(project_db) as db:
-        drawn = draw(Project(db, 1), "q-metric", {"rater": "anna", "metric": "urd@10"})
-        assert {"als", "text", "urd@10", "Q"} <= set(texts(draw_picture(drawn, "svg")[0]))
-        assert "no correlation, 2 systems" in drawn.caption
-        with pytest.raises(UsageError, match="no metric “nix”"):
-            draw(Project(db, 1), "q-metric", {"metric": "nix"})
 
 
 # ---- names that would harm

@@ -18,7 +18,6 @@ from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import AskLine, ErrorDialog
 from recjudge_tui.tui.reports import ReportChoice, ReportsScreen, title_of
 from recjudge_tui.tui.triage import CasesScreen
-from recjudge_tui.tui.widgets import FigureTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, drawn_project
@@ -89,16 +88,6 @@ async def test_every_figure_shows_what_its_report_says_and_opens_its_cases(
             await press(pilot, "q")
             assert pilot.app.screen is screen
             await press(pilot, "q")
-
-
-async def test_the_cursor_goes_through_a_grid_by_lines_and_columns(drawn_db: Path) -> None:
-    async with running(drawn_db) as pilot:
-        grid = (await show(pilot, "q-matrix")).query_one(FigureTable)
-        seen = []
-        for key in ("right", "down", "left", "up", "j", "l"):
-            await press(pilot, key)
-            seen.append(grid.cursor_coordinate)
-        assert len(set(seen)) > 2
 
 
 async def test_m_chooses_who_is_compared_and_what_cannot_be_drawn_says_why(project_db: Path) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from recjudge_tui.domain.filters import parse_occasions
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.figures.marks import Figure
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.compare import CompareScreen
 from recjudge_tui.tui.dialogs import ErrorDialog
@@ -72,20 +70,6 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
         assert {row.occasion.context for row in rows} == {"cart"}
         await until(pilot, lambda: "occasion" in shown(pilot))
         assert "cart, 2024" in shown(pilot)
-
-
-async def test_figures_are_of_the_occasions_of_the_agreement(visited: Path) -> None:
-    async with running(visited, "films") as pilot:
-        screen = await open_agreement(pilot)
-        await filter_by(pilot, "context:home")
-        await press(pilot, "f")
-        await until(pilot, lambda: screen.made is not None and screen.made.tab == "figure confusion")
-        assert screen.made is not None
-        assert isinstance(screen.made.content, Figure)
-        assert {row["n"] for row in screen.made.content.rows} == {HOME}
-        await filter_by(pilot, "context:cart")
-        await until(pilot, lambda: screen.made is not None and len(screen.occasions.contexts) == 2)
-        assert screen.occasions == parse_occasions("context:home context:cart")
 
 
 async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) -> None:

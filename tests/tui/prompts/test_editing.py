@@ -84,15 +84,6 @@ async def test_a_change_becomes_a_version_of_the_users_own(
     assert [p for p in drafts.iterdir() if p.is_dir()] == []
 
 
-async def test_nothing_changed_nothing_stored(project_db: Path, project: int, editor: Any) -> None:
-    drafts = editor("look")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "enter", "E")
-        assert "You changed nothing" in shown(pilot)
-    assert versions(project_db, "pairwise-media") == [(1, "shipped")]
-    assert kept(drafts) == []
-
-
 @pytest.mark.parametrize(("what", "told", "storable"), [
     ("break", ":1: not valid TOML", False),
     ("unknown", "'nix' is undefined", True),

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual import events
-
 from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.prompts import PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
-from tests.support.app.driving import press, settle, shown, type_text
+from tests.support.app.driving import press, shown, type_text
 from tests.support.app.prompts_screen import front, order, pane, prompts, second_version, title
 
 # ---- list and text
@@ -33,21 +31,6 @@ async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None
         assert "protocol" in shown(pilot)
         await press(pilot, "escape")
         assert not isinstance(front(pilot), PromptsScreen)
-
-
-async def test_wide_the_prompt_stands_beside_the_list(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, size=(120, 40)) as (pilot, screen):
-        first = title(screen)
-        await press(pilot, "j")
-        assert title(screen) != first
-        assert str(screen.every[1]["name"]) in title(screen)
-        assert "protocol" in shown(pilot)
-        await pilot.resize_terminal(80, 24)
-        await settle(pilot)
-        assert "name =" not in shown(pilot)
-        await pilot.resize_terminal(130, 30)
-        await settle(pilot)
-        assert "name =" in shown(pilot)
 
 
 # ---- cases
@@ -81,19 +64,6 @@ async def test_cases_are_stepped_through_and_turned(project_db: Path, project: i
         assert "name =" in shown(pilot)
         await press(pilot, "tab", "o")
         assert order(screen) == "ab"
-
-
-async def test_keys_that_come_faster_than_texts_all_count(project_db: Path, project: int) -> None:
-    with connect(project_db) as db:
-        pairs = [row[0] for row in db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id")]
-    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "tab")
-        for key in ("right", "right", "left", "right"):
-            pilot.app.post_message(events.Key(key, None))
-        await settle(pilot)
-        assert screen.case is not None
-        assert screen.case.case is not None
-        assert screen.case.case["id"] == pairs[2]
 
 
 async def test_a_case_by_its_number(project_db: Path, project: int) -> None:

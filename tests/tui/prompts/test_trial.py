@@ -7,7 +7,6 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.judge_picker import JudgeField, KnownJudge
 from tests.support.app.driving import press, shown, until
@@ -66,17 +65,6 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             await press(pilot, "tab")
             assert f"case {case:07d}" in shown(pilot)
     assert counted(project_db) == before
-
-
-async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await ask(pilot, "openai:m", base_urls="http://127.0.0.1:9/v1")
-        await until(pilot, lambda: isinstance(front(pilot), ErrorDialog))
-        await press(pilot, "escape")
-        assert front(pilot) is screen
-        await ask(pilot, "openai:m", api_key_env="sk-live-1234567890")
-        assert isinstance(front(pilot), Form)
-        assert "takes the name of an environment" in shown(pilot)
 
 
 async def test_esc_cancels_a_call_in_flight(project_db: Path, project: int) -> None:

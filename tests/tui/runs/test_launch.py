@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.run import RunSettings
@@ -53,18 +52,6 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
     assert (row["state"], row["done"], row["failed"]) == ("done", 6, 0)
     log = project_db.with_name(f"{project_db.name}.runs.log").read_text(encoding="utf-8")
     assert "run 1 done: 6 done" in log
-
-
-async def test_the_judge_of_the_settings_is_the_first_choice(project_db: Path) -> None:
-    import_lists(project_db)
-    config_path().parent.mkdir(parents=True, exist_ok=True)
-    config_path().write_text('[run]\njudge = "random"\n', encoding="utf-8")
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await until(pilot, lambda: screen.judge.judge.source == "your settings")
-        assert screen.judge.judge.spec == "random"
-        await press(pilot, "down", "enter")
-        assert shown(pilot).count(" random ") == 1
 
 
 async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path) -> None:
