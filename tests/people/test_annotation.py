@@ -223,11 +223,9 @@ def test_without_a_run_the_case_is_as_it_is_now(db: Database) -> None:
     _, _, prompt = get_prompt(db, "pointwise-media")
     for task, shown in shown_cases(db, "pointwise"):
         request = request_now(db, prompt, task.case_id)
-        assert request.material is not None
         assert shown.material.slates == request.material.slates
         assert shown.material.user.history == request.material.user.history
         for event in shown.material.user.history:
-            assert event.item is not None
             assert event.item.title in request.messages[1].content
 
 
@@ -383,7 +381,6 @@ def test_no_text_reveals_a_system(tmp_path: Path, fmt: TaskFormat) -> None:
         assert {task_of(db, task).first for task in tasks(db, "ana")} == {"a", "b"}
         found = _open(db)
         beside = write_tasks(found, fmt, path)
-    assert beside is not None
     text = path.read_text(encoding="utf-8") + beside.read_text(encoding="utf-8")
     assert not [word for word in (*names, "u00", "system_a", "The Held Out Film") if word in text]
     assert "Film number" in text

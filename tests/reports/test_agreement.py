@@ -13,9 +13,7 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.stats.agreement import qwk
 from tests import builder
 from tests.support.verdicts import (
     Project,
@@ -23,7 +21,7 @@ from tests.support.verdicts import (
     give,
     judge_lists,
     list_case,
-    new_project,
+    only,
     pair_case,
     text_case,
 )
@@ -32,22 +30,11 @@ ANNA = (2.0, 1.0, 0.0, 2.0, 1.0, 0.0, 2.0, 1.0)
 BEN = (2.0, 1.0, 1.0, 2.0, 0.0, 0.0, 2.0, 2.0)
 
 
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
 def two_people(project: Project) -> list[int]:
     cases = [list_case(project, f"u{i}") for i in range(8)]
     give(project, "anna", dict(zip(cases, ANNA, strict=True)))
     give(project, "ben", dict(zip(cases, BEN, strict=True)))
     return cases
-
-
-def only(table: Table, **wanted: object) -> Row:
-    found = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
-    assert len(found) == 1, found
-    return found[0]
 
 
 def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
@@ -59,31 +46,6 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     where = "llm and anna (pointwise, overall): "
     assert f"{where}2 of 8 cases (25.0%) not judged by llm: left out" in table.notes
     assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
-
-
-def test_missing_values_can_be_filled_on_request(project: Project) -> None:
-    cases = two_people(project)
-    judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
-    project.db.execute("DELETE FROM verdicts WHERE case_id = ? AND rater_id = 1", (cases[0],))
-    options = {"raters": ("llm",), "truth": "anna", "missing_judge": 0.0, "missing_truth": 1.0}
-    table = agreement(project, **options)
-    # 2 failed filled with 0 (anna: 2, 1); the truth of the first filled with 1 (llm: 2); two never asked of the judge
-    assert only(table, stat="percent")["n"] == 6
-    assert only(table, stat="percent")["value"] == 3 / 6
-    assert any("not judged by llm" in note for note in table.notes)
-    assert any("missing from anna: filled with the given value" in note for note in table.notes)
-
-
-def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_cases(project: Project) -> None:
-    """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
-    cases = two_people(project)
-    give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
-    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
-    table = agreement(project, raters=("llm",), truth="gold", stat=("qwk",))
-    row = only(table, rater_a="llm", rater_b="gold")
-    assert row["ceiling"] == qwk(ANNA[:6], BEN[:6], (0, 1, 2))
-    assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
 
 
 def test_each_person_is_compared_with_the_consensus_of_the_others(project: Project) -> None:

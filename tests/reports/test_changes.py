@@ -11,23 +11,14 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from recjudge_tui.domain.selection import Selection
-from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.reports.changes import (
-    cases_table,
-    compare_sides,
-    sides_named,
-)
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
-from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
     list_case,
-    new_project,
     table,
 )
 
@@ -49,11 +40,6 @@ def lists(project: Project, first: Sequence[float | None], second: Sequence[floa
     return cases
 
 
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
 def test_counts_by_hand_and_what_stands_outside_n(project: Project) -> None:
     lists(project, [2, 2, 1, 0, None, 1, None, 2], [2, 0, 2, 1, 1, None, None, 1])
     give(project, "anna", {list_case(project, f"a{at}"): 1.0 for at in range(2)})
@@ -64,24 +50,6 @@ def test_counts_by_hand_and_what_stands_outside_n(project: Project) -> None:
     assert (row["share"], row["up_is"], row["down_is"]) == (0.8, "milder", "harsher")
     assert (row["mean_a"], row["mean_b"], row["difference"]) == pytest.approx((7 / 5, 6 / 5, -1 / 5))
     assert compare(project).answer.startswith("ben differs from anna on 4 of 5 cases: 2 milder, 2 harsher")
-
-
-def test_transitions_are_all_cells_and_lead_to_their_cases(project: Project) -> None:
-    lists(project, [2, 2, 1, 0, 0, 2], [2, 0, 2, 1, 1, 0])
-    rows = compare(project, table="transitions").rows
-    assert len(rows) == 9
-    assert {(row["from"], row["to"]): (row["count"], row["direction"]) for row in rows if row["count"]} == {
-        ("Good", "Good"): (1, ""), ("Good", "Poor"): (2, "harsher"), ("Partial", "Good"): (1, "milder"),
-        ("Poor", "Partial"): (2, "milder"),
-    }  # fmt: skip
-    listed = compare(project, table="cases").rows
-    assert [(row["user"], row["from"], row["to"], row["direction"]) for row in listed] == [
-        ("u1", "Good", "Poor", "harsher"), ("u2", "Partial", "Good", "milder"), ("u3", "Poor", "Partial", "milder"),
-        ("u4", "Poor", "Partial", "milder"), ("u5", "Good", "Poor", "harsher"),
-    ]  # fmt: skip
-    opened = OpenProject.numbered(project.db, project.id)
-    changes = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection())
-    assert [row["user"] for row in cases_table(changes, Cell(2, 2, 0, 0)).rows] == ["u1", "u5"]
 
 
 def test_the_test_is_the_one_that_fits(project: Project) -> None:

@@ -66,7 +66,6 @@ def test_intervals_are_those_of_leaving_users_out() -> None:
     ):
         left = np.array([of(each) for each in without])
         error = np.sqrt((USERS - 1) / USERS * ((left - left.mean()) ** 2).sum())
-        assert ends.low is not None
         assert (of(found) - ends.low) / 2.0226909 == pytest.approx(error, rel=0.03)
 
 

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.agreement import figure
 from recjudge_tui.stats.combining import joint
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import (
+    Project,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+    table,
+)
 
 SKILLS = {"dear": 0.95, "fair": 0.75, "poor": 0.5}
 PRICES = {"dear": 0.05, "fair": 0.01, "poor": 0.02}
@@ -22,7 +29,7 @@ ITEMS = 60
 
 
 def cost(project: Project, **options: Any) -> Table:
-    return table_of(Opened.numbered(project.db, project.id), "cost", **options)
+    return table(project, "cost", **options)
 
 
 @pytest.fixture

@@ -8,27 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.common.table import Table
 from recjudge_tui.stats.planning import prediction_powered_mean
 from tests.support.verdicts import (
     Project,
     give,
     judge_pairs,
     new_project,
+    only,
     pair_case,
+    table,
 )
 
 
 def estimated(project: Project, protocol: str, rater: str = "llm", **options: Any) -> Table:
-    opened = Opened.numbered(project.db, project.id)
-    return table_of(opened, "estimate", **({"rater": rater, "truth": "anna", "protocol": protocol} | options))
-
-
-def only(table: Table, **wanted: object) -> Row:
-    (found,) = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
-    return found
+    return table(project, "estimate", **({"rater": rater, "truth": "anna", "protocol": protocol} | options))
 
 
 @pytest.fixture
@@ -46,13 +40,13 @@ def pairs(project_db: Path) -> tuple[Project, list[float], list[float]]:
 
 def test_win_rates_of_a_pair(pairs: tuple[Project, list[float], list[float]]) -> None:
     project, truth, said = pairs
-    table = estimated(project, "pairwise")
-    assert [(row["system"], row["opponent"], row["source"]) for row in table.rows] == [
+    made = estimated(project, "pairwise")
+    assert [(row["system"], row["opponent"], row["source"]) for row in made.rows] == [
         ("a", "b", source) for source in ("people", "judge", "both")
     ]
     human = np.array([*truth[:30], *[np.nan] * 70])
     expected = prediction_powered_mean((human + 1) / 2, (np.array(said) + 1) / 2, range(100))
-    both, people, judge = (only(table, source=source) for source in ("both", "people", "judge"))
+    both, people, judge = (only(made, source=source) for source in ("both", "people", "judge"))
     figures = expected.powered
     assert (both["value"], both["ci_low"], both["ci_high"]) == (
         figures.value,
@@ -62,7 +56,7 @@ def test_win_rates_of_a_pair(pairs: tuple[Project, list[float], list[float]]) ->
     assert (both["n_labelled"], both["n_judged"], both["saved"]) == (30, 100, expected.saved)
     assert (people["value"], judge["value"]) == (expected.human.value, expected.judge.value)
     assert (judge["n_labelled"], people["n_judged"]) == (None, None)
-    assert f"which saves {expected.saved} labels" in table.answer
+    assert f"which saves {expected.saved} labels" in made.answer
 
 
 def test_seen_from_the_other_system_everything_is_turned(

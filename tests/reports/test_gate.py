@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,7 +18,6 @@ from tests.support.verdicts import (
     judge_lists,
     judge_pairs,
     list_case,
-    new_project,
     pair_case,
     table,
     text_case,
@@ -30,11 +28,6 @@ LABELS = (0.0, 1.0, 2.0)
 MONDAY, TUESDAY = "2026-05-04T08:00:00Z", "2026-05-05T08:00:00Z"
 OTHER_TIMES = "by user: lists of other times, averaged by context"
 Wins = Mapping[tuple[str, str], float]
-
-
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
 
 
 def labelled(project: Project) -> tuple[list[int], list[float]]:

@@ -28,10 +28,8 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     with connect(project_db) as db:
         home = project_home(db, project)
         overview = project_overview(db)[0]
-    assert home.totals is not None
     assert home.totals[:4] == (overview["cases"], overview["verdicts"], overview["flagged"], overview["runs"])
     assert home.totals.judge == "qwen2.5:14b"
-    assert home.queue is not None
     assert home.queue.run == 1
     assert {size.reason: size.size for size in home.queue.sizes} == {
         "judge against people": 8, "failed": 2,
@@ -41,7 +39,6 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     (flips,) = home.flips
     assert (flips.flips, flips.n) == (2, 10)
     assert _size(project_db, project, flips.cases) == 2
-    assert home.board is not None
     assert home.board.figure == "win rate"
     assert {row["system"]: (row["wins"], row["ties"], row["losses"], row["n"]) for row in home.board.lines} == {
         "als": (4, 4, 2, 10), "cooc": (2, 4, 4, 10),
@@ -57,10 +54,8 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     needed = home.board.alike[0]["more"]
     assert needed is not None
     assert f"{needed:,} more" in board.answer
-    assert home.agreement is not None
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
-    assert home.data is not None
     assert home.data.labellers == {"anna": 12, "bert": 12}
     assert home.steps == ()
 

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
 from recjudge_tui.reports.common.table import Note, Table
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import add_events, add_items, add_slates, add_users
 from tests.support.verdicts import (
     Project,
     import_target,
-    new_project,
+    table,
 )
-
-
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
-def listed(project: Project, name: str, **options: Any) -> Table:
-    return table_of(Opened.numbered(project.db, project.id), name, **options)
 
 
 def step(table: Table) -> str:
@@ -40,12 +26,12 @@ def step(table: Table) -> str:
 def test_what_is_empty_names_the_next_step(project: Project) -> None:
     assert [row["name"] for row in listings.projects(project.db).rows] == ["films"]
     assert step(listings.runs(project.db)) == "judge"
-    assert [step(listed(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
+    assert [step(table(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
         "import",
         "judge",
         "judge",
     ]
-    assert listed(project, "runs failures").answer == "No call failed."
+    assert table(project, "runs failures").answer == "No call failed."
     project.db.execute("DELETE FROM projects")
     assert step(listings.projects(project.db)) == "import"
 

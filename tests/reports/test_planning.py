@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,9 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.declare import make
-from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import Project, give, judge_pairs, list_case, pair_case
 
 ANSWERS = [(1.0, 1.0)] * 10 + [(0.0, 0.0)] * 5 + [(-1.0, -1.0)] * 5 + [(1.0, -1.0)] * 4 + [(None, 1.0)]
-
-
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
 
 
 def planned(project: Project | None, *differences: float, **options: Any) -> list[Row]:

@@ -97,10 +97,7 @@ def test_the_groups_are_compared_as_scipy_does_with_the_smaller_groups_freedom()
     first, second = rng.normal(1, 2, 12), rng.normal(0, 1, 40)
     estimate, p = difference_of_groups(first, second)
     welch = ttest_ind(first, second, equal_var=False)
-    assert estimate.value is not None
-    assert estimate.ci_low is not None
     assert estimate.value / ((estimate.value - estimate.ci_low) / 2.2009851601) == pytest.approx(
         welch.statistic
     )
-    assert p is not None
     assert p >= welch.pvalue

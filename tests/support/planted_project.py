@@ -95,7 +95,6 @@ def flagging_judge(
     faults = faults_of(db, plan.run_id)
 
     def reply(key: CallKey, request: Request) -> object:
-        assert request.material is not None
         flags = choose(faults[key.case_id], request.material.slates[0])
         flagged = [{"item": place, "issue": issue, "reason": "recorded"} for place, issue in flags]
         return {"reasoning": "recorded", "category": "Poor Match", "flagged_items": flagged}

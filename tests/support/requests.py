@@ -18,7 +18,6 @@ from recjudge_tui.store.runs import run_row
 def sent_request(db: Database, call_id: int) -> Request:
     """The request of a call exactly as it was built: its content hash equals the stored one."""
     call = db.row("SELECT * FROM calls WHERE id = ?", (call_id,))
-    assert call is not None
     run = run_row(db, call["run_id"])
     key = CallKey(call["id"], call["case_id"], call["list_order"], call["aspect"], call["sample"])
     return build_request(db, run["id"], setup_of(db, run), key)[1]

@@ -14,7 +14,7 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.calls import (
     CallKey,
@@ -174,6 +174,12 @@ def cases_of(make: Sequence[int], values: Sequence[float | None]) -> dict[int, f
 def table(project: Project, report: str, **options: object) -> Table:
     """The table of a declared report."""
     return table_of(OpenProject.numbered(project.db, project.id), report, **options)
+
+
+def only(made: Table, **wanted: object) -> Row:
+    """The one row of a table that has these cells."""
+    (found,) = (row for row in made.rows if all(row.get(name) == value for name, value in wanted.items()))
+    return found
 
 
 def agreement(project: Project, **options: object) -> Table:

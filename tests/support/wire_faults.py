@@ -45,7 +45,6 @@ def serving_talks(talks: Sequence[Talk]) -> Iterator[WireServer]:
         if line.startswith("GET"):
             return answer(200, {"data": [{"id": "m"}]}, "Connection: close")
         place = _PLACE.search(own.bodies[number])
-        assert place is not None
         return lambda connection: talks[int(place[1])](connection, server)
 
     with serving(script) as own, serving(lambda *_: None) as other:

@@ -119,18 +119,7 @@ def test_starting_imports_nothing_heavy() -> None:
 
 def test_the_first_screen_imports_no_other() -> None:
     loaded = _loaded("tui.app", "tui.home")
-    others = {
-        "projects",
-        "triage",
-        "case",
-        "runs",
-        "reports",
-        "compare",
-        "data",
-        "prompts",
-        "annotate",
-        "figures",
-    }
+    others = "projects triage case runs reports compare data prompts annotate figures".split()
     assert not {name for name in others if f"recjudge_tui.tui.{name}" in loaded}
     assert not {"recjudge_tui.tui.palette", "recjudge_tui.tui.keys", "recjudge_tui.tui.judge_picker"} & loaded
 
@@ -160,25 +149,3 @@ def test_no_sql_and_no_statistics_in_here_and_textual_nowhere_else() -> None:
             assert not any(name.startswith(("numpy", "scipy")) for name in names), file
         else:
             assert not any(name.split(".")[0] == "textual" for name in names), file
-
-
-async def test_a_smaller_terminal_behind_a_dialog(project_db: Path) -> None:
-    """What stands behind a dialog is laid out for the terminal as it is when the dialog closes."""
-    make_project(project_db, cases=30)
-    async with running(project_db, "movies", size=(80, 24)) as pilot:
-        await press(pilot, "q")
-        projects = shown(pilot)
-        # the queue, its list folded
-        await press(pilot, "enter", "enter")
-        cases = shown(pilot)
-    async with running(project_db, size=(200, 60)) as pilot:
-        await press(pilot, "n")
-        await pilot.resize_terminal(80, 24)
-        await press(pilot, "escape")
-        assert shown(pilot) == projects
-        await pilot.resize_terminal(200, 60)
-        await press(pilot, "enter")
-        await press(pilot, "enter", "w")
-        await pilot.resize_terminal(80, 24)
-        await press(pilot, "escape")
-        assert shown(pilot) == cases

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.case import CasePanel
-from tests.support.app.driving import press, running, shown, until
+from tests.support.app.driving import press, running, shown
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
 
@@ -31,17 +30,6 @@ async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_
         assert "◂ 1/6 ▸" in shown(pilot)
         await press(pilot, "escape", "q")
         assert "als leads" in shown(pilot)
-
-
-async def test_a_verdict_to_what_was_sent_and_came_back_in_one_key(project_db: Path) -> None:
-    judge(project_db, import_lists(project_db, users=2), "pairwise")
-    async with running(project_db, "shop") as pilot:
-        panel = pilot.app.screen.query_one(CasePanel)
-        await press(pilot, "P")
-        await until(pilot, lambda: "als first" in panel.text() and "</set_2>" in panel.text())
-        await press(pilot, "tab")
-        assert "▸ reply" in panel.text()
-        assert '"winner"' in panel.text()
 
 
 async def test_a_project_without_anything_left_to_decide_opens_on_the_run(project_db: Path) -> None:

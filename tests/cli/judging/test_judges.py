@@ -62,7 +62,6 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
     assert (found["context length"], found["price"]) == ("not reported", "none (local server)")
     with connect(project_db) as db:
         kept = judge_capabilities(db, JudgeSpec(spec="openai:hash-judge", base_urls=(openai_server.url,)))
-    assert kept is not None
     assert kept.schema_enforced
 
 

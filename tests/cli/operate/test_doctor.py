@@ -20,13 +20,7 @@ from tests.support.runs import make_project, planned, ran
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_BASE_URL",
-        "OLLAMA_HOST",
-    ):
+    for name in "OPENAI_API_KEY ANTHROPIC_API_KEY OPENAI_BASE_URL ANTHROPIC_BASE_URL OLLAMA_HOST".split():
         monkeypatch.delenv(name, raising=False)
 
 

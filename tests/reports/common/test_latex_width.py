@@ -52,7 +52,6 @@ def widths(text: str) -> list[tuple[str, float]]:
     measured = []
     for kind, body in re.findall(r"\\begin\{(table\*?)\}(.*?)\\end\{table\*?\}", text, re.DOTALL):
         specification = re.search(r"\\begin\{tabular\}\{@\{\}(.*)@\{\}\}", body)
-        assert specification is not None
         columns = re.findall(r">\{.*?\}p\{(\d+)pt\}|[lr]", specification[1])
         lines = [re.split(r"(?<!\\)&", line[:-3]) for line in body.splitlines() if line.endswith(r" \\")]
         cells = [line for line in lines if len(line) == len(columns) and "multicolumn" not in "".join(line)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from textual.pilot import Pilot
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import filter_by, press, running, settle, shown, type_text
+from tests.support.app.driving import filter_by, press, running, settle, shown
 from tests.support.app.golden import judged_films
 from tests.support.app.projects import make_explanations, make_project
 
@@ -30,7 +29,6 @@ def rows(pilot: Pilot[Any]) -> VerdictList:
 
 def chosen(pilot: Pilot[Any]) -> tuple[str, str]:
     verdict = rows(pilot).verdict
-    assert verdict is not None
     return verdict.aspect, verdict.rater
 
 
@@ -73,25 +71,6 @@ async def test_decisions_are_about_the_score_under_the_cursor(films: Path) -> No
         assert "→5" not in shown(pilot)
         await press(pilot, "g", "left", "left", "n")
         assert chosen(pilot)[0] == "accuracy"
-
-
-async def test_all_scores_listed_are_decided_and_exported(films: Path, tmp_path: Path) -> None:
-    async with running(films, "films", (120, 40)) as pilot:
-        await filter_by(pilot, "judge:rules aspect:accuracy")
-        assert "40 texts ─ 40 of 639" in shown(pilot)
-        await press(pilot, "X", "y")
-        assert "40 verdicts dismissed." in " ".join(shown(pilot).split())
-        await filter_by(pilot, " triaged:no")
-        assert "No verdict matches" in shown(pilot)
-        await press(pilot, "backspace", "e")
-        await press(pilot, *["backspace"] * len("verdicts.csv"))
-        await type_text(pilot, str(tmp_path / "out.csv"))
-        await press(pilot, "enter")
-        await settle(pilot)
-    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
-        written = list(csv.DictReader(file))
-    assert len(written) == 40
-    assert {(row["rater"], row["aspect"]) for row in written} == {("rules", "accuracy")}
 
 
 async def test_several_raters_stand_side_by_side_as_far_as_there_is_room(films: Path) -> None:

@@ -191,21 +191,6 @@ async def test_plus_straight_after_an_override_is_about_the_one_overridden(proje
     assert [tuple(row) for row in kept] == [(1, "Tie")]
 
 
-async def test_an_example_without_a_reason_asks_for_it(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "v", "2", "plus", "2")
-        assert "shows the judge how to reason" in shown(pilot)
-        await press(pilot, "escape")
-        assert [row[2] for row in log(project_db)] == ["override"]
-        await press(pilot, "plus", "2")
-        await type_text(pilot, "two sequels")
-        await press(pilot, "enter")
-        await press(pilot, "escape", "plus")
-        assert "Keep your verdict on case 0000001" in shown(pilot)
-    assert [(row[0], row[2], row[4]) for row in log(project_db)][1:] == [(1, "note", "two sequels")]
-
-
 async def test_a_name_that_is_taken_shows_the_error_and_later_keys_go_on(
     project_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

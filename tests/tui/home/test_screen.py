@@ -25,7 +25,6 @@ def opens(pilot: Pilot[Any]) -> Destination:
     """What `enter` opens."""
     part = pilot.app.screen.focused
     assert isinstance(part, PartList)
-    assert part.cursor_row is not None
     return part.cursor_row[1].opens
 
 

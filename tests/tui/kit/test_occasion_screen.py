@@ -37,7 +37,6 @@ async def open_agreement(pilot: Pilot[Any]) -> ReportsScreen:
 
 
 def pairs_n(screen: ReportsScreen) -> set[object]:
-    assert screen.made is not None
     assert isinstance(screen.made.content, Table)
     return {row["n"] for row in screen.made.content.rows}
 
@@ -78,14 +77,11 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         screen = pilot.app.screen
         assert isinstance(screen, CompareScreen)
         await until(pilot, lambda: screen.comparison is not None)
-        assert screen.comparison is not None
-        assert screen.comparison.summary is not None
         assert screen.comparison.summary["n"] == ALL
         changed = len(screen.comparison.ids)
         await filter_by(pilot, "context:home")
         await until(pilot, lambda: screen.comparison.summary["n"] == HOME)  # type: ignore[union-attr,index]
         comparison = screen.comparison
-        assert comparison.summary is not None
         assert comparison.summary["changed"] == len(comparison.ids) < changed
         assert "home, 2024-05-01 08:00" in shown(pilot)
         await press(pilot, "o")

@@ -39,10 +39,7 @@ async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None
 async def test_cases_are_stepped_through_and_turned(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
         await press(pilot, "tab")
-        assert screen.case is not None
-        assert screen.case.request is not None
         first = screen.case.case
-        assert first is not None
         assert f"case {first['id']:07d}" in title(screen)
         assert f"first {first['system_a']}, then {first['system_b']}" in title(screen)
         for message in screen.case.request.messages:
@@ -54,7 +51,6 @@ async def test_cases_are_stepped_through_and_turned(project_db: Path, project: i
         assert f"first {first['system_b']}, then {first['system_a']}" in title(screen)
         assert screen.case.request.messages[1].content != before
         await press(pilot, "G", "right")
-        assert screen.case.case is not None
         assert screen.case.case["id"] > first["id"]
         assert order(screen) == "ba"
         assert screen.query_one(TextPane).scroll_offset.y > 0
@@ -74,8 +70,6 @@ async def test_a_case_by_its_number(project_db: Path, project: int) -> None:
         await press(pilot, "number_sign")
         await type_text(pilot, str(last))
         await press(pilot, "enter")
-        assert screen.case is not None
-        assert screen.case.case is not None
         assert screen.case.case["id"] == last
         for typed, told in (("9999", "cannot show case 9999"), ("two", "is not the number")):
             await press(pilot, "number_sign")
