@@ -19,7 +19,8 @@ from recjudge_tui.stats.ranking import (
     controlled_ratings,
     user_counts,
 )
-from tests.support.verdicts import Project, import_target, judge_pairs, new_project, table
+from tests.builder import project as build
+from tests.support.verdicts import Project, judge_pairs, opened, pair_case, table
 
 USERS = 40
 NONE: FloatArray = np.zeros((0, 0))
@@ -101,37 +102,20 @@ def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A judge that only counts how long the lists are, and prefers what is shown first where they are equal."""
-    made = new_project(tmp_path / "r.db")
     rng = np.random.default_rng(7)
-    target = import_target(made)
+    lists = {
+        (f"u{user}", system): [f"i{(rank * 5 + user) % 12}" for rank in range(rng.integers(3, longest))]
+        for user in range(60)
+        for system, longest in (("a", 9), ("b", 7))
+    }
+    items = {f"i{at}": "x" * (3 + at * 5 % 7) for at in range(12)}
+    made = opened(build(tmp_path / "r.db", items=items, lists=lists))
     cases = {}
-    with made.db.transaction():
-        made.db.execute_many(
-            "INSERT INTO items (project_id, item_id, import_id, title) VALUES (?, ?, ?, ?)",
-            [(made.id, f"i{at}", target.import_id, "x" * (3 + at * 5 % 7)) for at in range(12)],
-        )
-        for user in range(60):
-            sizes = {"a": int(rng.integers(3, 9)), "b": int(rng.integers(3, 7))}
-            slates = []
-            for system, size in sizes.items():
-                slate = made.db.execute(
-                    "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
-                    (made.id, f"u{user}", system, size, f"{user}{system}"),
-                ).lastrowid
-                slates.append(slate)
-                made.db.execute_many(
-                    "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
-                    [(slate, rank + 1, f"i{(rank * 5 + user) % 12}") for rank in range(size)],
-                )
-            odds = sizes["a"] - sizes["b"]
-            case = made.db.execute(
-                """INSERT INTO cases (project_id, kind, user_id, system_a, system_b, slate_a, slate_b)
-                   VALUES (?, 'pair', ?, 'a', 'b', ?, ?)""",
-                (made.id, f"u{user}", *slates),
-            ).lastrowid
-            chance = 1 / (1 + np.exp(-odds))
-            said = [1.0 if rng.random() < chance else -1.0 for _ in range(2)]
-            cases[int(case or 0)] = (said[0], said[1]) if odds else (1.0, -1.0)
+    for user in range(60):
+        odds = len(lists[f"u{user}", "a"]) - len(lists[f"u{user}", "b"])
+        chance = 1 / (1 + np.exp(-odds))
+        first, second = (1.0 if rng.random() < chance else -1.0 for _ in range(2))
+        cases[pair_case(made, f"u{user}")] = (first, second) if odds else (1.0, -1.0)
     judge_pairs(made, "llm", cases)
     return made
 

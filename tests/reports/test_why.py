@@ -19,6 +19,7 @@ from tests.support.verdicts import (
     give,
     judge_lists,
     judge_pairs,
+    judge_with_reasons,
     list_case,
     new_project,
     pair_case,
@@ -28,35 +29,12 @@ from tests.support.verdicts import (
 USERS = 24
 
 
-def reasoned(project: Project, say: dict[int, str]) -> None:
-    """A pairwise run in which each user's text is the reason of both calls; {a} and {b} are the places of the lists."""
-    cases = {pair_case(project, f"u{user}"): user for user in range(USERS)}
-    judge_pairs(
-        project, "llm", {case: (1.0, 1.0) if user % 2 else (-1.0, -1.0) for case, user in cases.items()}
-    )
-    for case, user in cases.items():
-        for order, (a, b) in {"ab": ("Set 1", "the second list"), "ba": ("Set 2", "the first list")}.items():
-            text = say[user].format(a=a, b=b)
-            project.db.execute(
-                """UPDATE answers SET reasoning = ? WHERE call_id IN (
-                     SELECT id FROM calls WHERE case_id = ? AND list_order = ?)""",
-                (text, case, order),
-            )
-    project.db.connection.commit()
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = new_project(tmp_path / "r.db")
-    reasoned(
-        made,
-        {
-            user: "{a} offers more variety. {b} repeats sequels; the genres are equally close."
-            if user % 2
-            else "{b} stays with a fresh theme, while {a} repeats sequels."
-            for user in range(USERS)
-        },
-    )
+    variety = "{a} offers more variety. {b} repeats sequels; the genres are equally close."
+    fresh = "{b} stays with a fresh theme, while {a} repeats sequels."
+    judge_with_reasons(made, "llm", [fresh, variety] * (USERS // 2))
     return made
 
 

@@ -1,7 +1,4 @@
-"""One real terminal, the main screens by their keys, hostile text in all of them: byte for byte, only our own sequences.
-
-What the widgets of every screen and dialog paint, test_hostile_screens.py sees before the last filter.
-"""
+"""One real terminal, every screen by its keys, hostile text in all of them: byte for byte, only our own sequences."""
 
 from __future__ import annotations
 
@@ -11,22 +8,42 @@ from pathlib import Path
 from tests.support.app.poisoned import poisoned
 from tests.support.app.pty import PAYLOADS, TEXT, terminal
 
-PAGE_DOWN = b"\x1b[6~"
+UP, DOWN, RIGHT, PAGE_DOWN, BACKSPACE = b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[6~", b"\x7f"
 ESC = b"\x1b"
 # (what is pressed one after another, a word of the screen it leads to)
 WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
-    ((b"?",), b"Keys and terms"),
-    ((ESC, b"r"), b"Runs"),
-    ((b"\r",), b"Latest answers"),
-    ((ESC, ESC, b"a"), b"[leaderboard]"),
-    ((b"f",), b"confusion"),
-    ((ESC, ESC, b"d"), b"Compare"),
-    ((ESC, b"p"), b"Prompts ("),
-    ((b"\r", b"\t"), b"case 0"),
-    ((ESC, ESC, b"k", b"l"), b"Annotators"),
-    ((b"\r",), b"convincing"),
-    ((ESC, ESC, b"j", b"\r"), b"Read first"),
-    ((b"t", b"j", b"\r", PAGE_DOWN, b"v"), b"Override the verdict"),
+    ((b"j", b"D"), b"Delete the project"),
+    ((ESC, b"i"), b"Import"),
+    ((ESC, b"n"), b"New project"),
+    ((ESC, b"e"), b"Export"),
+    ((ESC, b"?"), b"Keys and terms"),
+    ((ESC, b":"), b"Go to projects"),
+    ((ESC, b"/", b"P", ESC, b"r"), b"Runs"),
+    ((b"j", b"D"), b"Delete the run"),
+    ((ESC, b"\r"), b"Latest answers"),
+    ((b"j", b"n", ESC, b"n"), b"New run"),
+    ((DOWN, b"\r"), b"Judges"),
+    ((ESC, DOWN, RIGHT, ESC, ESC, b"a"), b"[leaderboard]"),
+    ((b"j", b"m"), b"method"),
+    ((ESC, b"\t"), b"[agreement]"),
+    ((b"m",), b"protocol"),
+    ((ESC, b"f"), b"confusion"),
+    ((b"2", b"4", b"5", b"6", b"7", b"8", b"9", b"J", b"m"), b"question"),
+    ((ESC, ESC, ESC, b"d"), b"Compare"),
+    ((b"j", b"s", b"p"), b"[prompts]"),
+    ((ESC, ESC, b"p"), b"Prompts ("),
+    ((b"\r", b"\t", RIGHT, b"D"), b"Compare with"),
+    ((ESC, b"T"), b"One call"),
+    ((ESC, ESC, ESC, b"k", b"l"), b"Annotators"),
+    ((b"n",), b"Assign cases"),
+    ((ESC, b"\r"), b"convincing"),
+    ((b"1", b"G"), b"Guidelines"),
+    ((b"G", b"s"), b"Skip this case"),
+    ((ESC, ESC, b"y", ESC, b"j", b"\r"), b"Read first"),
+    ((b"t",), b"sort: attention"),
+    ((b"j", b"n", b"\r", PAGE_DOWN, PAGE_DOWN, b"Q", b"v"), b"Override the verdict"),
+    ((ESC, b"w"), b"A note on this verdict"),
+    ((ESC, b"F"), b"Saved filters"),
     ((ESC, b"/", *(bytes([code]) for code in b"judge:")), b"judge:"),
 )
 # any CSI, OSC or other escape sequence, and what of them may be there
