@@ -8,14 +8,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
 from recjudge_tui.errors import PromptError, RecjudgeError
 from recjudge_tui.protocols.lint import lint
+from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
+from recjudge_tui.protocols.registry import Protocol, only_answer, parse_ratings, ratings_form
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
@@ -24,8 +29,77 @@ from tests.builder import Built
 from tests.support.annotators import PROJECT, films, judges, verdicts
 from tests.support.app.driving import filter_by, press, running, shown
 from tests.support.app.judging import annotating, given
-from tests.support.example_protocol import MATCH_PROMPT, registered
 from tests.support.stub_server import answer, completion, serving
+
+MATCH = ProtocolFacts(
+    name="match",
+    unit="list",
+    summary="whether each list suits the user",
+    labels={2.0: "Yes", 1.0: "Maybe", 0.0: "No"},
+    spellings={"suits": 2.0},
+    disagreement=2.0,
+    prompts={"any": "match-lists"},
+    top_k=3,
+    directions=("warmer", "colder"),
+)
+DUEL = replace(
+    PROTOCOLS["pairwise"],
+    name="duel",
+    summary="the better of two lists",
+    question="pairwise",
+    prompts_of="pairwise",
+    list_names=("Left", "Right"),
+)
+PROTOCOL = Protocol(facts=MATCH, orders=("",), form=ratings_form, parse=parse_ratings, verdict=only_answer)
+
+MATCH_PROMPT = """
+name = "match-lists"
+protocol = "match"
+description = "Whether a list suits a user"
+system = '''
+Say whether the list suits the user. Answer with one JSON object: "reasoning", a sentence; "{{ aspects[0].field }}", one of
+{% for label in labels %}"{{ label.reply }}" {% endfor %}.
+'''
+user = '''
+History:
+{{ user.history | event_lines }}
+
+List:
+{{ slates[0].items | item_lines }}
+'''
+
+[[labels]]
+name = "Yes"
+reply = "Yes"
+value = 2
+
+[[labels]]
+name = "Maybe"
+reply = "Maybe"
+value = 1
+
+[[labels]]
+name = "No"
+reply = "No"
+value = 0
+
+[[aspects]]
+name = "overall"
+field = "match"
+question = "Does the list suit the user?"
+"""
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """Both protocols are there, as entries of the two mappings that a new protocol enters."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROTOCOLS, "match", MATCH)
+        patch.setitem(PROTOCOL_BY_NAME, "match", PROTOCOL)
+        patch.setitem(PROTOCOLS, "duel", DUEL)
+        patch.setitem(PROTOCOL_BY_NAME, "duel", replace(PROTOCOL_BY_NAME["pairwise"], facts=DUEL))
+        yield
+
 
 USERS = 4
 LABELS = ("rater", "user_id", "system", "value", "protocol")

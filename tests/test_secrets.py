@@ -37,12 +37,6 @@ ALL = {**SERVERS, "ollama:hash-judge": ("ollama_api", "OLLAMA_API_KEY")}
 Told = tuple[int, str, str]
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def films(project_db: Path) -> Path:
     with connect(project_db) as db:

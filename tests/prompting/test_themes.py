@@ -12,7 +12,6 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.occasions import EVERY_OCCASION
-from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.reports import ReportChoice, load, row_filter
 from tests.support.chat_server import chatting
@@ -72,7 +71,6 @@ def theme_rows(out: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECJUDGE_TRUST_HOSTS", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 def test_themes_go_with_the_system_that_the_reasons_speak_for(project: Project) -> None:
@@ -184,7 +182,6 @@ def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
     with chatting(Reader()) as url:
         assert asked_why(project, url)[0] == 0
     made = load(project.db, project.id, ReportChoice("why", values={"why": {"rater": "llm"}}), EVERY_OCCASION)
-    assert isinstance(made.content, Table)
     row = next(row for row in made.content.rows if row["what"] == "Variety")
     assert "theme:Variety" in (asked := row_filter(made, row, EVERY_OCCASION))
     assert len(filtered_ids(project.db, project.id, parse_filter(asked))) == 30

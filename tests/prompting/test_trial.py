@@ -21,8 +21,7 @@ SET_1 = '{"reasoning": "the first is closer", "winner": "Set 1"}'
 
 
 @pytest.fixture(autouse=True)
-def _project(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def _project(db: Database) -> None:
     make_project(db, users=2)
     # a run makes the cases; its top K and history are the usual ones
     work(db.path, planned(db, RULES, "pointwise", top_k=10))

@@ -103,7 +103,6 @@ def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
     give(project, "people", dict(zip(cases, truth.tolist(), strict=True)), kind="consensus")
     found = compare(project, "v1", "v2")
     moved = found.facts["towards"]
-    assert isinstance(moved, dict)
     nearer = np.abs(new - truth) < np.abs(old - truth)
     assert (moved["truth"], moved["n"], moved["towards"]) == ("people", 60, int(nearer.sum()))
     kappas = [cohen_kappa_score(side, truth, weights="quadratic") for side in (old, new)]

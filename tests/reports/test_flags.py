@@ -10,18 +10,41 @@ import pytest
 from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.schema import connect
-from tests.builder import Built
-from tests.support.flags import make_flagged_project
+from tests.builder import Built, project
 from tests.support.runs import load, planned
+
+# rater -> user -> the flags on the list of system x; the lists of system y have none
+FLAGS = {
+    "anna": {"u1": "a:off-category;b:already owned", "u2": "a:off-category", "u3": ""},
+    "ben": {"u1": "a:off-category;c:Off-Category ", "u2": "a:already owned", "u3": "d:other"},
+}
+
 
 Cells = dict[Any, tuple[Any, ...]]
 
 
 @pytest.fixture
 def shop(project_db: Path) -> Built:
-    with connect(project_db) as database:
-        make_flagged_project(database)
-    return Built(project_db, "films")
+    """Lists of x and y for three users, whose plans are free, free and pro, with FLAGS on those of x."""
+    lists = {(f"u{n}", system): items for n in (1, 2, 3) for system, items in (("x", "abcd"), ("y", "efgh"))}
+    labels = [
+        {
+            "rater": rater,
+            "user_id": user,
+            "system": system,
+            "value": "Partial",
+            "flags": said if system == "x" else "",
+        }
+        for user, system in lists
+        for rater, said in ((rater, flags[user]) for rater, flags in FLAGS.items())
+    ]
+    return project(
+        project_db,
+        items={name: f"Item {name}" for name in "abcdefgh"},
+        users=[("user_id", "plan"), ("u1", "free"), ("u2", "free"), ("u3", "pro")],
+        lists=lists,
+        labels=labels,
+    )
 
 
 def add(shop: Built, kind: Any, *rows: tuple[object, ...]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.schema import connect
 from tests.builder import Built
 from tests.support.adversarial_project import (
     first_list,
@@ -40,20 +38,12 @@ from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list
 
 
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    with connect(project_db) as database:
-        yield database
-
-
-@pytest.fixture
 def films(project_db: Path) -> Project:
     return new_project(project_db)
 
 
 def report(db: Database, name: str, project: int = 1, **options: Any) -> Table:
-    made = make(Opened.numbered(db, project), f"robustness {name}", **options)
-    assert isinstance(made, Table)
-    return made
+    return make(Opened.numbered(db, project), f"robustness {name}", **options)
 
 
 def rows_of(table: Table, **wanted: object) -> list[Row]:

@@ -9,7 +9,6 @@ import pytest
 
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
-from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
 
@@ -98,7 +97,6 @@ def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Pro
     data = figure(Opened.numbered(nights.db, nights.id), "trend", asked)
     assert f"{DAYS[2]}: {CHANGE}" in data.caption
     marks = data.marks
-    assert isinstance(marks, Lines)
     assert marks.changes == {2.0: "judge-2@abcdef"}
     shares = [rows_of(nights, "value", context=(name,)) for name in ("home", "search")]
     assert shares == [[(1.0,)] * 3, [(0.0,)] * 3]

@@ -12,7 +12,6 @@ from recjudge_tui.cli.app import recjudge
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path / "settings"))
-    monkeypatch.delenv("RECJUDGE_READER", raising=False)
     (tmp_path / "settings").mkdir()
     return tmp_path / "settings"
 

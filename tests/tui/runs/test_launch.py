@@ -38,7 +38,6 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         monitor = pilot.app.screen
-        assert isinstance(monitor, MonitorScreen)
         await until(pilot, lambda: monitor.run_status == "done")
         await until(pilot, lambda: "6/6 100%" in shown(pilot))
         text = shown(pilot)
@@ -305,7 +304,6 @@ async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_d
         await until(pilot, lambda: "pairwise run 2 ✓ done  6/6" in shown(pilot)
                     or "pointwise run 1 ✓ done  6/6" in shown(pilot))  # fmt: skip
         monitor = pilot.app.screen
-        assert isinstance(monitor, MonitorScreen)
         await press(pilot, "n")
         other = pilot.app.screen
         assert isinstance(other, MonitorScreen)

@@ -22,7 +22,6 @@ from recjudge_tui.store.runs import (
     run_row,
 )
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.row_list import Reader
 from recjudge_tui.tui.runs import CallList, MonitorScreen
 from recjudge_tui.tui.triage import CasesScreen
@@ -248,7 +247,6 @@ async def test_runs_started_elsewhere_are_listed_and_watched(
         assert "Runs (1)" in shown(pilot)
         run_id = plan(project_db, project, openai_server.url)
         begin(project_db, run_id)
-        assert isinstance(pilot.app, RecjudgeApp)
         pilot.app.check_runs()
         await until(pilot, lambda: "▶ running" in shown(pilot))
         await pilot.press("up", "enter")
