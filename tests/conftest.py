@@ -23,9 +23,12 @@ from tests.support.hostile import HOSTILE
 from tests.support.real_model import model_path
 from tests.support.servers.process import ServerProcess, start
 
-# nobody's own settings are read or changed, in other processes either
+# nobody's own settings, keys and servers are read or changed, in other processes either
 _SETTINGS = TemporaryDirectory(prefix="recjudge-settings-")
 os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
+for _name in """OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OLLAMA_API_KEY OLLAMA_HOST AWS_PROFILE
+    AWS_ACCESS_KEY_ID SSL_CERT_FILE SSL_CERT_DIR RECJUDGE_READER TMUX""".split():
+    os.environ.pop(_name, None)
 
 TESTS = Path(__file__).parent
 SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")

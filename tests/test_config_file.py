@@ -27,7 +27,6 @@ from recjudge_tui.files import parse_toml
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    monkeypatch.delenv("RECJUDGE_READER", raising=False)
     return config_path()
 
 

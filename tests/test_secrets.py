@@ -37,12 +37,6 @@ ALL = {**SERVERS, "ollama:hash-judge": ("ollama_api", "OLLAMA_API_KEY")}
 Told = tuple[int, str, str]
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def films(project_db: Path) -> Path:
     with connect(project_db) as db:
@@ -113,16 +107,7 @@ def test_the_write_ahead_log_holds_no_key(films: Path) -> None:
     """Looked at while another connection keeps it from being folded into the file."""
     with connect(films) as reader, start("openai_api", "--api-key", PLANTED) as server:
         reader.value("SELECT count(*) FROM runs")
-        judging = (
-            "run",
-            "pointwise",
-            "-p",
-            "films",
-            "--judge",
-            "openai:hash-judge",
-            "--base-url",
-            server.url,
-        )
+        judging = f"run pointwise -p films --judge openai:hash-judge --base-url {server.url}".split()
         assert clean(ran(*judging, "--db", films, env={"OPENAI_API_KEY": PLANTED}))[0] == 0
         wal = films.with_name(f"{films.name}-wal").read_bytes()
         assert len(wal) > 10_000
@@ -135,19 +120,8 @@ def test_the_list_of_processes_and_core_dumps_hold_no_key(films: Path) -> None:
     with serving(
         lambda line, n: answer(200, {"data": [{"id": "m"}]}) if line.startswith("GET") else b""
     ) as stub:
-        words = (
-            "run",
-            "pointwise",
-            "-p",
-            "films",
-            "--judge",
-            "openai:m",
-            "--base-url",
-            stub.url,
-            "--db",
-            films,
-        )
-        clean(ran(*words, "--detach", **environment))
+        words = f"run pointwise -p films --judge openai:m --base-url {stub.url} --detach".split()
+        clean(ran(*words, "--db", films, **environment))
         running = [path for path in Path("/proc").glob("[0-9]*") if str(films) in _words_of(path)]
         assert len(running) == 1
         try:

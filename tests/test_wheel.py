@@ -32,28 +32,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("elsewhere")
     venv.create(home / "venv", with_pip=False)
     python = home / "venv" / "bin" / "python"
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            str(python),
-            "install",
-            "-q",
-            "--no-deps",
-            "--no-index",
-            str(wheel),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    site = subprocess.run(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
+    words = f"-m pip --python {python} install -q --no-deps --no-index {wheel}".split()
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    site = said_by(home, "import sysconfig; print(sysconfig.get_path('purelib'))")
     Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return home
 
@@ -67,6 +48,14 @@ def environment(home: Path) -> dict[str, str]:
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_CONFIG_HOME": str(home / "config"),
     }
+
+
+def said_by(home: Path, code: str) -> str:
+    command = [str(home / "venv" / "bin" / "python"), "-c", code]
+    done = subprocess.run(
+        command, cwd=home, env=environment(home), capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -91,19 +80,7 @@ def test_the_data_folders_are_inside_the_package_and_nowhere_else(wheel: Path) -
 
 
 def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
-    where = subprocess.run(
-        [
-            str(installed / "venv" / "bin" / "python"),
-            "-c",
-            "import recjudge_tui; print(recjudge_tui.__file__)",
-        ],
-        cwd=installed,
-        env=environment(installed),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert str(installed) in where.stdout
+    assert str(installed) in said_by(installed, "import recjudge_tui; print(recjudge_tui.__file__)")
     demo = run(installed, "demo", "--no-tui")
     assert demo.returncode == 0, demo.stderr
     for part in ("cooccurrence", "Synthetic data", "not a language model"):

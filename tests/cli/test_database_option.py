@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pytest
 
-from recjudge_tui.cli.app import recjudge
-from tests.support.commands import commands, ran
-
-WITH_DATABASE = [
-    (name, command) for name, command in commands() if any(p.name == "db" for p in command.params)
-]
-
-
-@pytest.mark.parametrize("command", [c for _, c in WITH_DATABASE], ids=[n for n, _ in WITH_DATABASE])
-def test_every_command_takes_the_file_named_before_it(command: click.Command) -> None:
-    before = click.Context(recjudge, info_name="recjudge")
-    before.params = {"db": "before.db"}
-    option = next(p for p in command.params if p.name == "db")
-    with click.Context(command, parent=before) as context:
-        assert option.consume_value(context, {})[0] == "before.db"
-        assert option.consume_value(context, {"db": "after.db"})[0] == "after.db"
+from tests.support.commands import ran
 
 
 def test_nothing_is_written_elsewhere(

@@ -8,59 +8,33 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 import click
 import pytest
 
-from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.output import command as command_of
 from recjudge_tui.steps import Action, Step
 from recjudge_tui.store.schema import connect
+from tests.support.commands import commands
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
 from tests.support.servers.process import ROOT, start
 from tests.support.waiting import HANG_S, wait_until
 
-HEAVY = (
-    "textual",
-    "rich",
-    "httpx",
-    "ollama",
-    "pydantic",
-    "numpy",
-    "scipy",
-    "sqlite_utils",
-    "jinja2",
-    "sqlite3",
-)
-
-
-def all_commands(
-    at: click.Command = recjudge, words: tuple[str, ...] = ()
-) -> Iterator[tuple[str, click.Command]]:
-    yield " ".join(words), at
-    if isinstance(at, click.Group):
-        context = click.Context(at)
-        for name in at.list_commands(context):
-            found = at.get_command(context, name)
-            assert found is not None, name
-            yield from all_commands(found, (*words, name))
+HEAVY = tuple("textual rich httpx ollama pydantic numpy scipy sqlite_utils jinja2 sqlite3".split())
 
 
 def test_every_command_has_help_with_an_example_of_itself() -> None:
-    for words, found in all_commands():
-        if isinstance(found, click.Group) and words:
-            continue
+    for words, found in commands():
         text = found.get_help(click.Context(found, info_name=f"recjudge {words}".strip()))
         assert re.search(rf"Example:\n +recjudge {words}", text), words
         assert all(o.help for o in found.params if isinstance(o, click.Option)), words
 
 
 def test_help_loads_nothing_heavy_and_no_other_command() -> None:
-    words = [["--version"], *([*name.split(), "--help"] for name, _ in all_commands() if name != "export")]
+    words = [["--version"], *([*name.split(), "--help"] for name, _ in commands() if name != "export")]
     program = (
         "import sys; from recjudge_tui.cli.app import main\n"
         f"for words in {words}:\n"
@@ -199,7 +173,7 @@ def test_an_error_with_a_next_step_names_a_command_that_exists(project_db: Path)
     code, _, err = ran("runs", "show", 99, "--db", project_db)
     assert code == 1
     assert "error: no run 99\n  Next: recjudge runs list\n" in err
-    known = [name for name, _ in all_commands() if name]
+    known = [name for name, _ in commands()]
     for action in get_args(Action):
         for words in re.findall(r"recjudge ([a-z ]+)", command_of(Step(action))):
             assert any(f"{words} ".startswith(f"{name} ") for name in known), (action, words)

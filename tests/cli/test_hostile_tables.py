@@ -25,6 +25,7 @@ PROJECT, QWEN, LLAMA, ANNA = (name + TEXT for name in ("movies", "qwen2.5:14b", 
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 NUMBER = re.compile(r"-?\d[\d.e+-]*\Z")
+DRAWN = set("─│┌┐└┘━╭╮╯╰┼├┤▲✓✗▶‖■█▏")
 HERE = ("-p", PROJECT)
 # commands that say nothing of a project, and those that are refused here: a batch needs a server, and the pairs of an
 # adversarial run other lists
@@ -73,11 +74,7 @@ TABLES: dict[str, tuple[str, ...]] = {
         *HERE,
         "--systems",
         f"als{TEXT},cooc{TEXT}",
-        "--impressions",
-        "9,9",
-        "--clicks",
-        "1,2",
-        "--name",
+        *"--impressions 9,9 --clicks 1,2 --name".split(),
     ),
     "outcome show": HERE,
     "plan": (*HERE, "--protocol", "pairwise", "--rater", QWEN),
@@ -125,10 +122,16 @@ def test_every_table_in_every_format(run: Ran, name: str) -> None:
             *name.split(), *TABLES[name], *([fmt + TEXT] if name == "outcome add" else []), "--format", fmt
         )
         assert code == REFUSED.get(name, 0), err
+        assert fmt != "plain" or not set(out.replace(TEXT, "")) & DRAWN
         if not code and name != "run":
             _holds_together(fmt, out)
             if fmt in ("text", "plain", "csv") and name not in NAMELESS:
                 assert "[/path]" in out
+
+
+def test_plain_is_an_option_of_its_own(run: Ran) -> None:
+    words = ("rater", "list", *HERE)
+    assert run(*words, "--plain") == run(*words, "--format", "plain")
 
 
 def _holds_together(fmt: str, out: str) -> None:

@@ -1,6 +1,8 @@
-"""What every report says on six small projects: which command lines are kept, what of them, and where.
+"""What every report says on six small projects: what is kept of it, and where.
 
-`python -m tests.golden.reports [PROJECT...]` writes the files again, so that a changed figure shows in the diff.
+A project's file holds its command lines, to which the project's name is added where they name none. A new one is written
+into the file by hand, with [] for its rows. `python -m tests.golden.reports [PROJECT...]` writes the figures of all lines
+again, so that a changed figure shows in the diff.
 """
 
 from __future__ import annotations
@@ -16,211 +18,10 @@ from typing import Any
 from tests.builder import Built
 from tests.golden.projects import PROJECTS
 
-FOLDER = Path(__file__).parent
 Row = dict[str, Any]
 
 # these are asked for no project
 _ALONE = ("cases show", "plan --difference", "plan --share", "project list", "project show", "prompt list")
-# project -> the command lines, to which the project's name is added where they name none
-LINES = {
-    "demo": """
-        leaderboard --protocol pairwise
-        leaderboard --protocol pairwise --rater rules --by activity
-        leaderboard --protocol pairwise --rater rules --by segment
-        leaderboard --protocol arena
-        leaderboard --protocol arena --rater rules-arena --table metrics --aspect overall
-        leaderboard --protocol arena --rater rules-arena --table side-by-side
-        leaderboard --protocol pointwise
-        leaderboard --protocol absolute
-        leaderboard --protocol explanation
-        leaderboard --protocol explanation --aspect satisfaction --raters user,rules --table pairs
-        agreement
-        agreement --protocol pairwise --truth people-conservative --stat all
-        agreement --protocol arena --raters rules-arena,annotator_1
-        agreement --protocol explanation --truth user --aspect accuracy --level dataset,user,pair
-        agreement --benchmark --raters rules,annotator_1,annotator_2 --truth people-strict,people-conservative
-        flags
-        flags --by activity --issue any
-        metrics
-        metrics --k 5 --table pairs
-        metrics --by activity --metrics ndcg,auc
-        robustness position
-        robustness position --protocol arena
-        outcome show
-        outcome show --judges
-        outcome show --name spring
-        plan
-        plan --protocol pointwise --rater rules --power 0.9
-        plan --difference 0.05,0.1 --ties 0.2 --consistency 0.8 --cases-per-user 2 --icc 0.1
-        plan --share 0.5 --difference 0.1 --correlation 0.2 --protocol pointwise
-        passport rules
-        gate --rater rules --truth people-conservative --protocol pairwise --at-least kappa=0.2 --at-least percent=0.9
-        gate --rater rules --protocol pairwise --systems cooccurrence,text --at-least win_rate=0.5
-        gate --rater annotator_2 --against annotator_1 --truth people-strict --protocol pointwise
-        compare rules annotator_1
-        compare rules annotator_1 --table transitions --protocol pairwise
-        cost --human-price 0.1
-        cost --truth people-conservative --protocol pairwise
-        estimate --rater rules --truth annotator_1 --protocol pairwise
-        estimate --rater rules --truth annotator_1 --protocol pointwise --labelled-users 20
-        verdicts list --limit 12
-        runs list
-        rater list
-        cases list --limit 8
-        cases show 1
-        imports list
-        project list
-        project show synthetic-shop
-        prompt list
-        methods
-        leaderboard -p synthetic-films --protocol pairwise
-        leaderboard -p synthetic-films --protocol arena --aspect overall --method winrate
-        agreement -p synthetic-films --protocol pointwise
-        flags -p synthetic-films
-        metrics -p synthetic-films
-    """,
-    "generations": """
-        leaderboard --protocol pairwise
-        leaderboard --protocol pairwise --method bt
-        leaderboard --protocol pairwise --method bt --ties half --rater random
-        leaderboard --protocol pairwise --method winrate --systems als,knn
-        leaderboard --protocol pairwise --rater random --table matrix
-        leaderboard --protocol pairwise --rater random --table metrics
-        leaderboard --protocol pointwise
-        leaderboard --protocol pointwise --table pairs
-        leaderboard --protocol pointwise --method mean
-        agreement --protocol pointwise
-        agreement --protocol pairwise --stat all --raters random,rules
-        agreement --protocol pairwise --raters "random,anna 0" --by system
-        metrics
-        flags
-        flags --by rank
-        gate --rater rules --against rules --systems als,knn
-        gate --rater run:6 --against run:2
-        compare rules random
-        compare run:1 run:5
-        compare rules "anna 1" --table cases
-        trend --over import
-        trend --over import --protocol pairwise --rater random --systems als,knn --metrics ndcg,recall
-        estimate --rater rules --truth "anna 1" --protocol pairwise --system als
-        passport random
-        runs list
-        rater list
-        cases show 2
-        methods
-    """,
-    "visits": """
-        leaderboard --protocol pairwise
-        leaderboard --protocol pairwise --by context
-        leaderboard --protocol pairwise --by plan --rater random
-        leaderboard --protocol pairwise --context home --context ''
-        leaderboard --protocol pairwise --from 2024-05-01 --to 2024-05-31
-        leaderboard --protocol pointwise --by activity --rater random
-        agreement --protocol pairwise
-        agreement --protocol pairwise --by context --truth anna
-        agreement --protocol pointwise --by system
-        agreement --protocol pointwise --confusion --raters anna,ben,random
-        agreement --protocol pointwise --by-label --truth anna
-        agreement --protocol pointwise --together --stat all
-        flags --by rank --issue any
-        flags --agreement --truth anna
-        flags --of items --by plan --raters anna,random
-        flags --by context --issue owned
-        metrics --k 3
-        metrics --by context --metrics ndcg,mrr
-        metrics --from 2024-05-02 --metrics ndcg,hit_rate
-        trend --over day
-        trend --over week --protocol pairwise
-        trend --over month --metrics none
-        outcome show
-        outcome show --judges
-        plan --rater random
-        passport random
-        gate --rater random --truth anna --at-least qwk=0 --at-most failure_rate=0.02 --at-least percent=0.1
-        compare anna ben --table transitions
-        compare anna ben --by system
-        compare anna ben --context home
-        compare anna random --table cases --protocol pairwise
-        estimate --rater random --truth anna --protocol pointwise
-        robustness position --rater random --counts
-        verdicts list --filter flag:any
-        verdicts list --filter why:disagree --sort attention --limit 10
-        cases list --limit 8
-        cases show 5
-        doctor
-        rater list
-    """,
-    "crowd": """
-        leaderboard --protocol pairwise --crowd all
-        leaderboard --protocol pairwise --crowd all --method bt
-        leaderboard --protocol pairwise --crowd all --method bt --ties half
-        leaderboard --protocol pairwise --crowd w0,w1,w2 --method winrate
-        leaderboard --protocol pairwise --crowd all --table matrix
-        leaderboard --protocol pairwise --raters w0,w5 --method bt
-        leaderboard --protocol pairwise --rater w1
-        agreement --together --stat all
-        agreement --protocol pairwise --raters w0,w1 --stat all
-        agreement --protocol pairwise --truth w0 --raters w1,w4 --missing-truth 0 --missing-judge -1
-        agreement --protocol pairwise --raters w0,w1 --by system --stat percent
-        agreement --protocol pairwise --truth w0 --raters w1,w2,w3,w4 --ensembles
-        agreement --protocol pairwise --truth w0 --raters w1 --by-label
-        agreement --protocol pairwise --raters w0,w4 --confusion
-        plan --rater w0
-        gate --rater w1 --truth w0 --at-least kappa=0.2 --at-most failure_rate=0.1
-        compare w0 w1
-        compare w0 w1 --by system
-        rater list
-        cases show 1
-        project show arena
-    """,
-    "faults": """
-        robustness adversarial --rater rules
-        robustness adversarial --rater random --by-system
-        robustness ablation --raters "rules generic,rules overspecified,rules saer"
-        robustness ablation --raters "random generic,random overspecified,random saer"
-        robustness injected --rater rules
-        robustness injected --rater random --by-system
-        robustness position
-        robustness position --no-gap --protocol arena
-        robustness position --rater random --counts
-        leaderboard --protocol arena --rater "random arena"
-        leaderboard --protocol arena --table side-by-side --rater "random arena"
-        agreement --protocol arena --aspect overall --raters "random arena,rules arena"
-        metrics
-        flags --raters random
-        flags --agreement --issue any
-        compare rules random --protocol pointwise
-        cost
-        passport rules
-        passport random
-        runs list
-        methods --raters random
-    """,
-    "zhang": """
-        leaderboard --protocol explanation
-        leaderboard --protocol explanation --table pairs --aspect accuracy --raters user,annotator_1
-        leaderboard --protocol explanation --aspect accuracy --rater user --method share
-        agreement --truth user --raters rules,annotator_1 --stat pearson,spearman,kendall --level dataset,user,pair
-        agreement --truth user --raters annotator_1 --stat all --aspect transparency
-        agreement --truth user --raters annotator_1,rules --stat pearson --as-published --level dataset,user,pair
-        agreement --truth user --raters annotator_1 --stat pearson --missing-truth 3 --missing-judge 0
-        agreement --truth user --stat pearson,spearman --ensembles
-        agreement --raters bleu-4,rouge-l,user
-        agreement --raters annotator_1,annotator_2 --by system --aspect accuracy
-        agreement --together --stat all --aspect accuracy
-        agreement --truth user --raters annotator_1 --confusion --aspect accuracy
-        agreement --truth user --raters annotator_1 --by-label --aspect accuracy
-        compare rules annotator_2
-        cost --truth user --rule mean
-        cost --human-price 0.111
-        estimate --rater annotator_2 --truth user --protocol explanation --aspect accuracy
-        plan --protocol explanation --aspect accuracy --rater user --difference 0.1
-        passport rules
-        rater list
-        cases show 1
-        methods
-    """,
-}
 # command -> the columns it no longer has: leaving one out is a decision
 LEFT: dict[str, tuple[str, ...]] = {}
 
@@ -249,10 +50,6 @@ def is_kept(line: str, column: str) -> bool:
     if column in _OUT or column.startswith("p_") or column.endswith(_OUT_ENDINGS):
         return False
     return column != "rank" or not line.startswith("leaderboard")
-
-
-def lines(project: str) -> list[str]:
-    return [line.strip() for line in LINES[project].strip().splitlines()]
 
 
 def rows_of(built: Built, line: str) -> list[Row]:
@@ -284,15 +81,20 @@ def written(tables: dict[str, list[Row]]) -> str:
     )
 
 
-def read(text: str) -> dict[str, list[Row]]:
+def kept_of(project: str) -> dict[str, list[Row]]:
+    """command line -> the rows that are kept of it."""
     return {
         line: [
             group["same"] | dict(zip(group["columns"], row, strict=True))
             for group in groups
             for row in group["rows"]
         ]
-        for line, groups in json.loads(text).items()
+        for line, groups in json.loads(_file(project).read_text(encoding="utf-8")).items()
     }
+
+
+def _file(project: str) -> Path:
+    return Path(__file__).with_name(f"{project}.json")
 
 
 def _groups(line: str, rows: Iterable[Row]) -> str:
@@ -317,8 +119,8 @@ def main(names: Sequence[str]) -> None:
     for name in names or PROJECTS:
         with tempfile.TemporaryDirectory() as folder:
             built = PROJECTS[name](Path(folder, f"{name}.db"))
-            kept = {line: rows_of(built, line) for line in lines(name)}
-        FOLDER.joinpath(f"{name}.json").write_text(written(kept), encoding="utf-8")
+            today = {line: rows_of(built, line) for line in kept_of(name)}
+        _file(name).write_text(written(today), encoding="utf-8")
 
 
 if __name__ == "__main__":

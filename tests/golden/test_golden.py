@@ -11,9 +11,9 @@ import pytest
 
 from tests.builder import Built
 from tests.golden.projects import PROJECTS
-from tests.golden.reports import FOLDER, LEFT, Row, is_name, lines, read, rows_of
+from tests.golden.reports import LEFT, Row, is_name, kept_of, rows_of
 
-_kept = cache(lambda name: read(FOLDER.joinpath(f"{name}.json").read_text(encoding="utf-8")))
+_kept = cache(kept_of)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
     return cache(lambda name: PROJECTS[name](tmp_path_factory.mktemp(name) / f"{name}.db"))
 
 
-@pytest.mark.parametrize(("name", "line"), [(name, line) for name in PROJECTS for line in lines(name)])
+@pytest.mark.parametrize(("name", "line"), [(name, line) for name in PROJECTS for line in _kept(name)])
 def test_a_report_gives_the_kept_figures(built: Callable[[str], Built], name: str, line: str) -> None:
     left = {column for command, columns in LEFT.items() if line.startswith(command) for column in columns}
     today, lost = rows_of(built(name), line), []
@@ -41,9 +41,3 @@ def _equal(row: Row, column: str, cell: Any) -> bool:
     if isinstance(cell, int | float) and isinstance(found, int | float):
         return isclose(cell, found, rel_tol=1e-9, abs_tol=1e-9)
     return str(found) == str(cell)
-
-
-def test_the_files_hold_these_command_lines_and_no_others() -> None:
-    assert {path.stem: list(_kept(path.stem)) for path in FOLDER.glob("*.json")} == {
-        name: lines(name) for name in PROJECTS
-    }

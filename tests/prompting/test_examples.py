@@ -123,7 +123,6 @@ def test_an_accepted_verdict_brings_the_judges_own_words_and_flags(db: Database)
     chosen = verdict(db, "list")
     call = db.row("SELECT c.id, a.reasoning, a.label, c.case_id FROM verdicts v JOIN calls c ON c.run_id = v.run_id"
                   " AND c.case_id = v.case_id JOIN answers a ON a.call_id = c.id WHERE v.id = ?", (chosen,))  # fmt: skip
-    assert call is not None
     db.execute("DELETE FROM flags")
     sql = "SELECT s.item_id FROM slate_items s JOIN cases c ON c.slate_a = s.slate_id WHERE c.id = ? AND s.rank = 2"
     item = db.value(sql, (call["case_id"],))
@@ -146,7 +145,6 @@ def test_what_users_took_afterwards_becomes_examples(db: Database) -> None:
     rows: list[tuple[str, ...]] = [("user_id", "item_id", "type", "timestamp")]
     for place, (case_id, user) in enumerate(pairs):
         material = request_now(db, prompt, case_id).material
-        assert material is not None
         ours, other = material.slates if place % 2 == 0 else material.slates[::-1]
         (item, *_) = {i.item_id for i in ours.items} - {i.item_id for i in other.items}
         rows.append((user, item, "heldout_purchase", "2030-01-01T00:00:00Z"))

@@ -16,12 +16,6 @@ from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
 
 
-@pytest.fixture(autouse=True)
-def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def at(spec: str, *urls: str) -> JudgeSpec:
     return JudgeSpec(spec=spec, base_urls=urls)
 

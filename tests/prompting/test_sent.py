@@ -34,7 +34,6 @@ def judged(db: Database, monkeypatch: pytest.MonkeyPatch) -> tuple[Database, int
 def test_both_orders_as_they_were_sent(judged: tuple[Database, int, list[bytes]]) -> None:
     db, verdict, bodies = judged
     sent = sent_verdict(db, verdict)
-    assert sent is not None
     assert [call.first for call in sent.calls] == ["als", "pop"]
     assert [call.same for call in sent.calls] == [True, True]
     assert all(call.row["reply"] == REPLY for call in sent.calls)
@@ -50,7 +49,6 @@ def test_the_command_line_sends_the_same_body_and_names_the_key_only(
 ) -> None:
     db, verdict, bodies = judged
     sent = sent_verdict(db, verdict)
-    assert sent is not None
     for form in ("text", "json", "curl"):
         assert SECRET not in sent_text(sent, form)
     command = sent.calls[0].curl

@@ -12,12 +12,11 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.occasions import EVERY_OCCASION
-from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.reports import ReportChoice, load, row_filter
 from tests.support.chat_server import chatting
 from tests.support.runs import ran
-from tests.support.verdicts import Project, judge_pairs, new_project, pair_case
+from tests.support.verdicts import Project, judge_pairs, judge_with_reasons, new_project, pair_case
 
 USERS = 60
 NAMED = {
@@ -54,17 +53,8 @@ class Reader:
 def project(tmp_path: Path) -> Project:
     """For odd users a wins and has variety, for even ones b wins since a repeats films. Reasons name lists by place."""
     made = new_project(tmp_path / "r.db")
-    cases = {pair_case(made, f"u{user}"): user for user in range(USERS)}
-    judge_pairs(made, "llm", {case: (1.0, 1.0) if user % 2 else (-1.0, -1.0) for case, user in cases.items()})
-    for case, user in cases.items():
-        for order, (a, b) in {"ab": ("Set 1", "Set 2"), "ba": ("Set 2", "Set 1")}.items():
-            text = f"{a} has variety; {b} is dull." if user % 2 else f"{a} repeats films; {b} is fine."
-            made.db.execute(
-                """UPDATE answers SET reasoning = ? WHERE call_id IN (
-                     SELECT id FROM calls WHERE case_id = ? AND list_order = ?)""",
-                (f"{text} User {user}.", case, order),
-            )
-    made.db.connection.commit()
+    said = ("{a} repeats films; {b} is fine.", "{a} has variety; {b} is dull.")
+    judge_with_reasons(made, "llm", [f"{said[user % 2]} User {user}." for user in range(USERS)])
     return made
 
 
@@ -81,7 +71,6 @@ def theme_rows(out: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECJUDGE_TRUST_HOSTS", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 def test_themes_go_with_the_system_that_the_reasons_speak_for(project: Project) -> None:
@@ -193,7 +182,6 @@ def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
     with chatting(Reader()) as url:
         assert asked_why(project, url)[0] == 0
     made = load(project.db, project.id, ReportChoice("why", values={"why": {"rater": "llm"}}), EVERY_OCCASION)
-    assert isinstance(made.content, Table)
     row = next(row for row in made.content.rows if row["what"] == "Variety")
     assert "theme:Variety" in (asked := row_filter(made, row, EVERY_OCCASION))
     assert len(filtered_ids(project.db, project.id, parse_filter(asked))) == 30

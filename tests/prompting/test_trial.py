@@ -21,8 +21,7 @@ SET_1 = '{"reasoning": "the first is closer", "winner": "Set 1"}'
 
 
 @pytest.fixture(autouse=True)
-def _project(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def _project(db: Database) -> None:
     make_project(db, users=2)
     # a run makes the cases; its top K and history are the usual ones
     work(db.path, planned(db, RULES, "pointwise", top_k=10))
@@ -57,22 +56,10 @@ def test_it_asks_what_a_run_asks(db: Database) -> None:
         assert asked.request.sampling == sent_request(db, first).sampling
 
 
-def test_the_built_in_judge_says_what_it_said_in_the_run(db: Database) -> None:
-    said = db.row("SELECT a.label, a.reasoning FROM answers a JOIN calls c ON c.id = a.call_id WHERE c.case_id = ?"
-                  " AND c.list_order = 'ab'", (case(db),))  # fmt: skip
-    found = tried(db, RULES)
-    assert said is not None
-    assert found.parsed is not None
-    assert [(a.aspect, a.label, a.reasoning) for a in found.parsed.answers] == [("overall", *said)]
-    assert (found.judge, found.rater_kind, found.cost_usd, found.attempts) == ("rules", "rules", 0.0, 1)
-    assert (found.error, found.order) == ("", "ab")
-
-
 def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_server: ServerProcess) -> None:
     before = stored(db)
     first = tried(db, server_judge(openai_server.url))
     assert first.parsed is not None
-    assert first.reply is not None
     assert all((first.reply.usage.input, first.reply.usage.output, first.reply.latency_s))
     assert (first.cost_usd, first.rater_kind) == (0.0, "judge")
     assert stored(db) == before
@@ -83,12 +70,10 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more(db: Database) -> Non
     bad = answer(200, completion("I like both."))
     with serving(scripted(bad, answer(200, completion(SET_1)))) as stub:
         found = tried(db, server_judge(stub.url))
-    assert found.parsed is not None
     assert (found.parsed.parsed_by, found.attempts) == ("reask", 2)
     with serving(scripted(bad, bad)) as stub:
         found = tried(db, server_judge(stub.url))
     assert found.parsed is None
-    assert found.reply is not None
     assert (found.error_kind, found.attempts, found.reply.text) == ("bad_reply", 2, "I like both.")
     assert "no JSON object" in found.error
 

@@ -146,7 +146,6 @@ def test_a_judge_revises_its_guidelines_from_its_mistakes(films: Database) -> No
     assert (examples["added"], rules["added"]) == ("2 examples", "2 rules")
     assert (examples["word"], rules["word"], rules["value"]) == ("not shown to be better", "better", 1.0)
     _, _, kept = get_prompt(films, "my-pointwise-media")
-    assert kept.parts is not None
     assert kept.parts["learned"].splitlines()[1:] == [f"- {RULES[0]}", "- Prefer (( new )) films."]
     # taught again, new rules stand in place of the old ones
     read = films.value("SELECT content FROM snapshots WHERE content LIKE '%The judge said Good%'")

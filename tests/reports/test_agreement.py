@@ -13,9 +13,7 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.stats.agreement import pearson, qwk
 from tests import builder
 from tests.support.verdicts import (
     Project,
@@ -23,7 +21,7 @@ from tests.support.verdicts import (
     give,
     judge_lists,
     list_case,
-    new_project,
+    only,
     pair_case,
     text_case,
 )
@@ -32,22 +30,11 @@ ANNA = (2.0, 1.0, 0.0, 2.0, 1.0, 0.0, 2.0, 1.0)
 BEN = (2.0, 1.0, 1.0, 2.0, 0.0, 0.0, 2.0, 2.0)
 
 
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
 def two_people(project: Project) -> list[int]:
     cases = [list_case(project, f"u{i}") for i in range(8)]
     give(project, "anna", dict(zip(cases, ANNA, strict=True)))
     give(project, "ben", dict(zip(cases, BEN, strict=True)))
     return cases
-
-
-def only(table: Table, **wanted: object) -> Row:
-    found = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
-    assert len(found) == 1, found
-    return found[0]
 
 
 def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
@@ -59,51 +46,6 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     where = "llm and anna (pointwise, overall): "
     assert f"{where}2 of 8 cases (25.0%) not judged by llm: left out" in table.notes
     assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
-
-
-def test_missing_values_can_be_filled_on_request(project: Project) -> None:
-    cases = two_people(project)
-    judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
-    project.db.execute("DELETE FROM verdicts WHERE case_id = ? AND rater_id = 1", (cases[0],))
-    options = {"raters": ("llm",), "truth": "anna", "missing_judge": 0.0, "missing_truth": 1.0}
-    table = agreement(project, **options)
-    # 2 failed filled with 0 (anna: 2, 1); the truth of the first filled with 1 (llm: 2); two never asked of the judge
-    assert only(table, stat="percent")["n"] == 6
-    assert only(table, stat="percent")["value"] == 3 / 6
-    assert any("not judged by llm" in note for note in table.notes)
-    assert any("missing from anna: filled with the given value" in note for note in table.notes)
-
-
-def test_the_judge_stands_against_the_people_and_the_ceiling_beside(project: Project) -> None:
-    cases = two_people(project)
-    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    table = agreement(project)
-    assert {(row["rater_a"], row["rater_b"]) for row in table.rows} == {
-        ("llm", "anna"),
-        ("llm", "ben"),
-        ("anna", "ben"),
-    }
-    assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["value"] == 1.0
-    assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
-    assert only(table, rater_a="anna", rater_b="ben", stat="qwk")["ceiling"] is None
-    row = only(table, rater_a="llm", rater_b="ben", stat="qwk")
-    between = only(table, rater_a="anna", rater_b="ben", stat="qwk")
-    assert [row[f"ceiling_{end}"] for end in ("low", "high", "n")] == [
-        between[end] for end in ("ci_low", "ci_high", "n")
-    ]
-    assert any(note.startswith("People: the human ceiling") for note in table.notes)
-
-
-def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_cases(project: Project) -> None:
-    """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
-    cases = two_people(project)
-    give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
-    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
-    table = agreement(project, raters=("llm",), truth="gold", stat=("qwk",))
-    row = only(table, rater_a="llm", rater_b="gold")
-    assert row["ceiling"] == qwk(ANNA[:6], BEN[:6], (0, 1, 2))
-    assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
 
 
 def test_each_person_is_compared_with_the_consensus_of_the_others(project: Project) -> None:
@@ -152,28 +94,6 @@ def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -
     )
 
 
-def test_levels_of_explanations(project: Project) -> None:
-    scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
-    for user, (truth, judge) in scores.items():
-        cases = [text_case(project, user, f"i-{user}", system) for system in "xyz"]
-        sides: tuple[tuple[str, RaterKind, tuple[int, ...]], ...] = (
-            ("user", "ground_truth", truth),
-            ("llm", "judge", judge),
-        )
-        for rater, kind, values in sides:
-            give(
-                project, rater, dict(zip(cases, map(float, values), strict=True)),
-                protocol_name="explanation", aspect="accuracy", kind=kind,
-            )  # fmt: skip
-    options = {"stat": ("pearson",), "level": ("dataset", "user", "pair"), "truth": "user"}
-    table = agreement(project, **options)
-    by_user = only(table, level="user")
-    assert (by_user["groups"], by_user["groups_undefined"], by_user["n"]) == (3, 1, 9)
-    assert by_user["value"] == pytest.approx((0.98198 - 1.0) / 2, abs=1e-4)
-    assert only(table, level="pair")["value"] == by_user["value"]
-    assert only(table, level="dataset")["groups"] is None
-
-
 def test_invalid_options(project: Project) -> None:
     two_people(project)
     for options in (
@@ -191,47 +111,6 @@ def test_invalid_options(project: Project) -> None:
             agreement(project, **options)
     with pytest.raises(NotFoundError):
         agreement(project, raters=("dora",))
-
-
-def scored(project: Project) -> list[int]:
-    """Nine texts with a judge's and a user's scores on two aspects, and a metric."""
-    cases = [text_case(project, f"u{at // 3}", f"i{at // 3}", "xyz"[at % 3]) for at in range(9)]
-    for aspect, shift in (("accuracy", 0), ("satisfaction", 2)):
-        for rater, kind, factor in (("llm", "judge", 2), ("user", "ground_truth", 3)):
-            values = {case: float((at * factor + shift) % 5 + 1) for at, case in enumerate(cases)}
-            give(
-                project, rater, dict(values), protocol_name="explanation", aspect=aspect,
-                kind="judge" if kind == "judge" else "ground_truth",
-            )  # fmt: skip
-    give(
-        project,
-        "rouge_l",
-        {case: at / 10 for at, case in enumerate(cases)},
-        protocol_name="explanation",
-        kind="metric",
-    )
-    return cases
-
-
-def test_a_metric_is_correlated_with_every_aspect(project: Project) -> None:
-    scored(project)
-    table = agreement(project, truth="user")
-    assert {(row["rater_a"], row["aspect"], row["stat"]) for row in table.rows} == {
-        *(
-            ("rouge_l", aspect, stat)
-            for aspect in ("accuracy", "satisfaction")
-            for stat in ("pearson", "spearman")
-        ),
-        *(("llm", aspect, stat) for aspect in ("accuracy", "satisfaction") for stat in ("qwk", "percent")),
-    }
-    row = only(table, rater_a="rouge_l", aspect="satisfaction", stat="pearson")
-    truth = [(at * 3 + 2) % 5 + 1 for at in range(9)]
-    assert row["value"] == pytest.approx(pearson([at / 10 for at in range(9)], truth))
-    assert (row["n"], row["protocol"]) == (9, "explanation")
-    one = agreement(project, aspect="accuracy", raters=("rouge_l", "llm"))
-    assert {(row["rater_a"], row["rater_b"], row["aspect"]) for row in one.rows} == {
-        ("llm", "rouge_l", "accuracy")
-    }
 
 
 def test_the_order_of_systems_by_a_judge_against_by_people(project: Project) -> None:
@@ -288,20 +167,6 @@ def test_finer_labels_roll_up_for_everybody_unless_they_are_asked_for(project: P
         for fine in (False, True)
     ]
     assert labels == [{"Good", "Partial", "Poor"}, {"Good", "Partial", "Partial+", "Poor"}]
-
-
-def test_the_answer_and_one_row_a_rater_then_the_people(project: Project) -> None:
-    cases = two_people(project)
-    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
-    table = agreement(project, protocol="pointwise")
-    assert table.answer.startswith("llm agrees ")
-    assert "with gold (κ " in table.answer
-    assert table.answer.endswith("people reach .71. 8 users, 8 lists.")
-    assert table.brief is not None
-    assert [row["rater_a"] for row in table.brief.rows] == ["llm", "people"]
-    assert table.brief.columns[1].label == "Quadratic weighted κ"
-    assert table.brief.rows[1]["Quadratic weighted κ"] == ".71"
 
 
 def test_people_behind_a_majority_have_no_ceiling_on_the_cases_it_is_silent_on(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,7 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.agreement import cell_cases
-from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import REPORTS, Options, checked
-from recjudge_tui.stats.agreement import group_mean, many_raters_estimates
-from recjudge_tui.stats.registry import MANY_RATERS
 from tests.support.verdicts import (
     Project,
     agreement,
@@ -56,66 +52,6 @@ def test_confusion_cells_have_counts_shares_and_cases(project_db: Path) -> None:
     assert any("where llm failed" in note for note in table.notes)
 
 
-def _values(table: Table) -> dict[tuple[object, object], object]:
-    return {(row["label"] or row["average"], row["stat"]): row["value"] for row in table.rows}
-
-
-def test_each_label_by_name_highest_first_then_the_averages(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = [list_case(project, f"u{i}") for i in range(6)]
-    give(project, "anna", dict(zip(cases, ANNA, strict=True)))
-    judge_lists(project, "llm", dict(zip(cases, LLM, strict=True)))
-    table = agreement(project, by_label=True, truth="anna")
-    shown = [row["label"] or row["average"] for row in table.rows][::3]
-    assert shown == ["Good", "Partial", "Poor", "macro", "weighted"]
-    values = _values(table)
-    assert values["Good", "precision"] == pytest.approx(1 / 3)
-    assert values["Good", "recall"] == pytest.approx(1 / 2)
-    assert values["Partial", "f1"] == 0
-    assert values["macro", "recall"] == pytest.approx(1 / 2)
-    assert values["weighted", "recall"] == pytest.approx(2 / 5)
-    assert {row["rater_b"] for row in table.rows} == {"anna"}
-    assert any("where llm failed" in note for note in table.notes)
-
-
-GIVEN = {
-    "anna": (2.0, 1.0, 0.0, 2.0, 1.0, None, None, 0.0),
-    "ben": (2.0, 1.0, 1.0, None, 1.0, 0.0, 2.0, None),
-    "cat ‹3›": (None, 2.0, 0.0, 2.0, None, 0.0, 1.0, None),
-}
-
-
-EVERY = {"stat": ("all",)}
-
-
-def of_several(path: Path) -> Project:
-    project = new_project(path)
-    cases = [list_case(project, f"u{i // 2}", f"s{i % 2}") for i in range(8)]
-    for rater, values in GIVEN.items():
-        give(
-            project,
-            rater,
-            {case: value for case, value in zip(cases, values, strict=True) if value is not None},
-        )
-    judge_lists(project, "llm", dict.fromkeys(cases, 0.0))
-    return project
-
-
-def test_people_are_compared_together_even_if_not_all_judged_everything(project_db: Path) -> None:
-    project = of_several(project_db)
-    table = agreement(project, together=True, **EVERY)
-    rows = [
-        (value, case) for values in GIVEN.values() for case, value in enumerate(values) if value is not None
-    ]
-    values, items = zip(*rows, strict=True)
-    expected = many_raters_estimates(values, items, [item // 2 for item in items], (0, 1, 2))
-    assert [row["stat"] for row in table.rows] == list(MANY_RATERS)
-    assert [row["value"] for row in table.rows] == [expected[stat].value for stat in MANY_RATERS]
-    first = table.rows[0]
-    assert (first["raters"], first["names"], first["n"], first["ratings"]) == (3, "anna, ben, cat ‹3›", 7, 17)
-    assert "no interval" in str(first["note"])
-
-
 JUDGES = ("one", "two", "six")
 
 
@@ -142,33 +78,6 @@ def scored(project_db: Path) -> Project:
     give(project, "rouge_l", dict.fromkeys(cases, 0.5), protocol_name="explanation", kind="metric")
     combine(project.db, project.id, "mean", "mean", ["one", "two"], quorum=1)
     return project
-
-
-def test_all_subsets_of_every_size(scored: Project) -> None:
-    options = {"truth": "user", "aspect": "accuracy", "level": ("dataset", "user")}
-    table = agreement(scored, ensembles=True, **options)
-    assert [(row["level"], row["size"], row["subsets"]) for row in table.rows] == [
-        (level, size, subsets) for level in ("dataset", "user") for size, subsets in ((1, 3), (2, 3), (3, 1))
-    ]
-    # raters stand in the order of their names
-    order = {"one": 0, "six": 2, "two": 1}
-    for row in table.rows:
-        groups = np.zeros(24) if row["level"] == "dataset" else USERS
-        size = row["size"]
-        assert isinstance(size, int)
-        figures = {
-            " + ".join(names): group_mean(
-                "pearson", SCORES[0, [order[name] for name in names]].mean(axis=0), SCORES[0, 3], groups
-            ).value
-            or 0.0
-            for names in combinations(order, size)
-        }
-        assert row["best"] == max(figures, key=lambda names: figures[names])
-        assert row["worst"] == min(figures, key=lambda names: figures[names])
-        assert row["max"] == pytest.approx(max(figures.values()))
-        assert row["min"] == pytest.approx(min(figures.values()))
-        assert row["mean"] == pytest.approx(np.mean(list(figures.values())))
-        assert (row["n"], row["stat"], row["aspect"]) == (24, "pearson", "accuracy")
 
 
 def test_a_case_counts_where_all_have_a_value(scored: Project) -> None:

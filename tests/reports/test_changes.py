@@ -11,24 +11,14 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from recjudge_tui.domain.selection import Selection
-from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.reports.changes import (
-    cases_table,
-    compare_sides,
-    prompt_diff,
-    sides_named,
-)
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.hypotheses import bowker, sign_flip_test, stuart_maxwell
-from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
     list_case,
-    new_project,
     table,
 )
 
@@ -50,11 +40,6 @@ def lists(project: Project, first: Sequence[float | None], second: Sequence[floa
     return cases
 
 
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
 def test_counts_by_hand_and_what_stands_outside_n(project: Project) -> None:
     lists(project, [2, 2, 1, 0, None, 1, None, 2], [2, 0, 2, 1, 1, None, None, 1])
     give(project, "anna", {list_case(project, f"a{at}"): 1.0 for at in range(2)})
@@ -65,24 +50,6 @@ def test_counts_by_hand_and_what_stands_outside_n(project: Project) -> None:
     assert (row["share"], row["up_is"], row["down_is"]) == (0.8, "milder", "harsher")
     assert (row["mean_a"], row["mean_b"], row["difference"]) == pytest.approx((7 / 5, 6 / 5, -1 / 5))
     assert compare(project).answer.startswith("ben differs from anna on 4 of 5 cases: 2 milder, 2 harsher")
-
-
-def test_transitions_are_all_cells_and_lead_to_their_cases(project: Project) -> None:
-    lists(project, [2, 2, 1, 0, 0, 2], [2, 0, 2, 1, 1, 0])
-    rows = compare(project, table="transitions").rows
-    assert len(rows) == 9
-    assert {(row["from"], row["to"]): (row["count"], row["direction"]) for row in rows if row["count"]} == {
-        ("Good", "Good"): (1, ""), ("Good", "Poor"): (2, "harsher"), ("Partial", "Good"): (1, "milder"),
-        ("Poor", "Partial"): (2, "milder"),
-    }  # fmt: skip
-    listed = compare(project, table="cases").rows
-    assert [(row["user"], row["from"], row["to"], row["direction"]) for row in listed] == [
-        ("u1", "Good", "Poor", "harsher"), ("u2", "Partial", "Good", "milder"), ("u3", "Poor", "Partial", "milder"),
-        ("u4", "Poor", "Partial", "milder"), ("u5", "Good", "Poor", "harsher"),
-    ]  # fmt: skip
-    opened = OpenProject.numbered(project.db, project.id)
-    changes = compare_sides(opened, sides_named(opened, "anna", "ben"), Selection())
-    assert [row["user"] for row in cases_table(changes, Cell(2, 2, 0, 0)).rows] == ["u1", "u5"]
 
 
 def test_the_test_is_the_one_that_fits(project: Project) -> None:
@@ -126,23 +93,6 @@ def test_where_users_have_several_cases_each_user_counts_once(project: Project) 
     assert "no user has more changes in one direction" in str(row["note"])
 
 
-def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> None:
-    rng = np.random.default_rng(8)
-    for system in ("als", "bpr"):
-        cases = [list_case(project, f"u{at}", system) for at in range(40)]
-        for name, shares in (("anna", [0.2, 0.3, 0.5]), ("ben", [0.6, 0.3, 0.1])):
-            drawn = rng.choice(3, 40, p=shares).astype(float).tolist()
-            give(project, name, dict(zip(cases, drawn, strict=True)))
-    whole, rows = only(project), compare(project, by="system").rows
-    assert [row["system"] for row in rows] == ["als", "bpr"]
-    for name in ("n", "changed", "up", "down"):
-        assert sum(int(str(row[name])) for row in rows) == whole[name]
-    for name in ("p", "p_symmetry"):
-        low, high = sorted(float(str(row[name])) for row in rows)
-        holm = [min(2 * low, 1), min(1, max(2 * low, high))]
-        assert sorted(float(str(row[f"{name}_holm"])) for row in rows) == pytest.approx(holm)
-
-
 def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
     rng = np.random.default_rng(3)
     cases = [list_case(project, f"u{at}") for at in range(60)]
@@ -153,7 +103,6 @@ def test_a_prompt_that_moved_cases_towards_people(project: Project) -> None:
     give(project, "people", dict(zip(cases, truth.tolist(), strict=True)), kind="consensus")
     found = compare(project, "v1", "v2")
     moved = found.facts["towards"]
-    assert isinstance(moved, dict)
     nearer = np.abs(new - truth) < np.abs(old - truth)
     assert (moved["truth"], moved["n"], moved["towards"]) == ("people", 60, int(nearer.sum()))
     kappas = [cohen_kappa_score(side, truth, weights="quadratic") for side in (old, new)]
@@ -184,9 +133,3 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     differ = "the runs differ in judge spec: rules -> random; prompt: pointwise-media@1 -> pointwise-media@2"
     assert differ in compare(project, *sides).notes
     assert only(project, "v1", f"run:{more}")["n"] == 0
-
-
-def test_a_diff_has_its_headers_and_no_line_is_lost() -> None:
-    lines = prompt_diff("a\nb\nc", "a\nB\nc", "one", "two")
-    assert lines == ("--- one", "+++ two", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")
-    assert prompt_diff("a", "a") == ()

@@ -21,8 +21,9 @@ from recjudge_tui.stats.ranking import (
     user_counts,
 )
 from recjudge_tui.store.database import Database
+from tests.builder import project as build
 from tests.support.runs import ran
-from tests.support.verdicts import Project, import_target, judge_pairs, new_project, table
+from tests.support.verdicts import Project, judge_pairs, opened, pair_case, table
 
 USERS = 40
 NONE: FloatArray = np.zeros((0, 0))
@@ -69,7 +70,6 @@ def test_intervals_are_those_of_leaving_users_out() -> None:
     ):
         left = np.array([of(each) for each in without])
         error = np.sqrt((USERS - 1) / USERS * ((left - left.mean()) ** 2).sum())
-        assert ends.low is not None
         assert (of(found) - ends.low) / 2.0226909 == pytest.approx(error, rel=0.03)
 
 
@@ -105,37 +105,20 @@ def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A judge that only counts how long the lists are, and prefers what is shown first where they are equal."""
-    made = new_project(tmp_path / "r.db")
     rng = np.random.default_rng(7)
-    target = import_target(made)
+    lists = {
+        (f"u{user}", system): [f"i{(rank * 5 + user) % 12}" for rank in range(rng.integers(3, longest))]
+        for user in range(60)
+        for system, longest in (("a", 9), ("b", 7))
+    }
+    items = {f"i{at}": "x" * (3 + at * 5 % 7) for at in range(12)}
+    made = opened(build(tmp_path / "r.db", items=items, lists=lists))
     cases = {}
-    with made.db.transaction():
-        made.db.execute_many(
-            "INSERT INTO items (project_id, item_id, import_id, title) VALUES (?, ?, ?, ?)",
-            [(made.id, f"i{at}", target.import_id, "x" * (3 + at * 5 % 7)) for at in range(12)],
-        )
-        for user in range(60):
-            sizes = {"a": int(rng.integers(3, 9)), "b": int(rng.integers(3, 7))}
-            slates = []
-            for system, size in sizes.items():
-                slate = made.db.execute(
-                    "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
-                    (made.id, f"u{user}", system, size, f"{user}{system}"),
-                ).lastrowid
-                slates.append(slate)
-                made.db.execute_many(
-                    "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
-                    [(slate, rank + 1, f"i{(rank * 5 + user) % 12}") for rank in range(size)],
-                )
-            odds = sizes["a"] - sizes["b"]
-            case = made.db.execute(
-                """INSERT INTO cases (project_id, kind, user_id, system_a, system_b, slate_a, slate_b)
-                   VALUES (?, 'pair', ?, 'a', 'b', ?, ?)""",
-                (made.id, f"u{user}", *slates),
-            ).lastrowid
-            chance = 1 / (1 + np.exp(-odds))
-            said = [1.0 if rng.random() < chance else -1.0 for _ in range(2)]
-            cases[int(case or 0)] = (said[0], said[1]) if odds else (1.0, -1.0)
+    for user in range(60):
+        odds = len(lists[f"u{user}", "a"]) - len(lists[f"u{user}", "b"])
+        chance = 1 / (1 + np.exp(-odds))
+        first, second = (1.0 if rng.random() < chance else -1.0 for _ in range(2))
+        cases[pair_case(made, f"u{user}")] = (first, second) if odds else (1.0, -1.0)
     judge_pairs(made, "llm", cases)
     return made
 
@@ -147,8 +130,6 @@ def test_a_lead_that_comes_from_longer_lists_is_not_left(project: Project) -> No
     rows = {row["what"]: row for row in found.rows}
     assert float(str(rows["a"]["without"])) > 1040
     low, high = rows["a"]["ci_low"], rows["a"]["ci_high"]
-    assert isinstance(low, float)
-    assert isinstance(high, float)
     assert low < 1000 < high
     assert float(str(rows["number of items"]["p_holm"])) < 0.01
     # where lists are equally long it prefers the first, in both orders

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.stats.agreement import figure
 from recjudge_tui.stats.combining import joint
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import (
+    Project,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+    table,
+)
 
 SKILLS = {"dear": 0.95, "fair": 0.75, "poor": 0.5}
 PRICES = {"dear": 0.05, "fair": 0.01, "poor": 0.02}
@@ -22,7 +29,7 @@ ITEMS = 60
 
 
 def cost(project: Project, **options: Any) -> Table:
-    return table_of(Opened.numbered(project.db, project.id), "cost", **options)
+    return table(project, "cost", **options)
 
 
 @pytest.fixture
@@ -140,13 +147,3 @@ def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project)
             assert row["value"] == pytest.approx(figure("qwk", verdicts, values["people"], (0, 1, 2)))
             assert (row["n"], row["size"], row["stat"]) == (int((~np.isnan(verdicts)).sum()), size, "qwk")
             assert row["answered"] == pytest.approx(float((~np.isnan(verdicts)).mean()))
-
-
-def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> None:
-    table = cost(project, truth="people", stat="percent")
-    costs = [float(str(row["cost_per_case"])) for row in table.rows]
-    assert costs == sorted(costs)
-    found = {str(row["jury"]): row["efficient"] for row in table.rows}
-    # `poor` is dearer than `fair` and worse; nobody who answers always agrees more than `dear`
-    assert (found["fair"], found["poor"], found["dear"]) == (True, False, True)
-    assert "agrees most with people on pointwise, overall (percent" in table.answer

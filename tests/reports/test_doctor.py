@@ -19,13 +19,10 @@ from tests.support.stub_server import answer, serving
 
 PLANTED = "planted-key-0123456789"
 SOUND = FileReport(size=2048, journal="wal", faults=(), running=(), key_names=("MY_KEY", "BROKEN"))
-NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_API_KEY")
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in NAMES:
-        monkeypatch.delenv(name, raising=False)
+def _no_server_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:1")
 
 

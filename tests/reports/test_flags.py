@@ -10,18 +10,41 @@ import pytest
 from recjudge_tui.runs.engine import work
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.schema import connect
-from tests.builder import Built
-from tests.support.flags import make_flagged_project
+from tests.builder import Built, project
 from tests.support.runs import load, planned
+
+# rater -> user -> the flags on the list of system x; the lists of system y have none
+FLAGS = {
+    "anna": {"u1": "a:off-category;b:already owned", "u2": "a:off-category", "u3": ""},
+    "ben": {"u1": "a:off-category;c:Off-Category ", "u2": "a:already owned", "u3": "d:other"},
+}
+
 
 Cells = dict[Any, tuple[Any, ...]]
 
 
 @pytest.fixture
 def shop(project_db: Path) -> Built:
-    with connect(project_db) as database:
-        make_flagged_project(database)
-    return Built(project_db, "films")
+    """Lists of x and y for three users, whose plans are free, free and pro, with FLAGS on those of x."""
+    lists = {(f"u{n}", system): items for n in (1, 2, 3) for system, items in (("x", "abcd"), ("y", "efgh"))}
+    labels = [
+        {
+            "rater": rater,
+            "user_id": user,
+            "system": system,
+            "value": "Partial",
+            "flags": said if system == "x" else "",
+        }
+        for user, system in lists
+        for rater, said in ((rater, flags[user]) for rater, flags in FLAGS.items())
+    ]
+    return project(
+        project_db,
+        items={name: f"Item {name}" for name in "abcdefgh"},
+        users=[("user_id", "plan"), ("u1", "free"), ("u2", "free"), ("u3", "pro")],
+        lists=lists,
+        labels=labels,
+    )
 
 
 def add(shop: Built, kind: Any, *rows: tuple[object, ...]) -> None:
@@ -67,13 +90,6 @@ def test_lists_items_and_ranks_with_a_flag(shop: Built) -> None:
     assert counts(shop, "--by rank --issue 'Already  Owned'", "rank", rater="anna", system="x")[2] == (1, 3)
 
 
-def test_groups_of_users(shop: Built) -> None:
-    groups = rows(shop, "--by plan --raters anna --issue any")
-    assert [(row["segment"], row["system"], row["count"], row["n"]) for row in groups] == [
-        ("free", "x", 2, 2), ("free", "y", 0, 2), ("pro", "x", 0, 1), ("pro", "y", 0, 1)
-    ]  # fmt: skip
-
-
 def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
     judge(shop)
     (row,) = rows(shop, rater="rules", system="x", issue="any")
@@ -81,11 +97,6 @@ def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
     assert (row["n"], row["people"], row["people_n"]) == (1, 1.0, 2)
     assert counts(shop, rater="rules", system="y")["already owned"] == (1, 1)
     assert "rules is not a language model" in shop.done("flags -p films")
-
-
-def test_a_judge_was_shown_the_top_of_a_list(shop: Built) -> None:
-    judge(shop, top_k=2)
-    assert {row["n"] for row in rows(shop, "--of items --raters rules")} == {2}
 
 
 def test_agreement_on_items(shop: Built) -> None:

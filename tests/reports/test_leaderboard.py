@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.leaderboard import correlation_rows
-from recjudge_tui.store.ratings import Question
 from tests.builder import Built, project
 from tests.support.stub_server import answer, completion, serving
 
@@ -57,15 +55,6 @@ def test_counts_and_scores_by_hand(three: Built) -> None:
     assert "never lost" in between["x", "z"]["note"]
 
 
-@pytest.mark.parametrize(
-    ("ties", "expected"),
-    [("half", [7 / 8, 4 / 8, 1 / 8]), ("win", [7 / 8, 5 / 8, 2 / 8]), ("none", [7 / 8, 3 / 6, 0])],
-)
-def test_what_a_tie_counts(three: Built, ties: str, expected: list[float]) -> None:
-    rows = ranking(three, f"leaderboard --protocol pairwise --count-ties {ties}")
-    assert [row["score"] for row in rows] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("method", ["winrate", "q", "bt"])
 def test_no_figure_depends_on_names_or_the_order_of_rows(tmp_path: Path, method: str) -> None:
     """Systems renamed so that their order turns, users renamed, rows reversed: the same figures, from the other side."""
@@ -109,15 +98,6 @@ def test_two_systems_far_apart_and_close_together(tmp_path: Path) -> None:
         (1, 1, 2),
         (2, 1, 2),
     ]
-
-
-def test_as_many_more_users_as_promised_separate_the_two(tmp_path: Path) -> None:
-    few = project(tmp_path / "few.db", labels=battles_of({("x", "y"): "A" * 12 + "B" * 8}))
-    (fact,) = few.table("leaderboard --protocol pairwise")["facts"]["neighbours"]
-    users = 20 + fact["more"]
-    wins = round(0.6 * users)
-    many = project(tmp_path / "many.db", labels=battles_of({("x", "y"): "A" * wins + "B" * (users - wins)}))
-    assert many.table("leaderboard --protocol pairwise")["facts"]["neighbours"][0]["separable"]
 
 
 def test_systems_that_never_met_are_named_and_rated_only_if_connected(tmp_path: Path) -> None:
@@ -208,72 +188,7 @@ def test_a_judge_that_follows_the_place_or_repeats_itself_ranks_nobody(tmp_path:
 # ---- lists judged alone ----------------------------------------------------------------------------------------------
 
 
-def test_shares_by_system_and_label(tmp_path: Path) -> None:
-    labels = {
-        "anna": {(f"u{at}", "x"): "Good" for at in range(9)}
-        | {("u9", "x"): "Poor"}
-        | {(f"u{at}", "y"): "Partial" for at in range(10)}
-    }
-    built = project(tmp_path / "shares.db", labels=labels)
-    rows = {(r["system"], r["label"]): r for r in built.table("leaderboard --protocol pointwise")["rows"]}
-    good = rows["x", "Good Match"] if ("x", "Good Match") in rows else rows["x", "Good"]
-    assert (good["count"], good["n"], good["share"]) == (9, 10, 0.9)
-    assert 0.5 < good["ci_low"] < 0.9 < good["ci_high"] < 1
-    text = built.done("leaderboard -p films --protocol pointwise")
-    assert text.splitlines()[0].startswith("anna calls 90 % of x's lists Good")
-    assert len([line for line in text.splitlines() if line.startswith(("x ", "y "))]) == 2
-
-
-def test_means_rank_systems_and_the_pairs_are_tested(tmp_path: Path) -> None:
-    rows = [
-        {"rater": "user", "user_id": f"u{at}", "item_id": "i", "system": system, "aspect": "accuracy", "value": value,
-         "protocol": "explanation"}
-        for at in range(12)
-        for system, value in (("warm", 4 + at % 2), ("cold", 1 + at % 3))
-    ]  # fmt: skip
-    built = project(tmp_path / "means.db", labels=rows)
-    table = built.table("leaderboard --protocol explanation")
-    assert [(r["system"], r["rank"], r["score"]) for r in table["rows"]] == [
-        ("warm", 1, 4.5),
-        ("cold", 2, 2.0),
-    ]
-    (pair,) = built.table("leaderboard --protocol explanation --table pairs")["rows"]
-    assert (pair["system"], pair["difference"], pair["users"], pair["separable"]) == ("warm", 2.5, 12, True)
-    assert pair["p"] == pytest.approx(2 / 2**12)
-
-
 # ---- beside other measures -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("q", "r", "p"),
-    [
-        ((2.9501, 2.0607, 1.985, 1.56), 0.9001, 0.0998),
-        ((2.3123, 2.0828, 1.9162, 1.7215), 0.9530, 0.0469),
-        ((1.8119, 1.4991, 1.7283, 1.4571), 0.7443, 0.2556),
-    ],
-    ids=["GPT-4o", "DeepSeek", "Llama"],
-)
-def test_auc_against_q_on_mind_as_published(q: tuple[float, ...], r: float, p: float) -> None:
-    """r as printed; the printed p assumes normal figures, and ours counts the 24 orders of four systems."""
-    names = ("NRMS", "LightGCN", "SASRec", "DeepFM")
-    auc = dict(zip(names, (0.5004, 0.4990, 0.4985, 0.4956), strict=True))
-    question = Question("judge", "arena", "overall")
-    row = correlation_rows(question, dict(zip(names, q, strict=True)), {"auc": auc}, 5)[0]
-    assert row["pearson"] == pytest.approx(r, abs=2e-4)
-    assert float(str(row["p"])) >= max(2 / 24, p / 2)
-    assert (row["n"], row["same_order"]) == (4, q == tuple(sorted(q, reverse=True)))
-
-
-def test_the_matrix_and_the_rankings_use_one_test(three: Built) -> None:
-    told = three.table("leaderboard --protocol pairwise")
-    matrix = {
-        (r["system"], r["opponent"]): r
-        for r in three.table("leaderboard --protocol pairwise --table matrix")["rows"]
-    }
-    assert len(matrix) == 6
-    assert matrix["x", "y"]["lead"] == pytest.approx(-matrix["y", "x"]["lead"])
-    assert {(f["upper"], f["lower"]) for f in told["facts"]["neighbours"]} == {("x", "y"), ("y", "z")}
 
 
 def test_the_protocol_need_not_be_named_where_there_is_only_one(three: Built, tmp_path: Path) -> None:

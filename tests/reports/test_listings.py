@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
 from recjudge_tui.reports.common.table import Note, Table
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import add_events, add_items, add_slates, add_users
-from tests.builder import Built
 from tests.support.verdicts import (
     Project,
-    give,
     import_target,
-    judge_pairs,
-    new_project,
+    table,
 )
-
-
-@pytest.fixture
-def project(project_db: Path) -> Project:
-    return new_project(project_db)
-
-
-def listed(project: Project, name: str, **options: Any) -> Table:
-    return table_of(Opened.numbered(project.db, project.id), name, **options)
 
 
 def step(table: Table) -> str:
@@ -43,12 +26,12 @@ def step(table: Table) -> str:
 def test_what_is_empty_names_the_next_step(project: Project) -> None:
     assert [row["name"] for row in listings.projects(project.db).rows] == ["films"]
     assert step(listings.runs(project.db)) == "judge"
-    assert [step(listed(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
+    assert [step(table(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
         "import",
         "judge",
         "judge",
     ]
-    assert listed(project, "runs failures").answer == "No call failed."
+    assert table(project, "runs failures").answer == "No call failed."
     project.db.execute("DELETE FROM projects")
     assert step(listings.projects(project.db)) == "import"
 
@@ -90,23 +73,3 @@ def test_a_case_nobody_judged(project: Project, filled: int) -> None:
     assert "film 2" in line
     with pytest.raises(NotFoundError):
         case_text(project.db, 12, 90)
-
-
-def test_a_judged_case_shows_verdicts_reasoning_and_flags(project: Project, filled: int) -> None:
-    judge_pairs(project, "llm", {filled: (1.0, -1.0)})
-    give(project, "anna", {filled: 1.0}, protocol_name="pairwise")
-    call = project.db.value("SELECT min(id) FROM calls")
-    project.db.execute(
-        "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', 'already owned', 'seen in May')",
-        (call,),
-    )
-    built = Built(project.db.path, "films")
-    page = built.done(f"cases show {filled} -p films")
-    assert "because of ab" in page
-    (flagged,) = (line for line in page.splitlines() if "▲ already owned, llm: seen in May" in line)
-    assert "Heat" in flagged
-    tables = {table["title"]: table["rows"] for table in built.table(f"cases show {filled}")["tables"]}
-    assert [(row["rater"], row["label"], row["flips"]) for row in tables["Verdicts"]] == [
-        ("llm", "Tie", "yes"), ("anna", "A", ""),
-    ]  # fmt: skip
-    assert {row["flags"] for row in tables["Lists"]} == {"already owned, llm: seen in May"}

@@ -67,17 +67,6 @@ def test_by_hand(shop: Built) -> None:
     assert found["x", "ndcg"]["note"] == ""
 
 
-def test_gain_and_relevance_are_chosen(shop: Built) -> None:
-    usual = rows(shop, "--k 2")
-    for gain, metric in (("linear", "ndcg_explicit"), ("exp", "ndcg_exp")):
-        chosen = rows(shop, f"--k 2 --gain {gain} --metrics ndcg,{metric}")["x", "ndcg"]["value"]
-        assert chosen == pytest.approx(usual["x", metric]["value"] * (0.5 if gain == "linear" else 1))
-    found = rows(shop, "--k 2 --relevant-from 2 --metrics recall,precision,rprec")
-    # now c is relevant, too; what has no value stays so
-    assert [row["value"] for row in found.values()] == [0.5, 0.5, 0.5]
-    assert rows(shop, "--k 2 --relevant-from 5 --metrics recall")["x", "recall"]["n"] == 1
-
-
 # ---- two systems -----------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.people.raters import make_metric_raters
+from recjudge_tui.project import Project as OpenProject
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from tests.support.figures import figures
 from tests.support.runs import RULES, load, planned
 from tests.support.verdicts import Project, table
 
@@ -59,6 +62,27 @@ def judged(db: Database, seed: int, context: str) -> int:
     project = project_id(db, "films")
     make_metric_raters(db, project, ["ndcg", "popularity"], k=3)
     return project
+
+
+_KEYS = (
+    "system", "opponent", "rater", "rater_a", "rater_b", "aspect", "label", "stat", "level", "metric", "wins", "ties",
+    "losses", "position_ties", "failed", "count", "q", "share", "score", "value", "ci_low", "ci_high", "n",
+)  # fmt: skip
+
+
+def figures(db: Database, project: int) -> dict[str, list[list[object]]]:
+    """Report -> its rows: leaderboards, agreement on lists, pairs and texts, offline metrics."""
+    opened = OpenProject.numbered(db, project)
+    reports: dict[str, Table] = {"metrics": table_of(opened, "metrics", k=3)}
+    for protocol in ("pairwise", "pointwise"):
+        reports[f"leaderboard {protocol}"] = table_of(opened, "leaderboard", protocol=protocol)
+    for protocol in ("pairwise", "pointwise", "explanation"):
+        reports[f"agreement {protocol}"] = table_of(opened, "agreement", protocol=protocol)
+    return {name: [_plain(row) for row in table.rows] for name, table in reports.items()}
+
+
+def _plain(row: Mapping[str, object]) -> list[object]:
+    return [round(v, 9) if isinstance(v, float) else v for v in (row[k] for k in _KEYS if k in row)]
 
 
 @settings(max_examples=3, deadline=None)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
+from recjudge_tui.reports.common.table import Row
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.projects import Outcome, add_outcome
 from tests.builder import Built
-from tests.support.verdicts import Project, give, list_case, new_project, pair_case
+from tests.support.verdicts import Project, give, list_case, new_project, pair_case, table
 
 
 @pytest.fixture
@@ -37,12 +34,8 @@ def add(project: Project, name: str, first: str, second: str, clicks: tuple[int,
     add_outcome(project.db, project.id, Outcome(name, first, second, 1000, 1000, *clicks))
 
 
-def shown(project: Project, **options: Any) -> Table:
-    return table_of(Opened.numbered(project.db, project.id), "outcome show", **options)
-
-
 def rows_of(project: Project, **wanted: object) -> list[Row]:
-    rows = shown(project, judges=True).rows
+    rows = table(project, "outcome show", judges=True).rows
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
@@ -74,10 +67,10 @@ def test_the_running_hit_rate(project: Project) -> None:
     expected = clopper_pearson(1, 3)
     assert (last["pointed"], last["hit_rate"]) == ("even", expected.value)
     assert (last["hit_low"], last["hit_high"]) == (expected.ci_low, expected.ci_high)
-    alone = shown(project, name="two", judges=True)
+    alone = table(project, "outcome show", name="two", judges=True)
     assert [row["decided"] for row in alone.rows if row["rater"] == "sure"] == [2]
     with pytest.raises(NotFoundError, match="three"):
-        shown(project, name="three")
+        table(project, "outcome show", name="three")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +92,7 @@ def test_saers_experiment_whatever_the_decimals(project: Project, impressions: s
     with pytest.raises(UsageError, match="exists already"):
         built.run(line)
     built.done("outcome delete june -p films")
-    assert shown(project).rows == ()
+    assert table(project, "outcome show").rows == ()
 
 
 @pytest.mark.parametrize(
@@ -117,4 +110,4 @@ def test_saers_experiment_whatever_the_decimals(project: Project, impressions: s
 def test_an_impossible_experiment_is_refused(project: Project, words: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Built(project.db.path, "films").run(f"outcome add -p films {words}")
-    assert shown(project).rows == ()
+    assert table(project, "outcome show").rows == ()

@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.figures.declared import figure
-from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.store.cases import CaseKey, ensure_case
-from recjudge_tui.store.imports import Target, add_events, add_slates, begin_import
 from tests.support.verdicts import Project, cases_of, give, judge_lists, new_project, table
 
 DAYS = ("2026-01-31", "2026-02-01", "2026-02-02")
@@ -38,79 +35,6 @@ def lists(tmp_path: Path) -> Project:
     cases = [served(project, "list", user, day, "x") for day in DAYS for user in USERS]
     give(project, "judge", cases_of(cases, [2, 2, 1, 2, 0, 0, 2, 2, None]), kind="judge")
     return project
-
-
-@pytest.mark.parametrize(
-    ("over", "expected"),
-    [
-        ("day", [("2026-01-31", 2 / 3, 3, 0), ("2026-02-01", 1 / 3, 3, 0), ("2026-02-02", 1.0, 2, 1)]),
-        ("week", [("2026-W05", 0.5, 6, 0), ("2026-W06", 1.0, 2, 1)]),
-        ("month", [("2026-01", 2 / 3, 3, 0), ("2026-02", 0.6, 5, 1)]),
-    ],
-)
-def test_share_of_the_best_label_by_period(lists: Project, over: str, expected: list[Any]) -> None:
-    found = rows_of(lists, "period", "value", "n", "failed", over=over)
-    assert found == [(period, pytest.approx(value), n, failed) for period, value, n, failed in expected]
-    assert set(rows_of(lists, "figure", "system", "rater")) == {("share of Good", "x", "judge")}
-    # the leaderboard of each period has the same shares
-    board = table(lists, "leaderboard", protocol="pointwise", over=over).rows
-    shares = [(row["segment"], row["share"]) for row in board if row["label"] == "Good"]
-    assert shares == [(period, pytest.approx(value)) for period, value, _, _ in expected]
-
-
-def test_lists_without_a_time_are_counted_and_shown_by_import_only(lists: Project) -> None:
-    give(lists, "judge", {served(lists, "list", "u9", "", "x"): 2.0}, kind="judge")
-    found = table(lists, "trend")
-    assert sum(int(str(row["n"])) for row in found.rows) == 8
-    assert any("1 of 10 verdicts left out: their lists have no time" in note for note in found.notes)
-    assert found.answer.startswith(
-        "x moved most: its share of Good by judge (pointwise overall) from 0.67 in 2026-01-31"
-    )
-
-
-def imported(project: Project, kind: ImportKind) -> Target:
-    source = begin_import(project.db, project.id, kind, "plain", "all.csv", "0")
-    return Target(db=project.db, project_id=project.id, import_id=source, since=source)
-
-
-def bring(target: Target, user: str, system: str, items: str, day: str = "") -> None:
-    ranked = tuple(RankedItem(item_id=item) for item in items)
-    when = f"{day}T08:00:00+00:00" if day else ""
-    with target.db.transaction():
-        add_slates(target, [Slate(user_id=user, system=system, items=ranked, served_at=when)])
-
-
-def test_by_import_a_list_belongs_to_the_first_that_brought_it_and_by_day_the_newest_count(
-    tmp_path: Path,
-) -> None:
-    project = new_project(tmp_path / "a.db")
-    for items, user in (("ab", "u1"), ("ab", "u2"), ("ba", "u1")):
-        bring(imported(project, "lists"), user, "x", items, DAYS[0])
-    when = f"{DAYS[0]}T08:00:00+00:00"
-    with project.db.transaction():
-        cases = [
-            ensure_case(project.db, project.id, CaseKey("list", user, "x", slate_a=slate, served_at=when))
-            for slate, user in project.db.rows("SELECT id, user_id FROM slates ORDER BY id")
-        ]
-    give(project, "judge", cases_of(cases, [0, 2, 2]), kind="judge")
-    found = table(project, "trend")
-    assert [(row["value"], row["n"]) for row in found.rows] == [(1.0, 2)]
-    assert "judge: 1 case of earlier lists left out" in found.notes
-    by_import = [("import 1", 0.0, 1), ("import 2", 1.0, 1), ("import 3", 1.0, 1)]
-    assert rows_of(project, "period", "value", "n", over="import") == by_import
-    board = table(project, "leaderboard", protocol="pointwise", over="import").rows
-    assert [(r["segment"], r["share"], r["n"]) for r in board if r["label"] == "Good"] == by_import
-    # what is measured stands beside what was judged of the same lists
-    with project.db.transaction():
-        held_out = [Event(user_id=user, type="heldout_click", item_id="b") for user in ("u1", "u2")]
-        add_events(imported(project, "events"), held_out)
-    assert rows_of(project, "figure", "value", "n", metrics=("hit_rate",), k=1)[1:] == [
-        ("hit_rate@1", 0.5, 2)
-    ]
-    measured = [("import 1", 0.0, 1), ("import 2", 0.0, 1), ("import 3", 1.0, 1)]
-    assert rows_of(project, "period", "value", "n", over="import", metrics=("hit_rate",), k=1)[3:] == measured
-    own = table(project, "metrics", metrics=("hit_rate",), k=1, over="import").rows
-    assert [(row["segment"], row["value"], row["n"]) for row in own] == measured
 
 
 def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_path: Path) -> None:
@@ -173,7 +97,6 @@ def test_the_period_of_another_model_has_a_note_a_setting_and_a_mark(nights: Pro
     data = figure(Opened.numbered(nights.db, nights.id), "trend", asked)
     assert f"{DAYS[2]}: {CHANGE}" in data.caption
     marks = data.marks
-    assert isinstance(marks, Lines)
     assert marks.changes == {2.0: "judge-2@abcdef"}
     shares = [rows_of(nights, "value", context=(name,)) for name in ("home", "search")]
     assert shares == [[(1.0,)] * 3, [(0.0,)] * 3]

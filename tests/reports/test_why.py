@@ -13,12 +13,13 @@ from scipy.stats import hypergeom
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.why import Argument, phrase_rows, read
 from recjudge_tui.stats.hypotheses import benjamini_hochberg
-from recjudge_tui.stats.text import fisher_exact, log_odds, phrases, telling
+from recjudge_tui.stats.text import fisher_exact, log_odds
 from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
     judge_pairs,
+    judge_with_reasons,
     list_case,
     new_project,
     pair_case,
@@ -28,35 +29,12 @@ from tests.support.verdicts import (
 USERS = 24
 
 
-def reasoned(project: Project, say: dict[int, str]) -> None:
-    """A pairwise run in which each user's text is the reason of both calls; {a} and {b} are the places of the lists."""
-    cases = {pair_case(project, f"u{user}"): user for user in range(USERS)}
-    judge_pairs(
-        project, "llm", {case: (1.0, 1.0) if user % 2 else (-1.0, -1.0) for case, user in cases.items()}
-    )
-    for case, user in cases.items():
-        for order, (a, b) in {"ab": ("Set 1", "the second list"), "ba": ("Set 2", "the first list")}.items():
-            text = say[user].format(a=a, b=b)
-            project.db.execute(
-                """UPDATE answers SET reasoning = ? WHERE call_id IN (
-                     SELECT id FROM calls WHERE case_id = ? AND list_order = ?)""",
-                (text, case, order),
-            )
-    project.db.connection.commit()
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = new_project(tmp_path / "r.db")
-    reasoned(
-        made,
-        {
-            user: "{a} offers more variety. {b} repeats sequels; the genres are equally close."
-            if user % 2
-            else "{b} stays with a fresh theme, while {a} repeats sequels."
-            for user in range(USERS)
-        },
-    )
+    variety = "{a} offers more variety. {b} repeats sequels; the genres are equally close."
+    fresh = "{b} stays with a fresh theme, while {a} repeats sequels."
+    judge_with_reasons(made, "llm", [fresh, variety] * (USERS // 2))
     return made
 
 
@@ -150,17 +128,6 @@ def test_titles_systems_and_places_are_no_phrases() -> None:
     assert found["crime"] == -1
     assert found["dull"] == 1
     assert not {"heat", "alien", "als-2", "former", "list", "als"} & found.keys()
-
-
-def test_phrases_are_cut_in_any_script() -> None:
-    assert phrases("already owned items", {"items"}) == {"already", "owned", "already owned"}
-    assert "重复" in phrases("重复 推荐", set()) or phrases("重复推荐", set())
-    assert phrases("3 of the 5", {"of", "the"}) == set()
-
-
-def test_a_phrase_that_stands_in_a_longer_one_is_left_out() -> None:
-    texts = [{"more", "variety", "more variety"}] * 9 + [{"variety"}] * 3 + [{"odd"}]
-    assert telling(texts, 2) == ["more variety", "variety"]
 
 
 def test_log_odds_are_the_formula_of_monroe_and_others() -> None:

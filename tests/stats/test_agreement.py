@@ -147,14 +147,6 @@ def test_constant_equal_ratings_leave_kappa_and_alpha_undefined_but_not_ac2() ->
     assert ag.ac2(a, a, LABELS) == pytest.approx(1)
 
 
-def test_skewed_marginals_high_agreement_low_kappa() -> None:
-    a, b = [5] * 98 + [5, 4], [5] * 98 + [4, 5]
-    kappa, ac2 = ag.qwk(a, b, LABELS), ag.ac2(a, b, LABELS)
-    assert kappa == pytest.approx(-1 / 99)
-    assert ac2 is not None
-    assert ac2 > 0.99
-
-
 def test_rows_with_a_missing_side_are_left_out() -> None:
     nan = np.nan
     a, b = [1, 2, nan, 3, 5], [1, nan, 2, 3, 4]
@@ -214,33 +206,10 @@ def test_interval_figures_do_not_depend_on_scale_or_direction(
 
 
 @light
-@given(rating_pairs)
-def test_row_order_does_not_matter_and_bounds_hold(pairs: list[tuple[int, int]]) -> None:
-    a, b = sides(pairs)
-    order = np.random.default_rng(len(pairs)).permutation(a.size)
-    for statistic in LABELLED:
-        value = figure(statistic, a, b, LABELS)
-        assert value == figure(statistic, a[order], b[order], LABELS)
-        # with weights AC2's chance agreement may pass one half, and then it has no floor at -1
-        floor = -np.inf if statistic == "ac2" else -1 - 1e-12
-        assert value is None or floor <= value <= 1 + 1e-12
-    for alpha in ALPHAS:
-        value = figure(alpha, a, b)
-        assert value == pytest.approx(figure(alpha, a[order], b[order]))
-        assert value is None or value <= 1 + 1e-12
-
-
-@light
 @given(st.lists(st.sampled_from(LABELS), min_size=2, max_size=30).filter(lambda v: len(set(v)) > 1))
 def test_equal_raters_agree_perfectly(values: list[int]) -> None:
     for statistic in (*LABELLED, *ALPHAS):
         assert figure(statistic, values, values, LABELS) == pytest.approx(1)
-
-
-def test_independent_raters_agree_as_chance_would_have_it() -> None:
-    table = np.array(list(itertools.product((0, 1, 2), repeat=2)))
-    assert figure("kappa", table[:, 0], table[:, 1], (0, 1, 2)) == pytest.approx(0)
-    assert ag.qwk(table[:, 0], table[:, 1], (0, 1, 2)) == pytest.approx(0)
 
 
 SCIPY: dict[str, Callable[[FloatArray, FloatArray], float]] = {
@@ -316,14 +285,6 @@ def test_symmetry_sign_bounds_and_row_order(pairs: list[tuple[int, int]]) -> Non
             assert -1 <= value <= 1
             assert single(-a, b) == pytest.approx(-value)
             assert single(a, 3 * a + 1) == pytest.approx(1)
-
-
-@light
-@given(value_rows)
-def test_rank_correlations_ignore_monotone_changes(pairs: list[tuple[int, int]]) -> None:
-    a, b = np.array(pairs, dtype=float).T
-    assert ag.spearman(np.exp(a), b) == pytest.approx(ag.spearman(a, b))
-    assert ag.kendall(np.exp(a), b) == pytest.approx(ag.kendall(a, b))
 
 
 @light
@@ -438,12 +399,6 @@ def test_weighted_figures_follow_from_pairs_of_ratings(stat: str) -> None:
     assert _values(table, (0, 1, 2, 3), (stat,))[stat] == pytest.approx((seen - chance) / (1 - chance))
 
 
-def test_two_raters_have_the_figures_of_two_raters() -> None:
-    rng = np.random.default_rng(2)
-    table = rng.integers(0, 3, (2, 40)).astype(np.float64)
-    assert _values(table, (0, 1, 2))["ac2"] == pytest.approx(ag.ac2(table[0], table[1], (0, 1, 2)))
-
-
 def test_pairs_without_a_first_side_do_not_depend_on_which_is_called_a() -> None:
     rng = np.random.default_rng(4)
     table = rng.choice([-1.0, 0.0, 1.0], (3, 30), p=[0.1, 0.2, 0.7])
@@ -494,14 +449,6 @@ def test_missing_figures_are_left_out_and_too_few_are_undefined() -> None:
         association([1.0], [1.0, 2.0])
 
 
-def test_a_straight_line() -> None:
-    found = association([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
-    assert found.value == pytest.approx(1)
-    assert found.p_normal == pytest.approx(0, abs=1e-9)
-    # both orders of four systems that lie on a line
-    assert found.p == pytest.approx(2 / 24)
-
-
 @pytest.mark.parametrize("n", [3, 5, 6])
 def test_p_counts_all_orders(n: int) -> None:
     a, b = np.random.default_rng(n).normal(size=(2, n))
@@ -547,9 +494,6 @@ def test_detection_figures_equal_those_of_scikit_learn() -> None:
     }
     assert {stat: by_stat[stat].value for stat in expected} == pytest.approx(expected)
     for estimate in by_stat.values():
-        assert estimate.ci_low is not None
-        assert estimate.value is not None
-        assert estimate.ci_high is not None
         assert estimate.ci_low < estimate.value < estimate.ci_high
 
 
@@ -862,9 +806,3 @@ def test_averages_over_labels_have_intervals() -> None:
     assert label_scores([np.nan], [1], ["a"], THREE).averages["macro"]["f1"].note == NO_ROWS
     with pytest.raises(ValueError, match="4 is not in the label set"):
         label_scores([4], [1], ["a"], THREE)
-
-
-def test_the_interval_over_systems_is_fishers() -> None:
-    a, b = np.random.default_rng(4).normal(size=(2, 12))
-    found = association(a.tolist(), (a + b).tolist())
-    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(pearsonr(a, a + b).confidence_interval()))

@@ -27,12 +27,6 @@ def test_reliability_by_hand() -> None:
     assert (bins[4].low, bins[4].high) == (0.8, 1.0)
 
 
-def test_full_confidence_belongs_to_the_last_bin_and_ties_are_allowed() -> None:
-    bins = cal.reliability([1.0, 1.0, 0.0], [1, 0, 0], [0, 0, 1], bins=10)
-    assert [part.n for part in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    assert bins[9].accuracy.value == 0.5
-
-
 def test_expected_calibration_error_by_hand() -> None:
     # bins of a fifth: |0/1 - .4| / 6 + |0/1 - .6| / 6 + |3/4 - .85| * 4/6
     found = cal.calibration_error(SURE, RIGHT, USERS, bins=5)
@@ -40,8 +34,6 @@ def test_expected_calibration_error_by_hand() -> None:
     assert found.n == 6
     assert (found.ci_low, found.note) == (None, cal.FEW_LABELLED)
     enough = cal.calibration_error(SURE * 3, RIGHT * 3, range(18), bins=5)
-    assert enough.ci_low is not None
-    assert enough.ci_high is not None
     assert 0 <= enough.ci_low < (found.value or 0) < enough.ci_high
 
 
@@ -126,10 +118,8 @@ def test_calibration_corrects_an_overconfident_judge() -> None:
     right = (rng.random(users.size) < truth).astype(float)
     stated = truth**2.5 / (truth**2.5 + (1 - truth) ** 2.5)
     before = cal.calibration_error(stated, right, users)
-    assert before.ci_low is not None
     assert before.ci_low > 0.05
     after = cal.calibration_error(cal.calibrated(stated, right, users)[0], right, users)
-    assert after.value is not None
     assert after.value < 0.04
     assert after.ci_low == 0.0
 
@@ -144,7 +134,5 @@ def test_the_interval_of_the_error_covers(shift: float) -> None:
         sure = rng.choice([0.35, 0.55, 0.75], users.size)
         right = (rng.random(users.size) < sure - shift).astype(float)
         found = cal.calibration_error(sure, right, users)
-        assert found.ci_low is not None
-        assert found.ci_high is not None
         hits += found.ci_low <= shift <= found.ci_high
     assert hits >= 184

@@ -1,6 +1,9 @@
-"""Intervals over users: against SciPy and closed forms, and by what must hold of any."""
+"""Intervals over users: against SciPy and closed forms, and by what must hold of any; arrays and estimates."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import hypothesis.strategies as st
 import numpy as np
@@ -9,7 +12,8 @@ from hypothesis import given, settings
 from scipy import stats
 
 from recjudge_tui.stats import intervals as iv
-from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.arrays import FloatArray, as_floats, encode, ratio
+from recjudge_tui.stats.estimate import Estimate
 
 
 def mean(sums: FloatArray) -> FloatArray:
@@ -118,12 +122,6 @@ def test_groups_of_many_users_say_nearly_the_same_in_any_order() -> None:
     assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [iv.IDENTITY, iv.LOGIT, iv.FISHER])
-def test_every_scale_goes_there_and_back(scale: iv.Scale) -> None:
-    x = np.array([0.01, 0.3, 0.99])
-    assert scale.back(scale.to(x)) == pytest.approx(x)
-
-
 def test_what_has_no_interval_says_why() -> None:
     assert iv.mean_estimate([1, 2, 3], ["u", "u", "u"]).note == iv.ONE_USER
     assert iv.mean_estimate([2, 2, 2], [1, 2, 3]).note == iv.ALL_EQUAL
@@ -191,3 +189,55 @@ def test_quantiles() -> None:
     assert iv.quantile_estimate([], 0.5).value is None
     with pytest.raises(ValueError, match="between 0 and 1"):
         iv.quantile_estimate([1.0], 1.0)
+
+
+# ---- arrays ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-5, 10_000), max_size=30))
+def test_codes_follow_the_sorted_ids_by_either_way(ids: list[int]) -> None:
+    codes, count = encode(np.array(ids, dtype=np.int64))
+    assert count == len(set(ids))
+    assert codes.tolist() == [sorted(set(ids)).index(i) for i in ids]
+
+
+def test_long_ids_lose_no_digit() -> None:
+    codes, count = encode([4376251640447208384, 4376251640447208385, 17])
+    assert (codes.tolist(), count) == ([1, 2, 0], 3)
+    assert encode(["b", "a", "b"])[0].tolist() == [1, 0, 1]
+
+
+def test_a_zero_denominator_is_undefined() -> None:
+    found = ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+    assert found[0] == 0.5
+    assert np.isnan(found[1])
+
+
+def test_tables_are_refused_where_a_column_is_meant() -> None:
+    with pytest.raises(ValueError, match="2 dimensions"):
+        as_floats([[1, 2]])
+    with pytest.raises(ValueError, match="2 dimensions"):
+        encode([[1, 2]])
+
+
+def test_importing_the_room_does_not_load_scipy() -> None:
+    names = "agreement intervals hypotheses ranking registry retrieval calibration planning text combining"
+    code = "import sys\n" + "".join(f"import recjudge_tui.stats.{n}\n" for n in names.split())
+    code += "assert not {'scipy', 'pydantic', 'sqlite3'} & set(sys.modules), 'too much loaded'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- estimates ------------------------------------------------------------------------------------------------------
+
+
+def test_an_estimate_is_never_nan() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(float("nan"), None, None, 3)
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(0.5, float("-inf"), 1.0, 3)
+
+
+def test_a_rounding_error_is_zero() -> None:
+    estimate = Estimate(-2e-16, -0.1, 2e-16, 5)
+    assert (str(estimate.value), estimate.ci_low, estimate.ci_high) == ("0.0", -0.1, 0.0)
+    assert Estimate(1e-9, None, None, 5).value == 1e-9

@@ -17,7 +17,6 @@ from recjudge_tui.stats import planning as pp
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.hypotheses import sign_flip_test
 from recjudge_tui.stats.planning import (
-    CELLS,
     NO_CLICKS,
     NO_SPREAD,
     Arm,
@@ -40,7 +39,6 @@ from recjudge_tui.stats.planning import (
     user_factor,
     win_rate_discordance,
 )
-from tests.support.betting import log_wealth
 
 # ---- how many users ---------------------------------------------------------------------------------------------------
 
@@ -70,7 +68,6 @@ def test_power_and_what_is_detectable_are_the_inverse() -> None:
     for found in (win_rate_discordance(0.57, 0.3, 0.9), share_discordance(0.3, 0.2, 0.2)):
         for factor in (1.0, 0.4):
             needed = units_needed(found, power=0.85, factor=factor)
-            assert needed is not None
             assert power_of(found, needed, factor=factor) >= 0.85 > power_of(found, needed - 1, factor=factor)
     options = {"alpha": 0.05, "power": 0.8}
     assert detectable(win_rate_discordance, 0.5, 1.0, 194, **options) == pytest.approx(0.6, abs=1e-3)
@@ -210,11 +207,8 @@ def test_a_useless_judge_costs_nothing_and_a_perfect_one_saves() -> None:
     assert opposed.powered.value == opposed.human.value
     assert opposed.saved == 0
     perfect = pp.prediction_powered_mean(human, truth, range(1000))
-    assert perfect.saved is not None
     assert 800 < perfect.saved <= 1000
     biased = pp.prediction_powered_mean(human, np.where(rng.random(1000) < 0.3, 1.0, truth), range(1000))
-    assert biased.judge.value is not None
-    assert biased.powered.value is not None
     assert biased.judge.value > 0.6
     assert abs(biased.powered.value - 0.5) < 0.1
 
@@ -284,6 +278,23 @@ SEQUENCES, LENGTH = 2000, 1000
 ENDLESS = StoppingRule(1)
 
 
+def log_wealth(values: npt.ArrayLike, mean: float, level: float = 0.95) -> FloatArray:
+    """The wealth of the two bets behind a confidence sequence, by the formula, for many sequences at once (..., n).
+
+    Log of the larger of K+ and K- against one candidate `mean`, after each value along the last axis. It reaches
+    log(1/alpha) exactly where `mean` is first outside the confidence sequence of that row.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    i = np.arange(1, x.shape[-1] + 1)
+    running = (0.5 + x.cumsum(axis=-1)) / (i + 1)
+    variance = (0.25 + ((x - running) ** 2).cumsum(axis=-1)) / (i + 1)
+    before = np.concatenate([np.full((*x.shape[:-1], 1), 0.25), variance[..., :-1]], axis=-1)
+    stake = np.sqrt(2 * math.log(2 / (1 - level)) / (before * i * np.log(i + 1)))
+    up = np.log(1 + np.minimum(stake, 0.5 / mean) * (x - mean)).cumsum(axis=-1)
+    down = np.log(1 - np.minimum(stake, 0.5 / (1 - mean)) * (x - mean)).cumsum(axis=-1)
+    return np.asarray(np.log(0.5) + np.maximum(up, down), dtype=np.float64)
+
+
 def states(values: npt.ArrayLike) -> list[StoppingState]:
     """The state of one comparison after each value, never stopped."""
     rule, states = ENDLESS, [initial_state(ENDLESS)]
@@ -323,17 +334,6 @@ def test_the_error_rate_under_continuous_looks_stays_below_its_level(
     assert ever_excluded(rows, true, 0.8) <= 0.2
 
 
-def test_a_true_difference_is_found_early_and_a_larger_one_earlier() -> None:
-    rng = np.random.default_rng(22)
-    found = []
-    for win in (0.6, 0.7, 0.9):
-        won = log_wealth((rng.random((400, LENGTH)) < win).astype(float), 0.5) >= math.log(20)
-        assert won.any(axis=1).mean() > 0.9
-        found.append(float(np.median(won.argmax(axis=1)[won.any(axis=1)])) + 1)
-    assert found[0] > found[1] > found[2]
-    assert found[1] < 100
-
-
 def test_by_hand_unanimous_values_decide_when_the_stakes_allow() -> None:
     """Stakes are at their bound, c / m = 1 at one half: each value multiplies the wealth by 1.5."""
     wealth = log_wealth(np.ones(12), 0.5)
@@ -359,24 +359,6 @@ def test_intervals_never_widen_and_are_never_empty(values: list[float]) -> None:
     assert (np.diff(high) <= 0).all()
     assert (low < high).all()
     assert ((low >= 0) & (high <= 1)).all()
-
-
-@given(VALUES)
-def test_the_mirrored_sample_has_the_mirrored_interval(values: list[float]) -> None:
-    low, high = ends(values)
-    turned_low, turned_high = ends(1 - np.array(values))
-    # a cell more or less where a wealth of exactly the bound is rounded
-    assert 1 - turned_high == pytest.approx(low, abs=1.5 / CELLS)
-    assert 1 - turned_low == pytest.approx(high, abs=1.5 / CELLS)
-
-
-def test_values_without_a_common_mean_keep_the_last_interval() -> None:
-    after = states([0.0] * 200 + [1.0] * 600)
-    closed = next(at for at, state in enumerate(after) if state.closed[0])
-    assert after[closed].low[0] < after[closed].high[0]
-    assert {(state.low[0], state.high[0]) for state in after[closed - 1 :]} == {
-        (after[-1].low[0], after[-1].high[0])
-    }
 
 
 def test_what_is_no_value_is_refused() -> None:
@@ -413,13 +395,6 @@ def test_a_margin_decides_what_is_even() -> None:
     assert ended.users == int(np.flatnonzero(high - low <= 0.2 + 1e-12)[0]) + 1 < 400
 
 
-def test_nothing_is_looked_at_after_the_deciding_user() -> None:
-    rule = StoppingRule(1)
-    ended = update_state(rule, initial_state(rule), np.ones((10, 1)))
-    assert (ended.users, is_decided(rule, ended)) == (10, True)
-    assert update_state(rule, ended, np.zeros((500, 1))) is ended
-
-
 @given(ROWS, st.integers(1, 20), st.sampled_from([None, 0.4]))
 def test_users_may_come_in_pieces(values: list[tuple[float, ...]], step: int, margin: float | None) -> None:
     rule, outcomes = StoppingRule(2, margin), table_of(values)
@@ -440,7 +415,6 @@ def test_the_constructed_experiment_of_the_paper() -> None:
     assert two_proportions(new, old).z == pytest.approx(20.145, abs=5e-4)
     assert lift(new, old).value == pytest.approx(0.1836, abs=5e-5)
     p = two_proportions(new, old).p
-    assert p is not None
     assert 0 < p < 1e-80
 
 
@@ -468,8 +442,6 @@ def test_coverage_and_error_rate_by_simulation() -> None:
     rounds, n, rate_a, rate_b = 2000, 20_000, 0.006, 0.005
     for a, b, same in zip(*(rng.binomial(n, rate, rounds) for rate in (rate_a, rate_b, rate_b)), strict=True):
         found = lift(Arm(int(a), n), Arm(int(b), n))
-        assert found.ci_low is not None
-        assert found.ci_high is not None
         covered += found.ci_low <= rate_a / rate_b - 1 <= found.ci_high
         p = two_proportions(Arm(int(same), n), Arm(int(b), n)).p
         false += p is not None and p < 0.05

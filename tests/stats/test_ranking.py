@@ -280,16 +280,6 @@ def test_the_fit_gives_back_what_each_system_won(data: tuple[Rows, int], ties: T
         assert model[:, 1].sum() == pytest.approx(seen[:, 1].sum(), abs=1e-6)
 
 
-@given(st.integers(2, 6), st.integers(1, 9), st.integers(0, 9), st.sampled_from(TIES))
-def test_symmetric_results_rate_all_alike(systems: int, wins: int, draws: int, ties: Ties) -> None:
-    pairs = [(i, j) for i in range(systems) for j in range(systems) if i != j]
-    rows = [(i, j, y) for i, j in pairs for y in [1] * wins + [0] * draws]
-    a, b, outcome = zip(*rows, strict=True)
-    found = bradley_terry(pair_counts(a, b, outcome, systems), ties)
-    assert found.ratings == pytest.approx([1000.0] * systems, abs=1e-6)
-    assert found.places() == [1] * systems
-
-
 def test_extreme_results_still_have_a_maximum() -> None:
     found = bradley_terry(pair_counts([0] * 100_001, [1] * 100_001, [1] * 100_000 + [-1], 2))
     assert found.ratings[0] - found.ratings[1] == pytest.approx(400 * 5)
@@ -300,8 +290,6 @@ def test_the_interval_of_a_rating_is_that_of_theory() -> None:
     counts = user_counts([0] * 2000, [1] * 2000, [1] * 1200 + [-1] * 800, np.arange(2000), 2)
     ends = rating_intervals(counts, bradley_terry(counts.total))
     half = t.ppf(0.975, 1999) * SCALE / 2 * math.sqrt(1 / 1200 + 1 / 800)
-    assert ends[0].low is not None
-    assert ends[0].high is not None
     assert (ends[0].high - ends[0].low) / 2 == pytest.approx(half, rel=0.005)
 
 
@@ -351,42 +339,11 @@ def test_only_won_only_lost_and_not_connected_are_refused_with_the_reason() -> N
     assert np.isnan(found.ratings[3:]).all()
 
 
-def test_above_and_below_without_winning_or_losing_all() -> None:
-    """3 lost to 4 only, 5 beat 6 only; both stand in a chain above and below the rated."""
-    cycle = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
-    found = rk.connectivity(counts([*cycle, (4, 3, 1), (3, 0, 1), (0, 5, 1), (5, 6, 1)], 7))
-    assert found.notes == ("", "", "", rk.ABOVE, rk.WON_ALL, rk.BELOW, rk.LOST_ALL)
-    assert found.places(np.array([1001.0, 1000, 999, *[np.nan] * 4])) == [3, 4, 5, 2, 1, 6, 7]
-
-
-def test_a_chain_of_wins_has_places_but_no_ratings() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1)], 3))
-    assert found.connectivity.notes == (rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL)
-    assert np.isnan(found.ratings).all()
-    assert found.places() == [1, 2, 3]
-    assert found.tie is None
-
-
 def test_of_two_unconnected_sets_only_the_larger_is_ranked() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), (2, 3, 1)], 4))
     assert found.connectivity.rated.tolist() == [2, 3]
     assert found.connectivity.notes == (rk.APART, rk.APART, "", "")
     assert found.places() == [None, None, 1, 2]
-
-
-def test_the_larger_set_is_ranked_even_if_only_the_smaller_could_be_rated() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 3, 1)], 6))
-    assert found.connectivity.notes == (
-        rk.WON_ALL, rk.ONE_WAY, rk.LOST_ALL, rk.APART, rk.APART, rk.NO_VERDICTS,
-    )  # fmt: skip
-    assert found.places() == [1, 2, 3, None, None, None]
-
-
-def test_the_rated_are_fitted_as_if_the_others_had_not_been_there() -> None:
-    inner = [(0, 1, 1), (0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 1, 1), (2, 0, 1)]
-    alone = bradley_terry(counts(inner, 3)).ratings
-    with_more = bradley_terry(counts([*inner, (3, 0, 1), (3, 2, 1)], 4)).ratings
-    assert with_more[:3] == pytest.approx(alone)
 
 
 def test_davidson_refuses_what_ties_alone_hold_together_and_half_wins_do_not() -> None:
@@ -396,12 +353,6 @@ def test_davidson_refuses_what_ties_alone_hold_together_and_half_wins_do_not() -
     only_ties = counts([(0, 1, 0)] * 5, 2)
     assert bradley_terry(only_ties).connectivity.notes == (rk.TIES_ONLY, rk.TIES_ONLY)
     assert bradley_terry(only_ties, "half").ratings == pytest.approx([1000, 1000])
-
-
-def test_ties_may_close_a_cycle_in_which_wins_outnumber_them() -> None:
-    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1), (2, 0, 0)], 3))
-    assert found.connectivity.notes == ("", "", "")
-    assert found.ratings[0] - found.ratings[2] > 0
 
 
 battles = st.lists(
@@ -432,7 +383,6 @@ def test_davidsons_condition_is_that_of_a_linear_programme(rows: list[Battle]) -
     rest = np.array(limits)
     # the largest total gain of the outcomes seen over the others, within a box
     gain = linprog(rest.sum(axis=0), A_ub=rest, b_ub=np.zeros(len(limits)), bounds=[(-1, 1)] * 5)
-    assert gain.fun is not None
     bounded = gain.fun > -1e-9
     # islands are bounded, but nothing says how they stand to each other
     assert (rk.connectivity(members, "davidson").rated.size == members.systems) == (
@@ -485,13 +435,6 @@ def test_of_two_equally_large_unconnected_sets_neither_is_rated() -> None:
     assert np.isnan(found.ratings).all()
 
 
-def test_of_two_equal_strongly_connected_sets_neither_is_rated() -> None:
-    """Both sets lost to the same system, so nothing says how they stand to each other."""
-    found = bradley_terry(counts([*ISLANDS, (4, 0, 1), (4, 2, 1)], 5))
-    assert found.connectivity.notes == (*(rk.EQUAL_SETS,) * 4, rk.WON_ALL)
-    assert found.places() == [None] * 4 + [1]
-
-
 # ---- which systems differ ---------------------------------------------------------------------------------------------
 
 
@@ -542,7 +485,6 @@ def test_neighbours_say_why_they_are_not_separable_and_ranges_follow() -> None:
 def test_more_users_reach_the_power() -> None:
     """12 of 20 users: with the users asked for, about four of five tests find a true share of .6."""
     (found,) = rk.neighbours([0, 1], rk.pair_tests(battles_of({(0, 1): [1] * 12 + [-1] * 8}, 2)))
-    assert found.more is not None
     n = 20 + found.more
     wins = np.random.default_rng(1).binomial(n, 0.6, 300)
     p = [sign_flip_test(np.repeat([1.0, -1.0], [won, n - won])) or 1 for won in wins.tolist()]

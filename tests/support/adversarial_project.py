@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recjudge_tui.domain.calls import Order
+from recjudge_tui.domain.calls import Order, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.runs.cases import build_request, setup_of
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.calls import CallKey
 from recjudge_tui.store.cases import CaseKey, case_row
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.runs import run_row
 from tests.support.copies import fill
+from tests.support.requests import recording
 from tests.support.runs import RULES, load, plan_run
 
 SYSTEMS = ("als", "pop")
@@ -97,18 +95,12 @@ def recorded(db: Database, path: Path, choose: Callable[[Order, str], str], **wi
     """A judge that answers every adversarial pair of such a run as `choose` says: order shown and case's
     system b -> Set 1, Set 2 or Tie."""
     plan = planned_pairs(db, RULES, rater=f"recorder of {path.stem}", **wished)
-    assert plan.run_id is not None
-    setup = setup_of(db, run_row(db, plan.run_id))
-    lines = []
-    for _, key in outstanding(db, plan.run_id, 0, 10**6):
-        _, request = build_request(db, plan.run_id, setup, key)
+
+    def reply(key: CallKey, _: Request) -> object:
         winner = choose(key.order, case_row(db, key.case_id)["system_b"])
-        reply = {"text": json.dumps({"reasoning": "recorded", "winner": winner})}
-        lines.append(json.dumps({"content_hash": request.content_hash(), "reply": reply}))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    db.execute("DELETE FROM raters WHERE name = ?", (plan.rater,))
-    db.connection.commit()
-    return JudgeSpec(spec=f"replay:{path}")
+        return {"reasoning": "recorded", "winner": winner}
+
+    return recording(db, plan, path, reply)
 
 
 def own_list(order: Order, _: str) -> str:

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -40,6 +41,36 @@ _FAULTS: dict[str, Any] = {
     "length": lambda body: answer(200, {**body, **completion('{"reasoning": "', finish="length")}),
     "empty": lambda body: answer(200, {**body, "choices": []}),
 }
+
+
+def _costing(dollars: Any) -> Callable[[int, int], Any]:
+    return lambda prompt, output: {"prompt_tokens": prompt, "completion_tokens": output, "cost": dollars}
+
+
+# what a reply says of its usage, of the tokens of the prompt and the answer; None: nothing
+_USAGES: dict[str, Callable[[int, int], Any]] = {
+    "usage": lambda prompt, output: {"prompt_tokens": prompt, "completion_tokens": output},
+    "nothing": lambda prompt, output: None,
+    "half": lambda prompt, output: {"prompt_tokens": prompt},
+    "zero": lambda prompt, output: {"prompt_tokens": 0, "completion_tokens": 0},
+    "few": lambda prompt, output: {"prompt_tokens": 1, "completion_tokens": 1},
+    "tenth": lambda prompt, output: {"prompt_tokens": prompt // 10, "completion_tokens": output},
+    "minus": lambda prompt, output: {"prompt_tokens": -prompt, "completion_tokens": -output},
+    "large": lambda prompt, output: {"prompt_tokens": 2**63, "completion_tokens": 2**63},
+    "fractions": lambda prompt, output: {"prompt_tokens": prompt / 3, "completion_tokens": output + 0.5},
+    "words": lambda prompt, output: {"prompt_tokens": "many", "completion_tokens": str(output)},
+    "list": lambda prompt, output: [{"prompt_tokens": prompt, "completion_tokens": output}],
+    "cached": lambda prompt, output: {
+        "prompt_tokens": prompt, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": 10**9},
+    },
+    "negative": _costing(-1.0),
+    "nan": _costing(float("nan")),
+    "infinity": _costing(float("inf")),
+    "free": _costing(0.0),
+    "small": _costing(1e-12),
+    "text": _costing("0.0"),
+    "beyond": _costing(10**400),
+}  # fmt: skip
 
 
 class Scenario(NamedTuple):
@@ -100,23 +131,12 @@ MORE_SCENARIOS = (
     Scenario("no usage, 64 at once, five kills", "nothing", concurrency=64, kills=5),
     Scenario("a negative cost, 64 at once, kills", "negative", concurrency=64, kills=3),
     Scenario("a cost of 0, interrupted four times", "free", concurrency=64, interrupts=4),
-    Scenario(
-        "cut answers, 64 at once, kills", faults=("cut",), faulty=0.8, concurrency=64, kills=3, resumes=3
-    ),
+    Scenario("cut answers, 64 at once, kills", "usage", ("cut",), 0.8, 64, 3, 0, 3),
     Scenario("resets alone, resumed and retried", faults=("reset",), faulty=1.0, resumes=3, retries=3),
     Scenario("hung calls, killed", faults=("hang",), faulty=0.5, kills=2, resumes=2),
-    Scenario(
-        "errors that are billed, one at a time",
-        faults=("500",),
-        faulty=0.9,
-        concurrency=1,
-        resumes=3,
-        retries=2,
-    ),
+    Scenario("errors that are billed, one at a time", "usage", ("500",), 0.9, 1, resumes=3, retries=2),
     Scenario("empty answers, retried", faults=("empty",), faulty=0.9, retries=4),
-    Scenario(
-        "no usage, unreadable replies, kills, retries", "nothing", ("garbage", "length"), 0.7, 32, 2, 0, 2, 2
-    ),
+    Scenario("no usage, unreadable replies, kills", "nothing", ("garbage", "length"), 0.7, 32, 2, 0, 2, 2),
     Scenario("one call at a time, eight kills", concurrency=1, kills=8),
 )
 
@@ -138,41 +158,12 @@ class Biller:
             output = draw.randint(1, body.get("max_completion_tokens") or body["max_tokens"])
             self.billed += (prompt * IN_USD + output * OUT_USD) / 1e6
         time.sleep(draw.uniform(0, 0.01))
-        reply = {**completion(_GOOD), **self._usage(prompt, output)}
+        usage = _USAGES[self.scenario.says](prompt, output)
+        reply = completion(_GOOD) | ({} if usage is None else {"usage": usage})
         if self.scenario.faults and draw.random() < self.scenario.faulty:
             response: bytes | None = _FAULTS[draw.choice(self.scenario.faults)](reply)
             return response
         return answer(200, reply)
-
-    def _usage(self, prompt: int, output: int) -> dict[str, Any]:
-        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output}
-        costs = {"negative": -1.0, "nan": float("nan"), "infinity": float("inf"), "free": 0.0, "small": 1e-12}
-        says = self.scenario.says
-        if says == "nothing":
-            return {}
-        odd: dict[str, Any] = {
-            "text": {**usage, "cost": "0.0"},
-            "beyond": {**usage, "cost": 10**400},
-            "list": [usage],
-            "words": {"prompt_tokens": "many", "completion_tokens": str(output)},
-            "fractions": {"prompt_tokens": prompt / 3, "completion_tokens": output + 0.5},
-            "large": {"prompt_tokens": 2**63, "completion_tokens": 2**63},
-        }
-        if says in odd:
-            return {"usage": odd[says]}
-        if says == "half":
-            return {"usage": {"prompt_tokens": prompt}}
-        if says == "zero":
-            return {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
-        if says == "few":
-            return {"usage": {"prompt_tokens": 1, "completion_tokens": 1}}
-        if says == "tenth":
-            return {"usage": {"prompt_tokens": prompt // 10, "completion_tokens": output}}
-        if says == "minus":
-            return {"usage": {"prompt_tokens": -prompt, "completion_tokens": -output}}
-        if says == "cached":
-            return {"usage": {**usage, "prompt_tokens_details": {"cached_tokens": 10**9}}}
-        return {"usage": usage | ({"cost": costs[says]} if says in costs else {})}
 
 
 class Outcome(NamedTuple):

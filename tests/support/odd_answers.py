@@ -24,62 +24,17 @@ TEXTS: tuple[Any, ...] = (
     "", "²", "①", "٣", "502", "\ud800", "a\udfffb", "\0", "\x1b[31m", "[" * 3000, '{"a":' * 2000, "‮", "<think>", "�",
     None, 7, True, [], {}, ["²"], {"text": "x"}, "x" * 5000, "\U000e0041", " " * 2000,
 )  # fmt: skip
-CHARSETS = (
-    "hex",
-    "undefined",
-    "idna",
-    "rot13",
-    "utf-16",
-    "utf-7",
-    "zlib",
-    "no-such",
-    "ascii",
-    "mbcs",
-    "punycode",
-    "\xe9",
-)
+CHARSETS = "hex undefined idna rot13 utf-16 utf-7 zlib no-such ascii mbcs punycode \xe9".split()
 STATUSES = (
-    200,
-    200,
-    200,
-    200,
-    200,
-    201,
-    204,
-    299,
-    300,
-    304,
-    400,
-    408,
-    409,
-    413,
-    418,
-    422,
-    429,
-    500,
-    503,
-    504,
-    529,
-    599,
-    999,
-)
+    *[200] * 5, 201, 204, 299, 300, 304, 400, 408, 409, 413, 418, 422, 429, 500, 503, 504, 529, 599, 999,
+)  # fmt: skip
 DELAYS = (
     "0", "-5", "7200", "1e9", "1e99", "9" * 200, "nan", "inf", "²", "٣", "", "Fri, 31 Dec 9999 23:59:59 GMT", "soon",
     "Thu, 01 Jan 1970 00:00:00 GMT", "Mon, 99 Foo 12345678901 99:99:99 +9999", "0x10", "1,5", "\xff",
 )  # fmt: skip
 PACKINGS = (
-    "gzip",
-    "deflate",
-    "br",
-    "zstd",
-    "gzip, gzip",
-    "identity",
-    "GZIP",
-    "x-gzip",
-    "compress",
-    "\xe9",
-    "gzip,,deflate",
-)
+    "gzip", "deflate", "br", "zstd", "gzip, gzip", "identity", "GZIP", "x-gzip", "compress", "\xe9", "gzip,,deflate",
+)  # fmt: skip
 # what a mutation may replace, by path
 NUMBER_PATHS = (
     ("usage", "prompt_tokens"), ("usage", "completion_tokens"), ("usage", "cost"), ("usage", "input_tokens"),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import PLANTED
 from recjudge_tui.domain.material import SlateView
-from recjudge_tui.runs.cases import build_request, setup_of
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.store.calls import outstanding
+from recjudge_tui.store.calls import CallKey
 from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.runs import run_row
+from tests.support.requests import recording
 from tests.support.runs import RULES, load, plan_run
 
 SYSTEMS = ("als", "pop")
@@ -94,16 +93,10 @@ def flagging_judge(
     plan = planned_faults(db, RULES, rater=f"recorder of {path.stem}", **wished)
     assert plan.run_id is not None
     faults = faults_of(db, plan.run_id)
-    setup = setup_of(db, run_row(db, plan.run_id))
-    lines = []
-    for _, key in outstanding(db, plan.run_id, 0, 10**6):
-        _, request = build_request(db, plan.run_id, setup, key)
-        assert request.material is not None
+
+    def reply(key: CallKey, request: Request) -> object:
         flags = choose(faults[key.case_id], request.material.slates[0])
         flagged = [{"item": place, "issue": issue, "reason": "recorded"} for place, issue in flags]
-        text = json.dumps({"reasoning": "recorded", "category": "Poor Match", "flagged_items": flagged})
-        lines.append(json.dumps({"content_hash": request.content_hash(), "reply": {"text": text}}))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    db.execute("DELETE FROM raters WHERE name = ?", (plan.rater,))
-    db.connection.commit()
-    return JudgeSpec(spec=f"replay:{path}")
+        return {"reasoning": "recorded", "category": "Poor Match", "flagged_items": flagged}
+
+    return recording(db, plan, path, reply)

@@ -78,12 +78,12 @@ def add_lists(db: Database, users: Sequence[str], systems: Sequence[str], length
     load(db, "lists", rows)
 
 
-def load(db: Database, kind: ImportKind, rows: Sequence[Sequence[object]]) -> None:
-    """Import a CSV file of these rows, the first of which is the header, into the project `films`."""
+def load(db: Database, kind: ImportKind, rows: Sequence[Sequence[object]], name: str = "films") -> None:
+    """Import a CSV file of these rows, the first of which is the header, into this project."""
     path = db.path.with_name(f"{kind}-{len(list(db.path.parent.glob('*.csv')))}.csv")
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(rows)
-    import_files(db, "films", [path], kind)
+    import_files(db, name, [path], kind)
 
 
 def server_judge(url: str) -> JudgeSpec:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.support.waiting import HANG_S, wait_until
 
-Script = Callable[[str, int], bytes | None]
+Script = Callable[[str, int], "bytes | Callable[[socket.socket], object] | None"]
 
 
 @dataclass
@@ -68,8 +68,9 @@ def in_turn(*responses: bytes, to_get: bytes = b"") -> Script:
 def serving(script: Script) -> Iterator[Stub]:
     """`script(request line, number from 0)` gives the bytes of each response.
 
-    An empty response leaves the request open until the client ends it, None closes without an answer. One
-    that does not end with its announced length, or says `Connection: close`, is followed by closing.
+    An empty response leaves the request open until the client ends it, None closes without an answer, and a function
+    does as it likes with the connection, which is closed after it. One that does not end with its announced length, or
+    says `Connection: close`, is followed by closing.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     stub = Stub(f"http://127.0.0.1:{listener.getsockname()[1]}")
@@ -129,7 +130,9 @@ def _answer_one(connection: socket.socket, reader: Any, stub: Stub, script: Scri
         stub.heads.append("\n".join(lines))
         number = len(stub.heads) - 1
     response = script(lines[0], number)
-    if response is None:
+    if response is None or callable(response):
+        if response:
+            response(connection)
         return False
     if not response:
         reader.read(1)

@@ -14,7 +14,7 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.calls import (
     CallKey,
@@ -31,6 +31,7 @@ from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
 from recjudge_tui.store.schema import connect
+from tests.builder import Built
 from tests.support.hostile import project_of_any_name
 
 MATCH = {2.0: "Good", 1.0: "Partial", 0.0: "Poor"}
@@ -47,11 +48,21 @@ class Project(NamedTuple):
 
 
 def new_project(path: Path, name: str = "films") -> Project:
+    db = _opened(path)
+    return Project(db, project_of_any_name(db, name))
+
+
+def opened(built: Built) -> Project:
+    """The only project of a file that was filled through the commands."""
+    return Project(_opened(built.path), 1)
+
+
+def _opened(path: Path) -> Database:
     # closed with the last reference to it, in whatever thread collects it: an open connection that is collected is a
     # warning, so an error here
     db = connect(path, one_thread=False)
     weakref.finalize(db, db.connection.close)
-    return Project(db, project_of_any_name(db, name))
+    return db
 
 
 def import_target(project: Project) -> Target:
@@ -121,6 +132,24 @@ def judge_lists(
     return _judge(project, rater, kind, "pointwise", {case: {"": value} for case, value in answers.items()})
 
 
+def judge_with_reasons(project: Project, rater: str, reasons: Sequence[str]) -> None:
+    """A pairwise run in which odd users' cases are won by a and even ones' by b, and a text is the reason of both calls.
+
+    {a} and {b} in it become the places of the lists: Set 1 or Set 2.
+    """
+    cases = [pair_case(project, f"u{user}") for user in range(len(reasons))]
+    judge_pairs(
+        project, rater, {case: (1.0, 1.0) if at % 2 else (-1.0, -1.0) for at, case in enumerate(cases)}
+    )
+    with project.db.transaction():
+        for order, (a, b) in {"ab": ("Set 1", "Set 2"), "ba": ("Set 2", "Set 1")}.items():
+            project.db.execute_many(
+                """UPDATE answers SET reasoning = ? WHERE call_id IN (
+                     SELECT id FROM calls WHERE case_id = ? AND list_order = ?)""",
+                [(text.format(a=a, b=b), case, order) for case, text in zip(cases, reasons, strict=True)],
+            )
+
+
 def _by_order(both: tuple[float | None, float | None]) -> dict[Order, float | None]:
     return {"ab": both[0], "ba": both[1]}
 
@@ -174,6 +203,12 @@ def cases_of(make: Sequence[int], values: Sequence[float | None]) -> dict[int, f
 def table(project: Project, report: str, **options: object) -> Table:
     """The table of a declared report."""
     return table_of(OpenProject.numbered(project.db, project.id), report, **options)
+
+
+def only(made: Table, **wanted: object) -> Row:
+    """The one row of a table that has these cells."""
+    (found,) = (row for row in made.rows if all(row.get(name) == value for name, value in wanted.items()))
+    return found
 
 
 def agreement(project: Project, **options: object) -> Table:

@@ -6,23 +6,53 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import socket
 import struct
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import planned
-from tests.support.stub_server import completion
-from tests.support.wire_server import Talk, WireServer, serving_talks
+from tests.support.stub_server import Stub, answer, completion, serving
 
 KEY = "sk-wire-0123456789abcdef0123456789"
 # a drip comes more often than any limit between two bytes, and never ends within a call's time
 DRIP_S = 0.02
 ENDLESS = 40_000_000
+_PLACE = re.compile(rb"films like (\d+)\b")
+
+
+class WireServer(NamedTuple):
+    """The chat prompt of user N is answered at `own` by the fault N, byte for byte; nobody should ask `other`."""
+
+    own: Stub
+    other: Stub
+    closing: threading.Event
+
+
+# the server's side of an exchange after the request was read; the connection is closed after it
+Talk = Callable[[socket.socket, WireServer], object]
+
+
+@contextlib.contextmanager
+def serving_talks(talks: Sequence[Talk]) -> Iterator[WireServer]:
+    def script(line: str, number: int) -> bytes | Callable[[socket.socket], object]:
+        if line.startswith("GET"):
+            return answer(200, {"data": [{"id": "m"}]}, "Connection: close")
+        place = _PLACE.search(own.bodies[number])
+        return lambda connection: talks[int(place[1])](connection, server)
+
+    with serving(script) as own, serving(lambda *_: None) as other:
+        server = WireServer(own, other, threading.Event())
+        try:
+            yield server
+        finally:
+            server.closing.set()
 
 
 def _reply(label: str) -> bytes:
@@ -122,7 +152,9 @@ def _flooded(start: bytes, piece: bytes) -> Talk:
 
 def _redirected(status: str, *headers: str) -> Talk:
     def talk(connection: socket.socket, server: WireServer) -> None:
-        named = [header.replace("OTHER", server.other_url).replace("OWN", server.url) for header in headers]
+        named = [
+            header.replace("OTHER", server.other.url).replace("OWN", server.own.url) for header in headers
+        ]
         connection.sendall(_whole(GOOD, *named, status=status))
 
     return talk
@@ -262,9 +294,9 @@ def judge_over_faults(
     """A run of the project `films`, which has one list for each fault. `proxied`: the server is asked as a proxy."""
     with (
         serving_talks([fault.talk for fault in faults]) as server,
-        _environment(server.url if proxied else ""),
+        _environment(server.own.url if proxied else ""),
     ):
-        url = "http://models.test" if proxied else server.url
+        url = "http://models.test" if proxied else server.own.url
         judge = JudgeSpec(spec="openai:m", base_urls=(f"{url}/v1",), api_key_env="WIRE_KEY")
         run = planned(
             db,
@@ -285,7 +317,8 @@ def judge_over_faults(
     outcomes = [
         WireOutcome(faults[n], kind or "", error or "", label or "") for n, kind, error, label in rows
     ]
-    return WireRun(outcomes, len(server.asked), list(_leaks(server)))
+    asked = sum(head.startswith("POST") for head in server.own.heads)
+    return WireRun(outcomes, asked, list(_leaks(server)))
 
 
 @contextlib.contextmanager
@@ -302,8 +335,8 @@ def _environment(proxy: str) -> Iterator[None]:
 
 
 def _leaks(server: WireServer) -> Iterator[str]:
-    if server.strayed:
-        yield f"{len(server.strayed)} connections to the other host"
-    for head in server.heads:
-        if head.count(KEY.encode()) != head.count(b"Bearer " + KEY.encode()) or b"cookie" in head.lower():
-            yield head.decode("latin-1")
+    if server.other.connections:
+        yield f"{server.other.connections} connections to the other host"
+    for head in server.own.heads:
+        if head.count(KEY) != head.count(f"Bearer {KEY}") or "cookie" in head.lower():
+            yield head

@@ -14,8 +14,6 @@ def config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the settings; empty, and not there yet."""
     folder = tmp_path / "settings"
     monkeypatch.setenv("RECJUDGE_CONFIG", str(folder))
-    for name in ("RECJUDGE_READER", "TMUX"):
-        monkeypatch.delenv(name, raising=False)
     return folder
 
 
@@ -28,5 +26,3 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     # nothing answers at the port for discarding, which only root may open
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     monkeypatch.setattr(local_servers, "found_files", lambda *, ollama: [])
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)

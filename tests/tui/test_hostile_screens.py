@@ -20,24 +20,26 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import AnnotationScreen, Disputes, OwnCases
-from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.prompts import Draft, draft_dialog
 from recjudge_tui.tui.screens import make_screen, screen_names
 from recjudge_tui.tui.themes import Painted
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown
-from tests.support.app.hostile import ALL, FORBIDDEN
 from tests.support.app.poisoned import JUDGED, LABELLED, poisoned
 from tests.support.app.projects import make_project
-from tests.support.hostile import NAMED
+from tests.support.hostile import HOSTILE, NAMED
 
 SIZE = (80, 24)
-# what harms and what is wide comes first: a narrow cell shows nothing else
-BAD = '\x1b[7m\u202e\x9d漢[/p][a="b]\x07 ' + ALL
-HIDDEN = FORBIDDEN | {
-    chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0xFEFF)
+# what harms and what is wide comes first: a narrow cell shows nothing else; then markup, and what bites alone is found by
+# the pure tests
+BAD = '\x1b[7m\u202e\x9d漢[/p][a="b]\x07 [/path] [a="b] [@click=app.quit]press[/] ' + " ".join(
+    text for text in HOSTILE if len(text) < 5000 and "\x00" not in text
+)
+HIDDEN = {
+    chr(c) for c in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)) if c != 10
 }
+HIDDEN |= set("\u200b\u200e\u200f\u061c\ufeff")
 
 
 class Walk(NamedTuple):
@@ -190,7 +192,6 @@ def _look(pilot: Pilot[Any], met: set[str], unsafe: list[str]) -> None:
 
 async def test_an_error_about_it_and_a_filter_that_names_it(spoiled: Path, unsafe: list[str]) -> None:
     async with running(spoiled, size=SIZE) as pilot:
-        assert isinstance(pilot.app, RecjudgeApp)
         pilot.app.show_error(RecjudgeError(BAD, BAD, BAD))
         await settle(pilot)
         _look(pilot, set(), unsafe)

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.case import CasePanel
-from recjudge_tui.tui.projects import ProjectsScreen
-from recjudge_tui.tui.reports import ReportsScreen
-from recjudge_tui.tui.runs import MonitorScreen
-from recjudge_tui.tui.triage import CasesScreen
-from tests.support.app.driving import press, running, shown, type_text, until
-from tests.support.app.launch_form import runs
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.driving import press, running, shown
+from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
-from tests.support.servers.process import ServerProcess
 
 
 async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_db: Path) -> None:
@@ -42,44 +32,6 @@ async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_
         assert "als leads" in shown(pilot)
 
 
-async def test_thirty_decisions_with_the_reasoning_in_view(project_db: Path) -> None:
-    make_project(project_db, cases=45)
-    async with running(project_db, "movies", app_class=RecjudgeApp) as pilot:
-        await press(pilot, "t")
-        for at in range(30):
-            await press(pilot, "cx"[at % 2])
-            assert "─ Reasoning (" in shown(pilot)
-            assert f"✓ {at + 1} {('accepted', 'dismissed')[at % 2]}" in shown(pilot)
-        await press(pilot, "q")
-        await until(pilot, lambda: "Read first (" in shown(pilot))
-    with connect(project_db) as db:
-        assert db.value("SELECT count(DISTINCT verdict_id) FROM triage_log") == 30
-
-
-async def test_a_verdict_to_what_was_sent_and_came_back_in_one_key(project_db: Path) -> None:
-    judge(project_db, import_lists(project_db, users=2), "pairwise")
-    async with running(project_db, "shop") as pilot:
-        panel = pilot.app.screen.query_one(CasePanel)
-        await press(pilot, "P")
-        await until(pilot, lambda: "als first" in panel.text() and "</set_2>" in panel.text())
-        await press(pilot, "tab")
-        assert "▸ reply" in panel.text()
-        assert '"winner"' in panel.text()
-
-
-async def test_leaderboard_to_cases_and_back_in_three_keys(project_db: Path) -> None:
-    project = import_lists(project_db, users=3)
-    judge(project_db, project, "pairwise")
-    import_labels(project_db)
-    async with running(project_db, "shop") as pilot:
-        await press(pilot, "a")
-        await until(pilot, lambda: "Leaderboard: pairwise" in shown(pilot))
-        await press(pilot, "enter", "enter")
-        assert isinstance(pilot.app.screen, CasesScreen)
-        await press(pilot, "q")
-        assert isinstance(pilot.app.screen, ReportsScreen)
-
-
 async def test_a_project_without_anything_left_to_decide_opens_on_the_run(project_db: Path) -> None:
     judge(project_db, import_lists(project_db, users=2), "pairwise")
     async with running(project_db, app_class=RecjudgeApp) as pilot:
@@ -93,35 +45,3 @@ async def test_a_project_without_anything_left_to_decide_opens_on_the_run(projec
         # a list that the reader asks for has no such note
         await press(pilot, "enter", "slash", "ctrl+u", "enter")
         assert "queue empty" not in shown(pilot)
-
-
-async def test_an_empty_project_to_a_running_judge_in_the_app_alone(
-    project_db: Path, openai_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_lists(project_db, name="elsewhere", users=2)
-    files = project_db.parent / "files"
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{openai_server.url}/v1")
-    keys: list[str] = []
-    async with running(project_db, app_class=RecjudgeApp) as pilot:
-
-        async def count(*pressed: str) -> None:
-            keys.extend(pressed)
-            await press(pilot, *pressed)
-
-        while not isinstance(pilot.app.screen, ProjectsScreen):
-            await press(pilot, "q")
-        await count("n")
-        await type_text(pilot, "mine")
-        await count("enter")
-        await count("i")
-        await type_text(pilot, str(files))
-        await count("enter")
-        await until(pilot, lambda: "imported" in shown(pilot).casefold() or "stored" in shown(pilot))
-        if not isinstance(pilot.app.screen, ProjectsScreen):
-            await count("escape")
-        await count("r", "n")
-        await until(pilot, lambda: "f5  Start: send 4 calls to localhost:" in shown(pilot))
-        await count("f5")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
-        assert len(keys) < 15
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])

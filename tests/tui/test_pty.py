@@ -26,13 +26,6 @@ def test_the_terminal_is_as_it_was_when_the_app_is_left(project_db: Path, way: s
         assert settings(child) == before
 
 
-def test_copying_is_osc_52_and_asks_nothing_else(project_db: Path) -> None:
-    make_project(project_db)
-    with terminal(project_db) as opened:
-        opened.press(b"\r")
-        assert opened.press(b"y").count(b"\x1b]52;c;") == 1
-
-
 def test_a_resize_to_nothing_and_back(project_db: Path) -> None:
     make_project(project_db)
     with terminal(project_db) as opened:

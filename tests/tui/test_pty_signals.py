@@ -54,22 +54,6 @@ def test_a_signal_leaves_the_terminal_as_it_was(project_db: Path, number: signal
         assert b"Traceback" not in raw
 
 
-def test_a_signal_over_a_dialog_and_twice(project_db: Path) -> None:
-    make_project(project_db)
-    with app(project_db) as child:
-        before = settings(child)
-        child.expect(b"movies")
-        raw = child.before + child.after + drain(child)
-        child.send(b"?")
-        raw += drain(child)
-        child.kill(signal.SIGTERM)
-        child.kill(signal.SIGTERM)
-        code, rest = ended(child)
-        assert code == 143
-        assert settings(child) == before
-        assert left_on(raw + rest) == set()
-
-
 def test_an_app_that_hangs_can_still_be_ended(project_db: Path) -> None:
     make_project(project_db)
     hang = "__import__('time').sleep(600)"
@@ -84,20 +68,6 @@ def test_an_app_that_hangs_can_still_be_ended(project_db: Path) -> None:
         assert code == 143
         assert settings(child) == before
         assert left_on(raw + rest) == set()
-
-
-def test_a_message_says_that_the_run_continues(project_db: Path) -> None:
-    project = make_project(project_db)
-    run = start_run(project_db, project)
-    with app(project_db) as child:
-        child.expect(b"movies")
-        child.expect("▶".encode())
-        child.kill(signal.SIGTERM)
-        child.expect(f"Run {run} continues without the app".encode())
-        assert ended(child)[0] == 143
-    with connect(project_db) as db:
-        assert db.value("SELECT state FROM runs WHERE id = ?", (run,)) == "running"
-        assert db.value("SELECT wanted FROM runs WHERE id = ?", (run,)) == "run"
 
 
 def test_the_app_ends_when_its_terminal_vanishes(project_db: Path) -> None:

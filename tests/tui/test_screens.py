@@ -16,7 +16,6 @@ from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, Disputes, OwnCases
-from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.dialogs import Choice, Notice
 from recjudge_tui.tui.home import HomeScreen
 from recjudge_tui.tui.prompts import Draft, draft_dialog
@@ -337,7 +336,6 @@ async def test_adjudicate(copy: Copy, screens: SnapshotAssertion) -> None:
 async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         app = pilot.app
-        assert isinstance(app, RecjudgeApp)
         await press(pilot, "p")
         cause = "The server at http://127.0.0.1:1 refused the connection."
         app.show_error(RecjudgeError("the judge cannot be asked", cause, "Start it and press R."))

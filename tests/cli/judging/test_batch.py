@@ -29,18 +29,7 @@ def path(project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def planned(path: Path, url: str, spec: str = "openai:hash-judge") -> str:
     """The id of a run that was planned and not begun."""
-    words = (
-        "run",
-        "pairwise",
-        "-p",
-        "films",
-        "--judge",
-        spec,
-        "--base-url",
-        url,
-        "--no-cache",
-        "--plan-only",
-    )
+    words = f"run pairwise -p films --judge {spec} --base-url {url} --no-cache --plan-only".split()
     code, out, err = ran(*words, "--db", path)
     assert code == 0, err
     assert out.startswith("run ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
@@ -14,20 +13,12 @@ from tests.support.runs import calls, make_project, planned, ran, server_judge
 from tests.support.stub_server import answer, completion, serving
 
 GOOD = {"reasoning": "Fine.", "category": "Good Match", "flagged_items": []}
-TIE = {"reasoning": "Alike.", "winner": "Tie"}
 
 
 @pytest.fixture
 def db(db: Database) -> Database:
     make_project(db, users=6)
     return db
-
-
-def says(content: dict[str, Any]) -> Any:
-    def script(line: str, number: int) -> bytes:
-        return answer(404, {}) if line.startswith("GET") else answer(200, completion(json.dumps(content)))
-
-    return serving(script)
 
 
 def test_a_retry_takes_other_settings_and_its_advice_names_them(db: Database) -> None:
@@ -78,15 +69,6 @@ def test_a_lease_of_another_host_can_be_taken_over_and_one_in_the_future_is_sile
         )
     code, out, _ = ran("runs", "resume", run, "--db", db.path)
     assert (code, "12 done" in out) == (0, True)
-
-
-def test_a_judge_that_always_says_tie_is_named_in_the_last_lines(db: Database) -> None:
-    with says(TIE) as stub:
-        run = planned(db, server_judge(stub.url), "pairwise")
-        code, _, err = ran("runs", "resume", run, "--db", db.path)
-    assert code == 0
-    assert "no conclusion: " in err
-    assert "verdicts are Tie: no information" in err
 
 
 def test_the_domain_is_asked_once(db: Database) -> None:

@@ -158,17 +158,7 @@ def test_runs_are_listed_shown_retried_and_deleted(db: Database) -> None:
 
 def test_a_run_started_in_the_background_is_reported_and_continues(db: Database) -> None:
     with start("openai_api", "--delay-ms", 50) as server:
-        words = [
-            "--judge",
-            "openai:hash-judge",
-            "--base-url",
-            server.url,
-            "--top",
-            4,
-            "--detach",
-            "--db",
-            db.path,
-        ]
+        words = [*f"--judge openai:hash-judge --base-url {server.url} --top 4 --detach --db".split(), db.path]
         code, out, _ = ran("run", "pointwise", "-p", "films", *words)
         assert (code, out) == (0, "run 1 started in the background\n")
         code, _, err = ran("runs", "stop", 1, "--db", db.path)

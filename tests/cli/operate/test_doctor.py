@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from recjudge_tui.domain.injection import KINDS
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
@@ -16,18 +14,6 @@ from recjudge_tui.store.runs import take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.injections import ORDERS
 from tests.support.runs import make_project, planned, ran
-
-
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_BASE_URL",
-        "OLLAMA_HOST",
-    ):
-        monkeypatch.delenv(name, raising=False)
 
 
 def asked(project_db: Path, *words: object, **environment: str) -> tuple[int, list[dict[str, Any]], str]:

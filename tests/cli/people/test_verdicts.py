@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.cli.app import main
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
+from tests.support.commands import ran
+
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -23,25 +25,15 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def code(*words: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(list(words))
-    found = left.value.code
-    assert isinstance(found, int)
+def rows(capsys: Capture, line: str) -> list[dict[str, Any]]:
+    code, out, _ = ran(capsys, *line.split(), "--format", "json")
+    assert code == 0
+    found: list[dict[str, Any]] = json.loads(out)["rows"]
     return found
 
 
-def rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
-    capsys.readouterr()
-    assert code(*words, "--format", "json") == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["rows"]
-    return found
-
-
-def test_the_order_by_attention_lists_only_verdicts_to_read_with_reasons(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = rows(capsys, "verdicts", "list", "-p", "movies", "--sort", "attention")
+def test_the_order_by_attention_lists_only_verdicts_to_read_with_reasons(capsys: Capture) -> None:
+    found = rows(capsys, "verdicts list -p movies --sort attention")
     assert [(row["verdict_id"], row["why"].split(",")[0]) for row in found] == [
         ("1", "judge against people"),
         ("13", "judge against people"),
@@ -51,13 +43,13 @@ def test_the_order_by_attention_lists_only_verdicts_to_read_with_reasons(
     ]
 
 
-def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixture[str], file: Path) -> None:
-    assert code("verdicts", "decide", "1", "override", "--to", "tie") == 0
-    assert code("verdicts", "decide", "4", "dismiss") == 0
-    assert code("verdicts", "decide", "4", "note", "--text", "Both lists are the same film.") == 0
-    assert code("verdicts", "undo", "-p", "movies") == 0
-    assert "undone: note, case 2" in capsys.readouterr().err
-    found = rows(capsys, "verdicts", "log", "-p", "movies")
+def test_decisions_are_written_taken_back_and_logged(capsys: Capture, file: Path) -> None:
+    for decided in ("1 override --to tie", "4 dismiss", "4 note --text Twice."):
+        assert ran(capsys, "verdicts", "decide", *decided.split())[0] == 0
+    undo = ("verdicts", "undo", "-p", "movies")
+    code, _, err = ran(capsys, *undo)
+    assert (code, "undone: note, case 2" in err) == (0, True)
+    found = rows(capsys, "verdicts log -p movies")
     assert [(row["action"], row["label"], row["standing"]) for row in found] == [
         ("override", "Tie", "yes"),
         ("dismiss", "", "yes"),
@@ -66,10 +58,9 @@ def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixtu
     ]
     with connect(file) as db:
         assert db.value("SELECT label FROM v_verdicts WHERE rater_kind = 'reader' AND rater = 'ana'") == "Tie"
-    for _ in range(2):
-        assert code("verdicts", "undo", "-p", "movies") == 0
-    assert code("verdicts", "undo", "-p", "movies") == 0
-    assert "“ana” has nothing to undo" in capsys.readouterr().err
+    assert [ran(capsys, *undo)[0] for _ in range(2)] == [0, 0]
+    code, _, err = ran(capsys, *undo)
+    assert (code, "“ana” has nothing to undo" in err) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +76,9 @@ def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixtu
     ],
 )
 def test_an_invalid_decision_gives_the_reason_and_writes_nothing(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str, file: Path
+    capsys: Capture, words: tuple[str, ...], status: int, said: str, file: Path
 ) -> None:
-    assert code("verdicts", "decide", *words) == status
-    assert said in capsys.readouterr().err
+    code, _, err = ran(capsys, "verdicts", "decide", *words)
+    assert (code, said in err) == (status, True)
     with connect(file) as db:
         assert db.value("SELECT count(*) FROM triage_log") == 0

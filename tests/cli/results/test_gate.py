@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.cli.app import main
+from tests.support.commands import ran
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
 
@@ -22,28 +22,23 @@ def db(project_db: Path) -> str:
     return str(project_db)
 
 
-def main_code(db: str, *words: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([*words, "-p", "films", "--db", db])
-    assert isinstance(left.value.code, int)
-    return left.value.code
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("--rater", "may", "--truth", "people", "--at-least", "qwk=0.9", "--at-most", "failure_rate=0"), 0),
-        (("--rater", "june", "--truth", "people", "--at-least", "qwk=0.9"), 3),
-        (("--rater", "may", "--truth", "people", "--at-most", "failure_rate=0", "--certain"), 3),
-        (("--rater", "june", "--truth", "people", "--against", "may"), 3),
-        (("--rater", "may", "--truth", "people", "--against", "june"), 0),
-        (("--rater", "flat", "--truth", "people", "--against", "may", "--stat", "pearson"), 1),
-        (("--rater", "may"), 2),
-        (("--rater", "may", "--at-least", "qwk"), 2),
-        (("--rater", "may", "--at-least", "qwk=high"), 2),
-        (("--rater", "may", "--at-least", "qwk=0.5"), 2),
-        (("--rater", "ghost", "--at-most", "failure_rate=0"), 1),
+        ("--rater may --truth people --at-least qwk=0.9 --at-most failure_rate=0", 0),
+        ("--rater june --truth people --at-least qwk=0.9", 3),
+        ("--rater may --truth people --at-most failure_rate=0 --certain", 3),
+        ("--rater june --truth people --against may", 3),
+        ("--rater may --truth people --against june", 0),
+        ("--rater flat --truth people --against may --stat pearson", 1),
+        ("--rater may", 2),
+        ("--rater may --at-least qwk", 2),
+        ("--rater may --at-least qwk=high", 2),
+        ("--rater may --at-least qwk=0.5", 2),
+        ("--rater ghost --at-most failure_rate=0", 1),
     ],
 )
-def test_the_gate_leaves_with_its_code(db: str, words: tuple[str, ...], code: int) -> None:
-    assert main_code(db, "gate", *words) == code
+def test_the_gate_leaves_with_its_code(
+    db: str, capsys: pytest.CaptureFixture[str], words: str, code: int
+) -> None:
+    assert ran(capsys, "gate", *words.split(), "-p", "films", "--db", db)[0] == code

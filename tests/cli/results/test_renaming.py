@@ -126,13 +126,9 @@ def rows_of(built: Built, words: str, names: Sequence[str]) -> list[Row]:
     rows = [
         {"table": table["title"], **row} for table in found.get("tables", [found]) for row in table["rows"]
     ]
-    about = [
-        {k: v for k, v in row.items() if k != "note" and (isinstance(v, str) or k.startswith("value_"))}
-        for row in rows
-    ]
-    return [
-        row
-        for _, row in sorted(
-            zip((json.dumps(each, sort_keys=True) for each in about), rows, strict=True), key=lambda x: x[0]
-        )
-    ]
+    return sorted(rows, key=_about)
+
+
+def _about(row: Row) -> str:
+    said = {k: v for k, v in row.items() if k != "note" and (isinstance(v, str) or k.startswith("value_"))}
+    return json.dumps(said, sort_keys=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,9 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
+from tests.builder import Built, project
 from tests.support.commands import ran
-from tests.support.runs import load
 from tests.support.visits import VISITS, make_visits
 
 Capture = pytest.CaptureFixture[str]
@@ -98,57 +97,48 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
 
 
 SYSTEMS_OF = {
-    "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"),
-    "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
-    "shares": ("leaderboard", "--protocol", "pointwise"), "flags": ("flags",),
-    "by context": (*PAIRS, "--by", "context"), "metrics": ("metrics", "--metrics", "ndcg"),
-}  # fmt: skip
+    "ranking": "leaderboard --protocol pairwise",
+    "bt": "leaderboard --protocol pairwise --method bt",
+    "matrix": "leaderboard --protocol pairwise --table matrix",
+    "side-by-side": "leaderboard --protocol pairwise --table side-by-side",
+    "shares": "leaderboard --protocol pointwise",
+    "flags": "flags",
+    "by context": "leaderboard --protocol pairwise --by context",
+    "metrics": "metrics --metrics ndcg",
+}
 
 
 @pytest.mark.parametrize("report", SYSTEMS_OF)
-def test_systems_choose_as_if_the_others_were_not_there(
-    project_db: Path, capsys: Capture, report: str
-) -> None:
-    whole, part = project_db.with_name("whole.db"), project_db.with_name("part.db")
-    for path, names in ((whole, "abc"), (part, "ab")):
-        with connect(path) as db:
-            _three_systems(db, names)
-    rows = _table(whole, capsys, *SYSTEMS_OF[report], "--systems", "a,b")["rows"]
-    assert rows == _table(part, capsys, *SYSTEMS_OF[report])["rows"]
+def test_systems_choose_as_if_the_others_were_not_there(project_db: Path, report: str) -> None:
+    whole, part = (_judged(project_db.with_name(f"{names}.db"), names) for names in ("abc", "ab"))
+    rows = whole.table(f"{SYSTEMS_OF[report]} -p films --systems a,b")["rows"]
+    assert rows == part.table(f"{SYSTEMS_OF[report]} -p films")["rows"]
     assert rows
     assert {row["system"] for row in rows if row["system"]} <= {"a", "b"}
 
 
-def _three_systems(db: Database, names: str) -> None:
+def _judged(path: Path, systems: str) -> Built:
     """Lists of these systems for eight users, judged alone and in pairs by two people."""
-    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(9))])
-    load(
-        db,
-        "lists",
-        [
-            ("user_id", "system", "item_id", "rank"),
-            *((f"u{n}", s, f"i{(n + at) % 9}", 1) for n in range(8) for at, s in enumerate(names)),
-        ],
-    )
-    load(
-        db,
-        "events",
-        [("user_id", "item_id", "type", "timestamp"),
-         *((f"u{n}", f"i{n}", "heldout_purchase", "2024-06-05") for n in range(8))],
-    )  # fmt: skip
-    rows: list[tuple[object, ...]] = [
-        ("rater", "user_id", "system", "system_a", "system_b", "value", "flags")
+    lists = {(f"u{n}", system): [f"i{(n + at) % 9}"] for n in range(8) for at, system in enumerate(systems)}
+    labels: list[dict[str, object]] = []
+    for n, rater in product(range(8), ("anna", "ben")):
+        said = {"rater": rater, "user_id": f"u{n}"}
+        for at, system in enumerate(systems):
+            poor = (n + at + (rater == "ben")) % 3 == 0
+            flagged = (
+                {"value": "Poor Match", "flags": f"i{(n + at) % 9}:owned"}
+                if poor
+                else {"value": "Good Match"}
+            )
+            labels.append({**said, "system": system, **flagged})
+        for first, second in combinations(systems, 2):
+            winner = "A" if (n + len(rater) + ord(second)) % 3 else "B"
+            labels.append({**said, "system_a": first, "system_b": second, "value": winner})
+    events = [
+        {"user_id": f"u{n}", "item_id": f"i{n}", "type": "heldout_purchase", "timestamp": "2024-06-05"}
+        for n in range(8)
     ]
-    for n in range(8):
-        for rater in ("anna", "ben"):
-            for at, system in enumerate(names):
-                poor = (n + at + (rater == "ben")) % 3 == 0
-                flagged = f"i{(n + at) % 9}:owned" if poor else ""
-                rows.append((rater, f"u{n}", system, "", "", "Poor Match" if poor else "Good Match", flagged))
-            for first, second in combinations(names, 2):
-                value = "A" if (n + len(rater) + ord(second)) % 3 else "B"
-                rows.append((rater, f"u{n}", "", first, second, value, ""))
-    load(db, "labels", rows)
+    return project(path, lists=lists, events=events, labels=labels)
 
 
 @pytest.mark.parametrize("by", [None, "plan"])

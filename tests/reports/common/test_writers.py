@@ -74,13 +74,6 @@ def test_text_fits_whatever_the_width(width: int) -> None:
         assert figure in text
 
 
-def test_ascii_screen_gets_ascii() -> None:
-    table = Table(
-        "T", (Column("a", "A"), Column("n", "n", "float")), ({"a": "x", "n": None}, {"a": "y", "n": 1.0})
-    )
-    assert render(table, "text", Screen(80, unicode=False)).text.isascii()
-
-
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_table_refuses_nan(bad: float) -> None:
     with pytest.raises(ValueError, match="undefined"):

@@ -13,8 +13,7 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.text import one_line, safe_text, unmarked
 from recjudge_tui.importers.reader import long_reading
-from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import FORMATS, Column, Row, Screen, Table, TableText, render
+from recjudge_tui.reports.common.table import Column, Row, Screen, Table, render
 from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS, ExportFormat, write_rows
 from tests.support.hostile import HOSTILE, LONE_SURROGATE, NAMED
 
@@ -30,20 +29,6 @@ def table_of(text: str) -> Table:
     rows = ({"first": text, "second": text, "n": -1}, {"first": "x", "second": text, "n": 2})
     columns = (Column("first", text), Column("second", "Second"), Column("n", "n", "int"))
     return Table(text, columns, rows, (text, "a note"))
-
-
-def all_of(written: TableText) -> str:
-    return "\n".join((written.text, *written.notes))
-
-
-@pytest.mark.parametrize("fmt", FORMATS)
-@each_text
-def test_nothing_raw_comes_out(text: str, fmt: str) -> None:
-    table = table_of(text)
-    page = Page(text, (text,), (table, table), {})
-    for written in (render(table, fmt), render_page(page, fmt)):
-        assert RAW.search(all_of(written)) is None
-        all_of(written).encode("utf-8")
 
 
 @each_text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -21,9 +20,7 @@ from tests.support.verdicts import (
     Project,
     give,
     judge_lists,
-    judge_pairs,
     list_case,
-    new_project,
     pair_case,
 )
 
@@ -60,11 +57,6 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return new_project(tmp_path / "a.db")
 
 
 def judged(project: Project, names: tuple[str, ...] = ("anna", "ben")) -> None:
@@ -125,46 +117,6 @@ def test_it_can_be_read_aloud_and_printed(project: Project) -> None:
     assert len(page.all("details")) == len(page.all("summary")) > len(SECTIONS) - 1
     assert len(Page(project_report(project.db, project.id, ("cost",)).text).all("details")) == 0
     assert "Good Match" in page.text
-
-
-def test_the_first_page_holds_what_one_acts_on(project: Project) -> None:
-    users = [f"u{n}" for n in range(12)]
-    cases = {pair_case(project, user): n for n, user in enumerate(users)}
-    judge_pairs(project, "qwen", {case: (1.0, 1.0) if n % 4 else (1.0, -1.0) for case, n in cases.items()})
-    give(
-        project, "anna", {case: 1.0 if n % 3 else -1.0 for case, n in cases.items()}, protocol_name="pairwise"
-    )
-    text = project_report(project.db, project.id).text
-    first = text[text.index('<section id="summary"') : text.index('<section id="about"')]
-    places = [
-        first.index(said)
-        for said in ("a leads", "of qwen with anna", "a judge has nothing to read", "The board", "How far to trust it",
-                     "position consistency", "Read these first", "judge against people", "<details>", "because of ab")
-    ]  # fmt: skip
-    assert places == sorted(places)
-    assert "75.0 %" in first
-    # of chosen raters it is left out
-    named = project_report(project.db, project.id, raters=("qwen",)).text
-    assert "systems and raters are chosen" in named
-    assert "How far to trust it" not in named
-
-
-def test_without_verdicts_the_first_page_says_what_is_missing(project: Project) -> None:
-    text = project_report(project.db, project.id, ("summary",)).text
-    assert "There is no conclusion yet" in text
-    assert "a judge has nothing to read" in text
-    assert "nobody has checked the judge" in text
-
-
-def test_agreement_is_with_people_and_says_when_there_are_none(project: Project) -> None:
-    lists = {list_case(project, f"u{n}"): n % 3.0 for n in range(5)}
-    judge_lists(project, "qwen", lists)
-    alone = project_report(project.db, project.id, ("agreement",)).text
-    assert "agreement needs a second rater" in alone
-    give(project, "anna", lists)
-    met = project_report(project.db, project.id, ("agreement",)).text
-    assert "No person" not in met
-    assert "Agreement with anna" in met
 
 
 def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:

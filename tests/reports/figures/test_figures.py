@@ -6,7 +6,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,16 +13,15 @@ from xml.etree import ElementTree
 import pytest
 
 from recjudge_tui.domain.filters import parse_occasions
-from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError, UsageError
+from recjudge_tui.errors import NotFoundError, StoreError, UsageError
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
-from recjudge_tui.reports.figures.marks import Bars, Figure, Forest, Grid, Lines, Mark, Scatter, axis
+from recjudge_tui.reports.figures.marks import Figure, Grid, Mark
 from recjudge_tui.store.schema import connect
-from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.lists import judge
 from tests.support.drawn_project import USERS, drawn_project
-from tests.support.flags import make_flagged_project
 from tests.support.hostile import NAMED
 from tests.support.verdicts import Project, new_project
 from tests.support.visits import VISITS, make_visits
@@ -59,7 +57,6 @@ def texts(svg: bytes) -> list[str]:
 
 
 def marks_of(drawn: Figure) -> list[Mark]:
-    assert isinstance(drawn.marks, Forest | Bars | Lines | Scatter)
     return list(drawn.marks.marks)
 
 
@@ -81,7 +78,6 @@ def test_numbers_are_those_of_the_report(project: Project, name: str) -> None:
     if not isinstance(drawn.marks, Grid):
         low, high = ("min", "max") if name == "ensembles" else ("ci_low", "ci_high")
         for mark in marks_of(drawn):
-            assert mark.row is not None
             assert (mark.value, mark.low, mark.high) == tuple(
                 mark.row[k] for k in (FIGURES[name].value, low, high)
             )
@@ -104,20 +100,6 @@ def test_a_figure_is_drawn_in_each_format_with_its_caption_and_the_same_each_tim
         width, height = struct.unpack(">II", draw_picture(drawn, "png", columns)[0][16:24])
         assert width == round(inches * 300)
         assert 200 < height < 4000
-
-
-def test_a_wide_interval_is_cut_with_an_arrow_and_shrinks_nobody_else(project: Project) -> None:
-    narrow = [Mark(str(at), 0.5 + at / 100, 0.48 + at / 100, 0.52 + at / 100) for at in range(4)]
-    wide = [*narrow, Mark("w", 0.51, 0.0, 1.0)]
-    assert axis(wide) == axis(narrow) == (0.48, 0.55)
-    assert axis([wide[-1]]) == (0.0, 1.0)
-    assert axis([Mark("a", 2.0, 0.0, 3.0), Mark("b", 1.0, 0.8, 1.2)], doublings=True) == (0.8, 3.0)
-    drawn = draw(project, "leaderboard", {"rater": "good"})
-    pictures = [
-        draw_picture(replace(drawn, marks=Forest(tuple(marks), "x")), "svg")[0] for marks in (narrow, wide)
-    ]
-    assert [texts(picture).count("0.50") for picture in pictures] == [1, 1]
-    assert pictures[1].count(b"<path") > pictures[0].count(b"<path")
 
 
 @pytest.mark.parametrize("name", OF_VERDICTS)
@@ -172,51 +154,6 @@ def test_a_figure_is_of_the_systems_and_raters_asked_for(project: Project, name:
     assert {row["system"] for row in chosen.rows if row.get("system")} <= {"als", "text"}
     with pytest.raises(NotFoundError, match="no system “xyz”"):
         draw(project, name, systems=("als", "xyz"))
-
-
-def test_raters_that_were_named_are_the_only_ones(project: Project) -> None:
-    raters = ("poor", "ben")
-    confusion = draw(project, "confusion", raters=raters)
-    assert {(row["rater_a"], row["rater_b"]) for row in confusion.rows} == {raters}
-    assert {row["rater"] for row in draw(project, "leaderboard", raters=raters).rows} == {*raters}
-    assert {row["rater"] for row in draw(project, "runs", raters=raters).rows} == {"poor"}
-    with pytest.raises(UsageError, match="no rater “good” for this figure"):
-        draw(project, "q-matrix", {"rater": "good"}, raters=raters)
-    with pytest.raises(NotFoundError, match="no rater “zoe”"):
-        draw(project, "confusion", raters=("poor", "zoe"))
-    for name, said in (("anna", "no judge answered this"), ("good", "no person judged this")):
-        with pytest.raises(RecjudgeError, match=f"of the raters named, {said}"):
-            draw(project, "calibration", raters=(name,))
-
-
-def test_flags_are_a_table_intervals_or_ranks(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_flagged_project(db)
-        flagged = Project(db, 1)
-        table, intervals, ranks = (
-            draw(flagged, "flags", {"rater": "ben", "show": show, "of": of})
-            for show, of in (("table", "lists"), ("intervals", "items"), ("ranks", "items"))
-        )
-        assert isinstance(table.marks, Grid)
-        assert table.marks.cells["off-category", "x"].text == "33.3%"
-        assert {(mark.name, mark.group): mark.value for mark in marks_of(intervals)}["any", "x"] == 4 / 12
-        assert [mark.value for mark in marks_of(ranks) if mark.group == "x"] == [2 / 3, 0, 1 / 3, 1 / 3]
-        for drawn in (table, intervals, ranks):
-            assert draw_picture(drawn, "svg")[1] == ()
-        row = next(row for row in table.rows if (row["issue"], row["system"]) == ("off-category", "x"))
-        cases = behind(Opened.numbered(db, 1), table, row).cases
-        assert [db.value("SELECT user_id FROM cases WHERE id = ?", (case,)) for case in cases or ()] == ["u1"]
-
-
-def test_q_against_a_metric(project_db: Path) -> None:
-    judge(project_db, import_lists(project_db, users=6))
-    import_labels(project_db)
-    with connect(project_db) as db:
-        drawn = draw(Project(db, 1), "q-metric", {"rater": "anna", "metric": "urd@10"})
-        assert {"als", "text", "urd@10", "Q"} <= set(texts(draw_picture(drawn, "svg")[0]))
-        assert "no correlation, 2 systems" in drawn.caption
-        with pytest.raises(UsageError, match="no metric “nix”"):
-            draw(Project(db, 1), "q-metric", {"metric": "nix"})
 
 
 # ---- names that would harm

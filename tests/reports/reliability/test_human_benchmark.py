@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.people.raters import combine
-from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import table_of
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from recjudge_tui.reports.common.table import Table
+from tests.support.verdicts import (
+    Project,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    only,
+    pair_case,
+    table,
+)
 
 A, TIE, B = 1.0, 0.0, -1.0
 SIDES = ("Co-occurrence", "Embedding", "Tie")
@@ -50,17 +58,8 @@ def _labels(
     return anna, ben
 
 
-def opened(project: Project) -> Opened:
-    return Opened.numbered(project.db, project.id)
-
-
 def benchmark(project: Project, *raters: str, truth: str | None = None) -> Table:
-    return table_of(opened(project), "agreement", benchmark=True, raters=raters, truth=truth)
-
-
-def one(table: Table, **wanted: object) -> Row:
-    (found,) = (row for row in table.rows if all(row.get(name) == value for name, value in wanted.items()))
-    return found
+    return table(project, "agreement", benchmark=True, raters=raters, truth=truth)
 
 
 @pytest.fixture
@@ -75,40 +74,27 @@ def judged(project: Project) -> Project:
     return project
 
 
-def test_counts_of_verdicts_and_of_calls(project: Project) -> None:
-    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
-    names = ("wins", "losses", "ties", "true_ties", "position_ties", "failed", "n")
-    assert [verdicts[name] for name in names] == [103, 66, 31, 7, 24, 0, 200]
-    assert [calls[name] for name in ("wins", "losses", "ties", "n")] == [228, 154, 18, 400]
-    assert verdicts["consistency"] == 0.88
-    assert 0.82 < float(str(verdicts["ci_low"])) < 0.88 < float(str(verdicts["ci_high"])) < 0.93
-    (place,) = table_of(opened(project), "robustness position", gap=False).rows
-    # A then B is Set 1 both times; A then tie is Set 1 once; B in the order a-b is Set 2
-    assert [place[name] for name in ("consistent", "set_1", "set_2")] == [176, 42, 2]
-    assert place["set_1_share"] == pytest.approx(42 / 44)
-
-
 def test_a_failed_order_is_no_tie(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [pair_case(project, f"u{i}") for i in range(3)]
     judge_pairs(project, "llm", {cases[0]: (A, A), cases[1]: (A, None), cases[2]: (None, None)})
-    verdicts, calls = table_of(opened(project), "robustness position", rater="llm", counts=True).rows
+    verdicts, calls = table(project, "robustness position", rater="llm", counts=True).rows
     assert [verdicts[name] for name in ("wins", "ties", "losses", "n", "failed")] == [1, 0, 0, 1, 2]
     assert (calls["wins"], calls["n"], calls["failed"]) == (3, 3, 3)
 
 
 def test_the_benchmark_in_one_table(judged: Project) -> None:
-    table = benchmark(judged, "llm", "anna", "ben", truth="people-lists,people")
-    assert one(table, of="llm concurs where people gives a direction")["value"] == pytest.approx(
+    made = benchmark(judged, "llm", "anna", "ben", truth="people-lists,people")
+    assert only(made, of="llm concurs where people gives a direction")["value"] == pytest.approx(
         100 * 69 / 84
     )
-    assert one(table, of="llm: alpha, beta", figure="position consistency")["value"] == 88
+    assert only(made, of="llm: alpha, beta", figure="position consistency")["value"] == 88
     adjudicated = [
-        one(table, of="llm Adjudicated (N=200): alpha, beta", figure=name)["value"] for name in SIDES
+        only(made, of="llm Adjudicated (N=200): alpha, beta", figure=name)["value"] for name in SIDES
     ]
-    raw = [one(table, of="llm Raw (N=400 calls): alpha, beta", figure=name)["value"] for name in SIDES]
+    raw = [only(made, of="llm Raw (N=400 calls): alpha, beta", figure=name)["value"] for name in SIDES]
     assert (adjudicated, raw) == ([51.5, 33, 15.5], [57, 38.5, 4.5])
-    kappa = one(table, of="llm–people-lists", figure="weighted kappa")["value"]
-    assert table.answer == f"llm–people-lists: weighted kappa {kappa:.2f}."
+    kappa = only(made, of="llm–people-lists", figure="weighted kappa")["value"]
+    assert made.answer == f"llm–people-lists: weighted kappa {kappa:.2f}."
     # with one consensus of each sort nobody needs to name them
-    assert benchmark(judged).rows == table.rows
+    assert benchmark(judged).rows == made.rows

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.importers.load import import_files
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from tests.support.runs import plan_run
+from tests.support.runs import load, plan_run
 
 TITLES = (
     "Dark Roast Coffee 500 g",
@@ -32,8 +29,6 @@ GIVEN = {"anna": ("A", "B", "Tie", "A", "B", "A"), "bert": ("A", "B", "B", "A", 
 
 def import_lists(path: Path, name: str = "shop", users: int = 3, text: str = "") -> int:
     """A project with items, events and the lists of two systems for each user; `text` goes into every name."""
-    folder = path.parent / "files"
-    folder.mkdir(exist_ok=True)
     items = [(f"i{at}", title + text, "grocery" + text) for at, title in enumerate(TITLES)]
     events = [
         (f"u{user}", f"i{(user + step) % 6}", "purchase", f"2025-0{step + 1}-1{user % 9}T10:00:00Z")
@@ -47,13 +42,9 @@ def import_lists(path: Path, name: str = "shop", users: int = 3, text: str = "")
         for rank in (1, 2, 3, 4)
     ]
     with connect(path) as db:
-        files: tuple[tuple[ImportKind, tuple[str, ...], list[tuple[object, ...]]], ...] = (
-            ("items", ("item_id", "title", "category"), [*items]),
-            ("events", ("user_id", "item_id", "type", "timestamp"), [*events]),
-            ("lists", ("user_id", "system", "item_id", "rank"), [*lists]),
-        )
-        for kind, head, rows in files:
-            import_files(db, name, [_csv(folder / f"{kind}.csv", head, rows)], kind)
+        load(db, "items", [("item_id", "title", "category"), *items], name)
+        load(db, "events", [("user_id", "item_id", "type", "timestamp"), *events], name)
+        load(db, "lists", [("user_id", "system", "item_id", "rank"), *lists], name)
         return project_id(db, name)
 
 
@@ -66,7 +57,7 @@ def import_labels(path: Path, name: str = "shop", given: Mapping[str, Sequence[s
     ]
     head = ("rater", "user_id", "system_a", "system_b", "aspect", "value", "protocol", "rater_kind")
     with connect(path) as db:
-        import_files(db, name, [_csv(path.parent / "files" / "labels.csv", head, rows)], "labels")
+        load(db, "labels", [head, *rows], name)
 
 
 def judge(path: Path, project: int, protocol: str = "pairwise", spec: str = "rules", rater: str = "") -> int:
@@ -88,11 +79,3 @@ def plan(path: Path, project: int, url: str, concurrency: int = 2) -> int:
         planned = plan_run(db, RunRequest(project, spec, settings))
     assert planned.run_id is not None
     return planned.run_id
-
-
-def _csv(path: Path, head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(head)
-        writer.writerows(rows)
-    return path

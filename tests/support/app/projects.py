@@ -9,7 +9,7 @@ from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, 
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.store.cases import CaseKey, ensure_case
-from recjudge_tui.store.database import Database, Parameters, now
+from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from tests.support.hostile import project_of_any_name
@@ -48,12 +48,8 @@ def make_explanations(
     with connect(path) as db, db.transaction():
         run = _run(db, project, "rules-text", "explanation")
         said = "You liked Heat, so Ronin is for you." + text
-        explanation = _insert(
-            db,
-            """INSERT INTO explanations (project_id, user_id, item_id, system, text, digest)
-               VALUES (?, 'u0', 'i2', ?, ?, 'd')""",
-            (project, "writer" + text, said),
-        )
+        explanation = db.add("explanations", project_id=project, user_id="u0", item_id="i2", system="writer" + text,
+                             text=said, digest="d")  # fmt: skip
         key = CaseKey("explanation", "u0", "writer" + text, item_id="i2", explanation_id=explanation)
         case = ensure_case(db, project, key)
         item = ItemView(item_id="i2", title="Ronin" + text)
@@ -62,11 +58,8 @@ def make_explanations(
                                   scores={"accuracy" + text: 3.0})  # fmt: skip
         example_shown = _snapshot(db, "explanation", example.model_dump_json())
         user = _snapshot(db, "user", _user("u0", text).model_dump_json())
-        db.execute(
-            """INSERT INTO run_cases (run_id, case_id, user_snapshot, explanation_snapshot, example_snapshot)
-               VALUES (?, ?, ?, ?, ?)""",
-            (run, case, user, shown, example_shown),
-        )
+        db.add("run_cases", run_id=run, case_id=case, user_snapshot=user, explanation_snapshot=shown,
+               example_snapshot=example_shown)  # fmt: skip
         for aspect, value in (("accuracy", 4.0), ("transparency", 2.0)):
             call = _call(db, run, case, "", aspect + text)
             _answer(db, call, aspect + text, str(int(value)), value, f"Why {aspect}{text}")
@@ -120,34 +113,22 @@ def make_absolute(path: Path, project: int) -> int:
     with connect(path) as db, db.transaction():
         run = _run(db, project, "grader", "absolute")
         slate = db.row("SELECT id, user_id, system FROM slates WHERE project_id = ? ORDER BY id", (project,))
-        assert slate is not None
         case = ensure_case(
             db, project, CaseKey("list", slate["user_id"], slate["system"], slate_a=slate["id"])
         )
         user = _snapshot(db, "user", _user(slate["user_id"], "").model_dump_json())
-        db.execute(
-            "INSERT INTO run_cases (run_id, case_id, user_snapshot) VALUES (?, ?, ?)", (run, case, user)
-        )
+        db.add("run_cases", run_id=run, case_id=case, user_snapshot=user)
         _answer(db, _call(db, run, case, "", ""), "overall", "0.72", 0.72, "Mostly to my taste.")
         _verdict(db, run, case, "overall", "absolute", "0.72", 0.72)
-        _label(
-            db,
-            ensure_rater(db, project, "ndcg@10", "metric"),
-            case,
-            ("", 0.31),
-            None,
-            "",
-            "overall",
-            "absolute",
-        )
+        metric = ensure_rater(db, project, "ndcg@10", "metric")
+        _label(db, metric, case, ("", 0.31), None, "", "overall", "absolute")
     return case
 
 
-def _answer(db: Database, call: int, aspect: str, label: str, value: float, reasoning: str) -> None:
-    db.execute(
-        "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, NULL)",
-        (call, aspect, value, label, reasoning),
-    )
+def _answer(
+    db: Database, call: int, aspect: str, label: str, value: float, reasoning: str, **more: float
+) -> None:
+    db.add("answers", call_id=call, aspect=aspect, value=value, label=label, reasoning=reasoning, **more)
 
 
 def start_run(path: Path, project: int, calls: int = 4) -> int:
@@ -168,13 +149,8 @@ def finish_call(path: Path, run: int) -> None:
         call = db.row(
             "SELECT id, case_id FROM calls WHERE run_id = ? AND state = 'planned' ORDER BY id", (run,)
         )
-        assert call is not None
         db.execute("UPDATE calls SET state = 'done' WHERE id = ?", (call["id"],))
-        db.execute(
-            "INSERT INTO answers (call_id, aspect, value, label, reasoning)"
-            " VALUES (?, 'overall', 1, 'A', 'Fresh from the run.')",
-            (call["id"],),
-        )
+        _answer(db, call["id"], "overall", "A", 1.0, "Fresh from the run.")
         _verdict(db, run, call["case_id"], "overall", "pairwise", "A", 1.0)
 
 
@@ -184,12 +160,8 @@ def end_run(path: Path, run: int) -> None:
 
 
 def _import(db: Database, project: int, text: str) -> int:
-    return _insert(
-        db,
-        """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
-           VALUES (?, 'lists', 'plain', ?, 'x', 1, 1, 0, ?)""",
-        (project, f"lists{text}.csv", now()),
-    )
+    return db.add("imports", project_id=project, kind="lists", layout="plain", path=f"lists{text}.csv", sha256="x",
+                  rows_read=1, rows_stored=1, rows_skipped=0, created_at=now())  # fmt: skip
 
 
 def _catalogue(db: Database, project: int, source: int, text: str) -> None:
@@ -201,11 +173,8 @@ def _catalogue(db: Database, project: int, source: int, text: str) -> None:
     db.execute(
         "INSERT INTO users VALUES (?, 'u0', ?, ?)", (project, source, json.dumps({"age": "25-34" + text}))
     )
-    db.execute(
-        """INSERT INTO events (project_id, import_id, user_id, type, item_id, timestamp, value)
-           VALUES (?, ?, 'u0', ?, 'i0', ?, 4)""",
-        (project, source, "rating", "2024-05-01T12:00:00+00:00"),
-    )
+    db.add("events", project_id=project, import_id=source, user_id="u0", type="rating", item_id="i0",
+           timestamp="2024-05-01T12:00:00+00:00", value=4)  # fmt: skip
 
 
 def _user(user_id: str, text: str) -> UserView:
@@ -226,11 +195,8 @@ def _user(user_id: str, text: str) -> UserView:
 
 
 def _slate(db: Database, project: int, user: str, system: str, items: list[int], source: int) -> int:
-    slate = _insert(
-        db,
-        "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
-        (project, user, system, len(items), f"{user}{system}"),
-    )
+    slate = db.add("slates", project_id=project, user_id=user, system=system, length=len(items),
+                   digest=f"{user}{system}")  # fmt: skip
     for rank, item in enumerate(items, 1):
         db.execute("INSERT INTO slate_items VALUES (?, ?, ?, NULL)", (slate, rank, f"i{item}"))
     db.execute("INSERT INTO slate_imports VALUES (?, ?)", (slate, source))
@@ -263,33 +229,20 @@ _ANSWERS: dict[str, dict[str, object]] = {
 
 
 def _run(db: Database, project: int, rater: str, protocol: str, state: str = "done") -> int:
-    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or _insert(
-        db,
-        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-           VALUES (?, 3, ?, ?, ?, 'shipped', ?)""",
-        (
-            protocol,
-            protocol,
-            protocol,
-            json.dumps(_PROMPT | _ANSWERS[protocol] | {"protocol": protocol}),
-            now(),
-        ),
-    )
+    content = json.dumps(_PROMPT | _ANSWERS[protocol] | {"protocol": protocol})
+    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or db.add(
+        "prompts", name=protocol, version=3, protocol=protocol, digest=protocol, content=content, origin="shipped",
+        created_at=now(),
+    )  # fmt: skip
     judge = json.dumps({"spec": f"ollama:{rater}"})
     settings = RunSettings.model_validate({"protocol": protocol}).model_dump_json()
-    return _insert(
-        db,
-        """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-        (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, settings, state, now()),
-    )
+    return db.add("runs", project_id=project, rater_id=ensure_rater(db, project, rater, "judge"), prompt_id=prompt,
+                  protocol=protocol, judge=judge, settings=settings, state=state, created_at=now())  # fmt: skip
 
 
 def _snapshot(db: Database, kind: str, content: str) -> int:
     found: int | None = db.value("SELECT id FROM snapshots WHERE digest = ?", (content[:2000],))
-    return found or _insert(
-        db, "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (content[:2000], kind, content)
-    )
+    return found or db.add("snapshots", digest=content[:2000], kind=kind, content=content)
 
 
 def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
@@ -298,29 +251,19 @@ def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
         return _snapshot(db, "slate", SlateView(items=views).model_dump_json())
 
     user = db.value("SELECT user_id FROM cases WHERE id = ?", (case,))
-    snapshots = (
-        _snapshot(db, "user", _user(user, text).model_dump_json()), shown([0, 1, 2, 3, 4]), shown([0, 2, 5, 6, 7])
-    )  # fmt: skip
-    db.execute(
-        """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot)
-           VALUES (?, ?, ?, ?, ?)""",
-        (run, case, *snapshots),
-    )
+    seen = _snapshot(db, "user", _user(user, text).model_dump_json())
+    db.add("run_cases", run_id=run, case_id=case, user_snapshot=seen, slate_a_snapshot=shown([0, 1, 2, 3, 4]),
+           slate_b_snapshot=shown([0, 2, 5, 6, 7]))  # fmt: skip
     labels = (("A", "A"), ("A", "B"), ("B", "B"), ("A", ""), ("A", "A"), ("Tie", "Tie"))[what]
     value = {"A": 1.0, "B": -1.0, "Tie": 0.0}
     for order, label in zip(("ab", "ba"), labels, strict=True):
         call = _call(db, run, case, order, "", "done" if label else "failed", text)
         if label:
-            answer = (call, "overall", value[label], label, f"{REASON}{text} ({case} {order})", 0.5)
-            db.execute(
-                "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, ?)",
-                answer,
-            )
+            said = f"{REASON}{text} ({case} {order})"
+            _answer(db, call, "overall", label, value[label], said, confidence=0.5)
         if what == 2 and order == "ab":
-            db.execute(
-                "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', ?, ?)",
-                (call, "minimum_variation" + text, "The sequel of a film the user rated." + text),
-            )
+            db.add("flags", call_id=call, item_id="i1", issue="minimum_variation" + text,
+                   reason="The sequel of a film the user rated." + text)  # fmt: skip
     if not labels[1]:
         _verdict(db, run, case, "overall", "pairwise", "", None, note=f"Set 2 was never answered.{text}")
     else:
@@ -336,13 +279,10 @@ def _call(
     db: Database, run: int, case: int, order: str, aspect: str, state: str = "done", text: str = ""
 ) -> int:
     failed = state == "failed"
-    return _insert(db,
-        """INSERT INTO calls (run_id, case_id, list_order, aspect, state, attempts, error_kind, error, parsed_by)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (
-            run, case, order, aspect, state, 3 if failed else 1,
-            "bad_reply" if failed else None, f"no JSON in the reply{text}" if failed else None, "schema",
-        ),
+    return db.add(
+        "calls", run_id=run, case_id=case, list_order=order, aspect=aspect, state=state, attempts=3 if failed else 1,
+        error_kind="bad_reply" if failed else None, error=f"no JSON in the reply{text}" if failed else None,
+        parsed_by="schema",
     )  # fmt: skip
 
 
@@ -350,16 +290,12 @@ def _verdict(
     db: Database, run: int, case: int, aspect: str, protocol: str, label: str, value: float | None, *,
     consistent: bool | None = None, confidence: float | None = None, flags: int = 0, note: str = "",
 ) -> int:  # fmt: skip
-    rater = db.value("SELECT rater_id FROM runs WHERE id = ?", (run,))
-    return _insert(db,
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
-             order_consistent, confidence, flag_count, note, created_at, project_id)
-           VALUES (?1, ?, ?, ?, ?, ?, ?, ?, 'both_orders', ?, ?, ?, ?, ?,
-             (SELECT project_id FROM raters WHERE id = ?1))""",
-        (
-            rater, case, aspect, protocol, run, "ok" if value is not None else "failed", value, label,
-            consistent, confidence, flags, note, now(),
-        ),
+    rater, project = db.rows("SELECT rater_id, project_id FROM runs WHERE id = ?", (run,))[0]
+    return db.add(
+        "verdicts", rater_id=rater, case_id=case, aspect=aspect, protocol=protocol, run_id=run,
+        state="ok" if value is not None else "failed", value=value, label=label, rule="both_orders",
+        order_consistent=consistent, confidence=confidence, flag_count=flags, note=note, created_at=now(),
+        project_id=project,
     )  # fmt: skip
 
 
@@ -367,14 +303,8 @@ def _label(
     db: Database, rater: int, case: int, said: tuple[str, float], source: int | None, text: str,
     aspect: str = "overall", protocol: str = "pairwise",
 ) -> None:  # fmt: skip
-    _insert(
-        db,
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note,
-             created_at, project_id)
-           VALUES (?1, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?, (SELECT project_id FROM raters WHERE id = ?1))""",
-        (rater, case, aspect, protocol, source, said[1], said[0], f"seen twice{text}", now()),
-    )
-
-
-def _insert(db: Database, sql: str, parameters: Parameters) -> int:
-    return db.execute(sql, parameters).lastrowid or 0
+    db.add(
+        "verdicts", rater_id=rater, case_id=case, aspect=aspect, protocol=protocol, import_id=source, state="ok",
+        value=said[1], label=said[0], rule="imported", note=f"seen twice{text}", created_at=now(),
+        project_id=db.value("SELECT project_id FROM raters WHERE id = ?", (rater,)),
+    )  # fmt: skip

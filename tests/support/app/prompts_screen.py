@@ -36,7 +36,6 @@ def front(pilot: Pilot[Any]) -> object:
 
 
 def order(screen: PromptsScreen) -> str:
-    assert screen.case is not None
     return screen.case.order
 
 

@@ -99,15 +99,3 @@ async def test_from_the_list_of_annotators(disputed: Path) -> None:
         await settle(pilot)
         await press(pilot, "A", "enter")
         assert "3 left of 3" in shown(pilot)
-
-
-async def test_nobody_differs(project_db: Path) -> None:
-    with connect(project_db) as db:
-        films(db, 3)
-        assigned(db)
-        for who in ("ana", "ben"):
-            judges(db, who, choose=lambda options: next(o for o in options if o.label == "A"))
-    async with deciding(project_db) as pilot:
-        assert "The annotators agree on every case." in shown(pilot)
-    with connect(project_db) as db:
-        assert [row[3:5] for row in verdicts(db, "cy")] == [("A", "agreed")] * 3

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.people import own_verdict, task_of
-from recjudge_tui.store.projects import labellers, project_id
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import PAUSE_S, ActiveTime, AnnotateScreen, AnnotationScreen, OwnCases
 from tests.support.annotators import PROJECT, desk, films, tasks, verdicts
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make
-from tests.support.app.lists import import_labels, import_lists
 from tests.support.runs import load
 
 
@@ -218,15 +217,3 @@ def test_long_pauses_are_not_counted() -> None:
     for _ in range(3):
         active.touch()
     assert active.seconds == 40.0
-
-
-async def test_labels_that_were_imported_are_no_annotators_but_there(project_db: Path) -> None:
-    project = import_lists(project_db)
-    import_labels(project_db)
-    with connect(project_db) as db:
-        given = labellers(db, project)
-    async with running(project_db, "shop") as pilot:
-        pilot.app.push_screen(AnnotateScreen(project))
-        await settle(pilot)
-        assert f"Labels so far: anna {given['anna']}, bert {given['bert']}." in shown(pilot)
-        assert "No cases are assigned to annotators yet." in shown(pilot)

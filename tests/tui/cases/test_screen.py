@@ -34,22 +34,6 @@ def rows(pilot: Pilot[Any]) -> VerdictList:
     return pilot.app.screen.query_one(VerdictList)
 
 
-async def test_flagged_items_stand_out_where_they_stand(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies", (120, 40)) as pilot:
-        await filter_by(pilot, "why:flag")
-        await press(pilot, "enter")
-        lines = shown(pilot).splitlines()
-    place = next(i for i, line in enumerate(lines) if "2 ▲ Heat 2" in line)
-    assert "minimum_variation: The sequel of a film the user rated. (qwen2.5:14b," in lines[place + 1]
-    assert "Set 1 = als)" in lines[place + 2]
-    assert "▲" not in lines[place - 1]
-    assert "= 1 Heat" in lines[place - 1]
-    assert lines[place + 3].count("Ronin") == 2
-    assert "= 3 Ronin" in lines[place + 3]
-    assert "= 2 Ronin" in lines[place + 3]
-
-
 async def test_moving(project_db: Path) -> None:
     make_project(project_db, cases=40)
     async with running(project_db, "movies") as pilot:
@@ -109,18 +93,6 @@ async def test_an_invalid_filter_is_reported_and_can_be_corrected(project_db: Pa
         await press(pilot, "enter")
         assert "no filter" not in shown(pilot)
         assert "1 of 18" in shown(pilot)
-
-
-async def test_esc_gives_up_the_filter_line(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "slash")
-        await type_text(pilot, "q?:/jnsye")
-        await press(pilot, "escape")
-        assert "18 of 18" in shown(pilot)
-        assert rows(pilot).has_focus
-        await press(pilot, "j")
-        assert rows(pilot).cursor == 1
 
 
 async def test_sorts_go_round(project_db: Path) -> None:
@@ -207,25 +179,6 @@ async def test_export_what_is_on_the_screen(
         assert all(",'=1+1," in line for line in lines[1:])
         await press(pilot, "e", *["backspace"] * 4, "enter")
         assert "no export format" in shown(pilot)
-
-
-async def test_opened_with_a_filter_that_cannot_be_read(project_db: Path) -> None:
-    project = make_project(project_db)
-    async with running(project_db) as pilot:
-        pilot.app.push_screen(CasesScreen(project, "nonsense:1"))
-        await settle(pilot)
-        assert "no filter “nonsense:”" in shown(pilot)
-        await press(pilot, "escape")
-        assert "18 of 18" in shown(pilot)
-
-
-async def test_an_empty_project_names_the_next_key(project_db: Path) -> None:
-    make_project(project_db, cases=0)
-    async with running(project_db, "movies") as pilot:
-        assert "0 of 0" in shown(pilot)
-        assert "No verdicts yet." in shown(pilot)
-        await press(pilot, "j", "k", "G", "n", "enter", "s")
-        assert "0 of 0" in shown(pilot)
 
 
 async def test_words_of_a_filter_and_of_a_search_stand_out(project_db: Path) -> None:
@@ -345,19 +298,3 @@ async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
             await settle(pilot)
             assert list(rows(pilot).ids) == [4]
             assert pane.total == 18
-
-
-async def test_what_a_run_writes_is_added_at_the_end(project_db: Path) -> None:
-    project = make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "G")
-        before = rows(pilot).cursor_id
-        run = start_run(project_db, project)
-        pilot.app.check_runs()  # type: ignore[attr-defined]
-        await until(pilot, lambda: bool(pilot.app.active))  # type: ignore[attr-defined]
-        finish_call(project_db, run)
-        known = list(rows(pilot).ids)
-        await until(pilot, lambda: len(rows(pilot).ids) > len(known))
-        assert list(rows(pilot).ids)[: len(known)] == known
-        assert rows(pilot).cursor_id == before
-        end_run(project_db, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from textual.pilot import Pilot
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
+from tests.support.app.driving import filter_by, press, running, settle, shown
 from tests.support.app.golden import judged_films
 from tests.support.app.projects import make_explanations, make_project
 
@@ -30,7 +29,6 @@ def rows(pilot: Pilot[Any]) -> VerdictList:
 
 def chosen(pilot: Pilot[Any]) -> tuple[str, str]:
     verdict = rows(pilot).verdict
-    assert verdict is not None
     return verdict.aspect, verdict.rater
 
 
@@ -39,21 +37,6 @@ def log(path: Path) -> list[tuple[str, str, str]]:
              JOIN raters r ON r.id = v.rater_id ORDER BY l.id"""
     with connect(path) as db:
         return [tuple(row) for row in db.rows(sql)]
-
-
-@pytest.mark.parametrize("size", [*SIZES, (200, 60)])
-async def test_a_row_is_a_text_with_its_item_kind_and_scores(films: Path, size: tuple[int, int]) -> None:
-    async with running(films, "films", size) as pilot:
-        await filter_by(pilot, "judge:rules")
-        screen = shown(pilot)
-        assert "40 texts ─ 160 of 639" in screen
-        head = next(line for line in screen.splitlines() if "PERS" in line)
-        assert head.strip("│ ").split()[:7] == ["user", "item", "kind", "PERS", "tran", "accu", "sati"]
-        assert sum("Film 0" in line and "kind0" in line for line in screen.splitlines()) >= 1
-        assert "rules: " in screen
-        assert "on persuasiveness" in screen
-        assert "─ Explanation" in screen
-        assert "Scores, 1 to 5" in pilot.app.screen.query_one(CasePanel).text()
 
 
 async def test_left_and_right_go_from_score_to_score_and_on_to_the_next_text(films: Path) -> None:
@@ -88,25 +71,6 @@ async def test_decisions_are_about_the_score_under_the_cursor(films: Path) -> No
         assert "→5" not in shown(pilot)
         await press(pilot, "g", "left", "left", "n")
         assert chosen(pilot)[0] == "accuracy"
-
-
-async def test_all_scores_listed_are_decided_and_exported(films: Path, tmp_path: Path) -> None:
-    async with running(films, "films", (120, 40)) as pilot:
-        await filter_by(pilot, "judge:rules aspect:accuracy")
-        assert "40 texts ─ 40 of 639" in shown(pilot)
-        await press(pilot, "X", "y")
-        assert "40 verdicts dismissed." in " ".join(shown(pilot).split())
-        await filter_by(pilot, " triaged:no")
-        assert "No verdict matches" in shown(pilot)
-        await press(pilot, "backspace", "e")
-        await press(pilot, *["backspace"] * len("verdicts.csv"))
-        await type_text(pilot, str(tmp_path / "out.csv"))
-        await press(pilot, "enter")
-        await settle(pilot)
-    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
-        written = list(csv.DictReader(file))
-    assert len(written) == 40
-    assert {(row["rater"], row["aspect"]) for row in written} == {("rules", "accuracy")}
 
 
 async def test_several_raters_stand_side_by_side_as_far_as_there_is_room(films: Path) -> None:

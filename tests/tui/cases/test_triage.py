@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.triage import page
 from recjudge_tui.tui.verdict_list import VerdictList
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
@@ -105,18 +103,6 @@ async def test_all_that_is_listed_is_decided_tagged_and_undone_at_once(project_d
         assert "6 of 18" in shown(pilot)
 
 
-async def test_a_decided_row_stays_with_its_mark_and_an_overridden_one_with_both_values(
-    project_db: Path,
-) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies", (120, 40)) as pilot:
-        await press(pilot, "c", "x", "j", "v", "3")
-        lines = shown(pilot).splitlines()
-        assert any("│ ✓ u0" in line for line in lines)
-        assert any("│ ✗ u0" in line for line in lines)
-        assert any("│ ✎ u1" in line and "→B" in line for line in lines)
-
-
 async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: Path) -> None:
     project = make_project(project_db)
     make_explanations(project_db, project)
@@ -189,38 +175,6 @@ async def test_the_queue_says_why_and_next_goes_past_what_is_decided(
         assert "a call failed" in shown(pilot)
 
 
-async def test_the_queue_is_a_filter_and_is_what_is_exported(project_db: Path, tmp_path: Path) -> None:
-    make_project(project_db)
-    file = tmp_path / "queue.csv"
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "Q")
-        assert "queue:any" in shown(pilot)
-        queued = list(pilot.app.screen.query_one(VerdictList).ids)
-        assert 0 < len(queued) < 18
-        await press(pilot, "e")
-        await press(pilot, *["backspace"] * len("verdicts.csv"))
-        await type_text(pilot, str(file))
-        await press(pilot, "enter")
-        await press(pilot, "backspace")
-        assert "18 of 18" in shown(pilot)
-    with file.open(encoding="utf-8", newline="") as written:
-        assert len(list(csv.DictReader(written))) == len(queued)
-
-
-async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "plus")
-        assert "Keep your verdict" in shown(pilot)
-        await press(pilot, "1")
-        assert isinstance(pilot.app.screen, ErrorDialog)
-        assert "Accept or override it first." in shown(pilot)
-        await press(pilot, "escape", "v", "2", "k", "plus", "1")
-        assert "1 verdict now" in " ".join(shown(pilot).split())
-    with connect(project_db) as db:
-        assert db.value("SELECT kind FROM raters WHERE name = 'labelled'") == "annotator"
-
-
 async def test_plus_straight_after_an_override_is_about_the_one_overridden(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
@@ -235,21 +189,6 @@ async def test_plus_straight_after_an_override_is_about_the_one_overridden(proje
             "SELECT v.case_id, v.label FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'labelled'"
         )
     assert [tuple(row) for row in kept] == [(1, "Tie")]
-
-
-async def test_an_example_without_a_reason_asks_for_it(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies") as pilot:
-        await press(pilot, "v", "2", "plus", "2")
-        assert "shows the judge how to reason" in shown(pilot)
-        await press(pilot, "escape")
-        assert [row[2] for row in log(project_db)] == ["override"]
-        await press(pilot, "plus", "2")
-        await type_text(pilot, "two sequels")
-        await press(pilot, "enter")
-        await press(pilot, "escape", "plus")
-        assert "Keep your verdict on case 0000001" in shown(pilot)
-    assert [(row[0], row[2], row[4]) for row in log(project_db)][1:] == [(1, "note", "two sequels")]
 
 
 async def test_a_name_that_is_taken_shows_the_error_and_later_keys_go_on(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,21 +14,19 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.reports.changes import PromptChange, compare_sides, sides_named, summary
+from recjudge_tui.reports.changes import compare_sides, sides_named, summary
 from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import Opinions
-from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, diff_words, not_compared
+from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, not_compared
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
-from tests.support.hostile import HOSTILE
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 USERS = 40
 FIRST = [(2.0, 1.0, 0.0, 2.0)[at % 4] for at in range(USERS)]
 SECOND = [(2.0, 0.0, 0.0, 1.0)[at % 4] if at % 8 else 1.0 for at in range(USERS)]
-BAD = {chr(c) for c in (*range(32), 127, *range(128, 160), 0x202E, 0x2066, 0x200B) if c != 10}
 
 
 @pytest.fixture
@@ -129,7 +124,6 @@ async def test_sides_are_swapped_and_chosen(judged: Path) -> None:
         await press(pilot, "escape")
         assert "v2 → anna" in shown(pilot)
         await compared(pilot, screen, "m", *["right"] * 2, "down", *["right"] * 2, "enter")
-        assert screen.comparison is not None
         assert screen.comparison.changes is not None
 
 
@@ -144,8 +138,6 @@ async def test_export_of_the_list_and_of_the_prompts(
         assert len(rows) == 25
         await press(pilot, "p", "e", "enter")
         await until(pilot, lambda: Path("prompts.diff").exists())
-        assert screen.comparison is not None
-        assert screen.comparison.changes is not None
         lines = Path("prompts.diff").read_text(encoding="utf-8").splitlines()
         assert lines == list(screen.comparison.changes.prompt.lines)
         Path("prompts.diff").write_text("mine")
@@ -176,22 +168,6 @@ async def test_empty_states_name_the_next_key(project_db: Path) -> None:
         assert "have no question in common. Press m to choose others" in words(pilot)
 
 
-async def test_hostile_names_are_shown_as_plain_text(project_db: Path) -> None:
-    text = " ".join(t for t in HOSTILE if len(t) < 3000 and "\x00" not in t and t.strip())
-    project: Project = new_project(project_db, f"films {text}")
-    cases = [list_case(project, f"u{at} {text}", f"als {text}") for at in range(4)]
-    give(project, f"anna {text}", dict.fromkeys(cases, 1.0))
-    give(project, f"ben {text}", dict(zip(cases, (2.0, 0.0, 1.0, None), strict=True)))
-    async with opened(project_db, (100, 30)) as (pilot, _):
-        for keys in ((), ("j",), ("p",), ("tab",), ("m",), ("escape",), ("e",), ("escape",), ("s",)):
-            await press(pilot, *keys)
-            assert not BAD & set(shown(pilot))
-            assert max(cell_len(line) for line in shown(pilot).splitlines()) <= 100
-    for line in HOSTILE:
-        change = PromptChange(line, line, ("--- a", "+++ b", f"+{line}", f"-{line}"), line)
-        assert not BAD & set(diff_words(change, (line,)).plain)
-
-
 def test_the_direction_is_that_of_people_and_what_is_left_out_is_counted() -> None:
     case = ChangedCase(7, "u", "", "als", "cooc", 1.0, -1.0, "A", "B", 1, 2)
     people = (Opinions("B", -1.0, 2),)
@@ -201,12 +177,3 @@ def test_the_direction_is_that_of_people_and_what_is_left_out_is_counted() -> No
     row = {"n": 260, "only_a": 0, "only_b": 940, "failed": 0}
     assert not_compared(row, ("v2", "v3")) == "Not compared, of 1,200 cases: 940 judged by v3 only."
     assert not_compared(row | {"only_b": 0}, ("v2", "v3")) == ""
-
-
-def test_opening_it_loads_nothing_heavy() -> None:
-    code = (
-        "import json, sys, recjudge_tui.tui.compare\n"
-        "print(json.dumps(sorted({'numpy', 'scipy', 'pydantic'} & set(sys.modules))))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert json.loads(said) == []

@@ -23,7 +23,6 @@ def test_a_window_holds_what_the_home_counts(project_db: Path) -> None:
     with connect(project_db) as db:
         home = project_home(db, project)
         counts = {kind: count_rows(db, project, kind) for kind in DATA_KINDS}
-        assert home.data is not None
         assert (counts["users"], counts["items"], counts["labels"]) == (
             home.data.users, home.data.items_described, home.data.labels,
         )  # fmt: skip

@@ -7,7 +7,6 @@ from rich.cells import cell_len
 
 from recjudge_tui.reports.figures.marks import Bars, Forest, Grid, GridCell, Lines, Mark, Marks, Scatter
 from recjudge_tui.tui.figures import marks_table, plot
-from tests.support.hostile import HOSTILE
 
 
 def every_kind(name: str = "als") -> list[Marks]:
@@ -42,15 +41,6 @@ def test_every_kind_keeps_to_its_room_and_marks_the_chosen_one(width: int, heigh
             assert len(lines) <= height
             assert max(map(cell_len, lines)) <= width
             assert any("◉" in line for line in lines)
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_names_harm_no_plot(text: str) -> None:
-    for marks in every_kind(text):
-        drawn = "".join(cell for line in cells(marks, 60) for cell in line)
-        if isinstance(marks, Scatter | Lines):
-            drawn += plot(marks, None, 60, 12).plain
-        assert not [c for c in drawn if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c == "\u202e")]
 
 
 def test_values_are_where_they_belong() -> None:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.dialogs import AskLine
 from recjudge_tui.tui.row_list import Palette
 from recjudge_tui.tui.runs import RunsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text
@@ -28,21 +27,6 @@ async def test_a_line_each_with_its_key_by_group(project_db: Path) -> None:
         await pilot.click(offset=(40, line))
         await settle(pilot)
         assert isinstance(pilot.app.screen, RunsScreen)
-
-
-async def test_the_keys_of_the_screen_and_then_the_terms(project_db: Path) -> None:
-    make_project(project_db)
-    async with running(project_db, "movies", size=(120, 90)) as pilot:
-        await press(pilot, "question_mark")
-        text = shown(pilot)
-        order = [text.index(f"  {title} ") for title in ("Do", "Go to", "Move", "On every screen", "Terms")]
-        assert order == sorted(order)
-        await type_text(pilot, "swap")
-        assert "stays the same." in shown(pilot)
-        await press(pilot, *["backspace"] * 4)
-        await type_text(pilot, "add a tag")
-        await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, AskLine)
 
 
 async def test_keys_before_it_is_drawn_and_after_it_is_closed(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import Theme
 
-from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.themes import THEMES, Painted
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -39,7 +38,6 @@ def painted(theme: Theme, text: str, ground: Color) -> Color:
     if text == "dim":
         style = Style(color=Color.parse(names["foreground"]).rich_color, bgcolor=ground.rich_color, dim=True)
         painted_style = Painted((), colours=True).apply([Segment("x", style)], ground)[0].style
-        assert painted_style is not None
         assert painted_style.color is not None
         assert not painted_style.dim
         return Color.from_rich_color(painted_style.color)
@@ -88,19 +86,6 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
     )
     async with running(project_db) as pilot:
         assert pilot.app.theme == "recjudge-light"
-
-
-async def test_a_faulty_file_is_not_overwritten_by_a_theme(project_db: Path, config_folder: Path) -> None:
-    config_folder.mkdir()
-    file = config_folder / "config.toml"
-    file.write_text("[app\n", encoding="utf-8")
-    async with running(project_db) as pilot:
-        assert isinstance(pilot.app.screen, ErrorDialog)
-        await press(pilot, "escape")
-        pilot.app.theme = "recjudge-light"
-        await settle(pilot)
-        assert "cannot be saved" in shown(pilot)
-    assert file.read_text(encoding="utf-8") == "[app\n"
 
 
 async def test_no_colour_means_no_colour_whatever_the_theme(

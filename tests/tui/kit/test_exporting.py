@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import UsageError
-from recjudge_tui.project import Project
-from recjudge_tui.reports.listings import runs
-from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.runs import RunsScreen
-from recjudge_tui.tui.screens import WrittenFile, write_table
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.projects import make_project
 
@@ -57,23 +52,3 @@ async def test_cancelling_writes_nothing_and_keeps_an_existing_file(
         assert "exists already" in shown(pilot)
         await press(pilot, "n")
     assert (tmp_path / "runs.csv").read_text() == "mine"
-
-
-def test_the_toast_counts_the_cells_made_harmless_first(project_db: Path, tmp_path: Path) -> None:
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        db.execute("UPDATE raters SET name = '=1+1' WHERE kind = 'judge'")
-        make = lambda db: runs(db, Project.numbered(db, project))  # noqa: E731
-        done = write_table(db, tmp_path / "r.csv", make)
-        with pytest.raises(UsageError, match="no format"):
-            write_table(db, tmp_path / "r.docx", make)
-    assert done.what == "1 row"
-    assert (
-        "1 text cell that a spreadsheet would run as a formula begins with an apostrophe now"
-        in done.message()
-    )
-    notes = ("3 cells begin with an apostrophe\x1b[31m", "a note")
-    told = WrittenFile(Path("x.csv"), "2 rows", notes).message()
-    assert told == (
-        "2 rows written to x.csv. 3 cells begin with an apostrophe[31m (1 more note: in .html, .md and .txt)"
-    )

@@ -69,22 +69,6 @@ async def test_keys_and_values_of_the_project_are_completed(project_db: Path, si
         assert not line.suggestions
 
 
-async def test_down_shows_all_keys_and_up_goes_round(project_db: Path) -> None:
-    make_project(project_db)
-    async with barred(project_db, lambda db: {}) as (pilot, screen):
-        line = screen.query_one(FilterLine)
-        await press(pilot, "tab")
-        screen.query_one(FilterBar).open()
-        await press(pilot, "down")
-        assert "flag:any or an issue type" in shown(pilot)
-        await press(pilot, "up")
-        assert line.chosen == len(line.suggestions) - 1
-        assert f"> {line.suggestions[-1].shown}" in shown(pilot)
-        await press(pilot, "escape")
-        assert not line.suggestions
-        assert "tab accept" not in shown(pilot)
-
-
 async def test_typing_does_not_wait_for_the_values(project_db: Path) -> None:
     make_project(project_db)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -110,17 +94,6 @@ async def test_typing_does_not_wait_for_the_values(project_db: Path) -> None:
         await until(pilot, lambda: bool(bar._values))
         await type_text(pilot, "judge:")
         assert "judge:qwen" in shown(pilot)
-
-
-async def test_hostile_values_are_shown_as_text(project_db: Path) -> None:
-    make_project(project_db)
-    names = ("[/b]bold", "‮reversed", "a\x1b]52;c;x\x07b")
-    async with barred(project_db, lambda db: {"judge": names}) as (pilot, _):
-        await type_text(pilot, "judge:")
-        screen = shown(pilot)
-    assert "judge:[/b]bold" in screen
-    assert "‹RLO›" in screen
-    assert "\x1b" not in screen
 
 
 async def test_a_click_on_a_chip_takes_it_away(project_db: Path) -> None:

@@ -11,7 +11,6 @@ from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.home import HomeScreen, HomeView, PartList
 from recjudge_tui.tui.projects import ProjectsScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
-from tests.support.app.lists import import_lists
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
 
 
@@ -152,32 +151,6 @@ async def test_a_project_is_named_after_the_folder_that_is_imported(project_db: 
         await until(pilot, lambda: names(project_db) == ["grocery", "movies", "other"])
 
 
-async def test_a_folder_is_imported_and_what_is_no_table_is_an_error(
-    project_db: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    (folder / "items.csv").write_text("item_id,title\n1,Heat\n2,Ronin\n")
-    (folder / "lists.csv").write_text("user_id,system,item_id,rank\nu1,als,1,1\nu1,als,2,2\n")
-    (tmp_path / "lists.csv").write_bytes(b"\x00\x01\x02 no table")
-    async with running(project_db) as pilot:
-        for path in (tmp_path / "lists.csv", folder):
-            await press(pilot, "i")
-            await type_text(pilot, str(path))
-            await press(pilot, "tab", "tab")
-            await type_text(pilot, "films")
-            await press(pilot, "enter")
-            if path != folder:
-                await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
-                await press(pilot, "escape")
-                assert names(project_db) == []
-        await until(pilot, lambda: names(project_db) == ["films"])
-        await until(pilot, lambda: "films" in shown(pilot))
-    with connect(project_db) as db:
-        assert db.value("SELECT count(*) FROM items") == 2
-        assert db.value("SELECT count(*) FROM slate_items") == 2
-
-
 async def test_a_run_shows_live_and_quitting_says_that_it_goes_on(project_db: Path) -> None:
     project = make_project(project_db, "movies")
     run = start_run(project_db, project)
@@ -241,23 +214,3 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await pilot.click(HomeView)
         await settle(pilot)
         assert isinstance(pilot.app.screen, HomeScreen)
-
-
-async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
-    project = make_project(project_db, "movies")
-    run = start_run(project_db, project)
-    async with running(project_db, size=(160, 50)) as pilot:
-        await until(pilot, lambda: f"▶ {run} live" in " ".join(shown(pilot).split()))
-        finish_call(project_db, run)
-        await until(pilot, lambda: "██ 25%" in " ".join(shown(pilot).split()))
-        end_run(project_db, run)
-        await until(pilot, lambda: f"✓ {run} live" in " ".join(shown(pilot).split()))
-
-
-async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> None:
-    import_lists(project_db, "with lists")
-    with connect(project_db) as db:
-        create_project(db, "without")
-    async with running(project_db) as pilot:
-        states = [line.strip("│ ").split()[-2:] for line in shown(pilot).splitlines() if " never " in line]
-        assert states == [["no", "run"], ["·", "empty"]]

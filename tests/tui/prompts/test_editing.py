@@ -78,19 +78,9 @@ async def test_a_change_becomes_a_version_of_the_users_own(
         assert versions(project_db, "my-pairwise-media") == [(1, "user")]
         assert "Stored as my-pairwise-media@1" in shown(pilot)
         current = screen.current
-        assert current is not None
         assert (current["name"], current["version"]) == ("my-pairwise-media", 1)
     assert kept(drafts) == []
     assert [p for p in drafts.iterdir() if p.is_dir()] == []
-
-
-async def test_nothing_changed_nothing_stored(project_db: Path, project: int, editor: Any) -> None:
-    drafts = editor("look")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "enter", "E")
-        assert "You changed nothing" in shown(pilot)
-    assert versions(project_db, "pairwise-media") == [(1, "shipped")]
-    assert kept(drafts) == []
 
 
 @pytest.mark.parametrize(("what", "told", "storable"), [
@@ -136,16 +126,6 @@ async def test_it_can_be_edited_again(project_db: Path, project: int, editor: An
         assert "Stored as my-pairwise-media@1" in shown(pilot)
     assert versions(project_db, "my-pairwise-media") == [(1, "user")]
     assert kept(drafts) == []
-
-
-async def test_an_editor_that_is_not_there(
-    project_db: Path, project: int, editor: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    editor("change")
-    monkeypatch.setenv("VISUAL", "/no/such/editor --wait")
-    async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-        await press(pilot, "E")
-        assert "cannot be started" in shown(pilot)
 
 
 def test_which_editor(tmp_path: Path) -> None:

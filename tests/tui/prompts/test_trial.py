@@ -7,7 +7,6 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.judge_picker import JudgeField, KnownJudge
 from tests.support.app.driving import press, shown, until
@@ -44,8 +43,6 @@ async def test_a_prompt_is_tried_on_the_case_shown(
     with serving(lambda line, _: answer(200, said) if "POST" in line else answer(404, {})) as stub:
         async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
             await press(pilot, "tab", "right", "o")
-            assert screen.case is not None
-            assert screen.case.case is not None
             case = screen.case.case["id"]
             await ask(pilot, "openai:m", base_urls=f"{stub.url}/v1", header_env="x-gateway=GATEWAY_KEY")
             await until(pilot, lambda: "Send GATEWAY_KEY to" in shown(pilot))
@@ -54,7 +51,6 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             await until(pilot, lambda: screen.trial is not None)
             assert "x-gateway: planted-value" in stub.heads[-1]
             assert "planted-value" not in shown(pilot)
-            assert screen.trial is not None
             assert (screen.trial.case_id, screen.trial.order) == (case, "ba")
             text = shown(pilot)
             # the first list shown was that of system B
@@ -66,34 +62,6 @@ async def test_a_prompt_is_tried_on_the_case_shown(
             await press(pilot, "tab")
             assert f"case {case:07d}" in shown(pilot)
     assert counted(project_db) == before
-
-
-async def test_it_can_be_tried_from_the_list(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media", (100, 40)) as (pilot, screen):
-        await ask(pilot, "rules")
-        await until(pilot, lambda: "not a language model" in shown(pilot))
-        assert screen.trial is not None
-        assert screen.trial.order == "ab"
-
-
-async def test_a_reply_that_cannot_be_read_is_shown(project_db: Path, project: int) -> None:
-    said = answer(200, completion("Both [/path] are fine."))
-    with serving(lambda line, _: said if "POST" in line else answer(404, {})) as stub:
-        async with prompts(project_db, project, "pairwise-media") as (pilot, _):
-            await ask(pilot, "openai:m", base_urls=f"{stub.url}/v1")
-            await until(pilot, lambda: "no answer (bad_reply)" in shown(pilot))
-            assert "Both [/path] are fine." in shown(pilot)
-
-
-async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path, project: int) -> None:
-    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await ask(pilot, "openai:m", base_urls="http://127.0.0.1:9/v1")
-        await until(pilot, lambda: isinstance(front(pilot), ErrorDialog))
-        await press(pilot, "escape")
-        assert front(pilot) is screen
-        await ask(pilot, "openai:m", api_key_env="sk-live-1234567890")
-        assert isinstance(front(pilot), Form)
-        assert "takes the name of an environment" in shown(pilot)
 
 
 async def test_esc_cancels_a_call_in_flight(project_db: Path, project: int) -> None:

@@ -1,8 +1,10 @@
-"""Dawid and Skene's model on votes that were made by known confusion matrices, and against a plain loop."""
+"""Votes put together: rules of consensus, Dawid and Skene's model, and subsets of raters, against plain loops."""
 
 from __future__ import annotations
 
 import math
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +12,65 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
-from recjudge_tui.stats.combining import SMOOTHING, dawid_skene, joint
+from recjudge_tui.stats.combining import (
+    SMOOTHING,
+    Rule,
+    SizeFigures,
+    dawid_skene,
+    joint,
+    subset_figures,
+    subsets,
+)
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+NAN = np.nan
+
+
+def test_strict_takes_the_harsher_label() -> None:
+    np.testing.assert_array_equal(joint("strict", [[2, 1, 0], [1, 1, 2]]).values, [1, 1, 0])
+
+
+def test_conservative_makes_any_disagreement_a_tie() -> None:
+    np.testing.assert_array_equal(
+        joint("conservative", [[1, 1, -1, 0, -1], [1, -1, -1, 1, 0]]).values, [1, 0, -1, 0, 0]
+    )
+
+
+def test_majority_gives_a_split_vote_to_nobody() -> None:
+    ratings = np.array([[1, 1, 1, 0], [1, -1, -1, 0], [-1, -1, 0, NAN], [NAN, 1, 0, NAN]])
+    np.testing.assert_array_equal(joint("majority", ratings).values, [1, NAN, NAN, 0])
+
+
+def test_majority_needs_more_than_half_not_just_the_most() -> None:
+    np.testing.assert_array_equal(joint("majority", [[1], [1], [0], [-1]]).values, [NAN])
+    np.testing.assert_array_equal(joint("majority", [[1], [1], [1], [0]]).values, [1])
+
+
+@pytest.mark.parametrize("rule", ["strict", "conservative", "majority", "mean"])
+def test_quorum(rule: Rule) -> None:
+    ratings = [[1, NAN, NAN], [NAN, 1, NAN]]
+    np.testing.assert_array_equal(joint(rule, ratings).values, [NAN, NAN, NAN])
+    np.testing.assert_array_equal(joint(rule, ratings, quorum=1).values, [1, 1, NAN])
+    with pytest.raises(ValueError, match="at least one"):
+        joint(rule, ratings, quorum=0)
+    with pytest.raises(ValueError, match="raters, items"):
+        joint(rule, [1, 2])
+
+
+def test_mean_of_those_who_rated() -> None:
+    ratings = [[1, 2, NAN, NAN], [2, NAN, 4, NAN], [6, 4, NAN, NAN]]
+    np.testing.assert_array_equal(joint("mean", ratings).values, [3, 3, NAN, NAN])
+    np.testing.assert_array_equal(joint("mean", ratings, quorum=1).values, [3, 3, 4, NAN])
+
+
+# ---- Dawid and Skene ------------------------------------------------------------------------------------------------
+
 
 Floats = npt.NDArray[np.float64]
-NAN = np.nan
 
 
 def confusions(labels: int, skills: list[float]) -> Floats:
@@ -124,13 +180,6 @@ def test_it_beats_the_majority_where_raters_differ_in_skill(labels: int) -> None
     assert sum(gain > 0 for gain in gains) >= 9
 
 
-def test_it_is_as_accurate_as_the_majority_for_equally_good_raters() -> None:
-    planted = confusions(3, [0.8] * 5)
-    truth, votes = simulated(planted, 1000, seed=1)
-    learnt = (dawid_skene(votes).values() == truth).mean()
-    assert learnt > (joint("majority", votes).values == truth).mean() - 0.01
-
-
 def test_posteriors_are_calibrated() -> None:
     """Of the labels held to be 80 to 95 % sure about that share is right."""
     truth, votes = simulated(confusions(3, [0.85, 0.7, 0.65, 0.6]), 8000, seed=5)
@@ -162,15 +211,6 @@ def test_unanimous_votes_are_kept_even_on_a_rare_label(raters: int) -> None:
 def test_labels_that_all_agree_on_are_kept(given_labels: list[float], raters: int) -> None:
     votes = np.tile(given_labels, (raters, 1))
     np.testing.assert_array_equal(dawid_skene(votes).values(), votes[0])
-
-
-def test_the_labels_of_a_single_rater_are_taken_as_given() -> None:
-    votes = np.array([[1.0, 3.0, 3.0, NAN, 5.0, *([3.0] * 500)]])
-    np.testing.assert_array_equal(dawid_skene(votes).values(), votes[0])
-
-
-def test_one_label_throughout() -> None:
-    np.testing.assert_array_equal(dawid_skene(np.ones((3, 4))).values(), np.ones(4))
 
 
 def test_an_even_vote_of_equal_raters_is_nobodys() -> None:
@@ -222,9 +262,96 @@ def test_the_order_of_raters_and_items_does_not_matter(votes: Floats, seed: int)
     np.testing.assert_array_equal(again.posterior, found.posterior[items])
 
 
-def test_the_names_of_the_labels_do_not_matter() -> None:
-    _, votes = simulated(confusions(3, [0.9, 0.7, 0.6]), 300, seed=4)
-    renamed = np.array([5.0, -1.0, 2.0])[votes.astype(int)]
-    np.testing.assert_array_equal(
-        dawid_skene(renamed).values(), np.array([5.0, -1.0, 2.0])[dawid_skene(votes).values().astype(int)]
-    )
+# ---- subsets of raters ----------------------------------------------------------------------------------------------
+
+
+METHODS = ("pearson", "spearman", "kendall")
+SCIPY: dict[str, Any] = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def plain_subsets(
+    stat: str, ratings: Floats, truth: Floats, groups: npt.NDArray[np.int64]
+) -> dict[tuple[int, ...], float]:
+    """The figure of each subset by SciPy, groups with a constant side left out; NaN where there is none."""
+    found = {}
+    for size in range(1, len(ratings) + 1):
+        for members in combinations(range(len(ratings)), size):
+            sums = ratings[list(members)].sum(axis=0)
+            figures = []
+            for group in np.unique(groups):
+                a, b = sums[groups == group], truth[groups == group]
+                if a.size > 1 and np.ptp(a) > 0 and np.ptp(b) > 0:
+                    figures.append(float(SCIPY[stat](a, b)[0]))
+            found[members] = float(np.mean(figures)) if figures else np.nan
+    return found
+
+
+def rated(raters: int = 5, groups: int = 12, rows: int = 90) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    rng = np.random.default_rng(3)
+    of = rng.integers(0, groups, rows)
+    truth = rng.integers(1, 6, rows).astype(float)
+    return np.clip(np.rint(0.5 * truth + rng.normal(2, 1.2, (raters, rows))), 1, 5), truth, of
+
+
+@pytest.mark.parametrize("stat", METHODS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_every_size_equals_a_loop_over_its_subsets(stat: str, grouped: bool) -> None:
+    ratings, truth, groups = rated()
+    found = subset_figures(stat, ratings, truth, groups if grouped else None)
+    by_loop = plain_subsets(stat, ratings, truth, groups if grouped else np.zeros_like(groups))
+    assert [size.subsets for size in found] == [5, 10, 10, 5, 1]
+    for size in found:
+        figures = {members: value for members, value in by_loop.items() if len(members) == size.size}
+        values = list(figures.values())
+        assert (size.low, size.mean, size.high) == pytest.approx((min(values), np.mean(values), max(values)))
+        assert size.quartiles == pytest.approx(np.percentile(values, (25, 50, 75)))
+        assert figures[size.best] == pytest.approx(max(values))
+        assert figures[size.worst] == pytest.approx(min(values))
+        assert (size.n, size.undefined) == (90, 0)
+
+
+@pytest.mark.parametrize("stat", METHODS)
+def test_raters_who_cancel_out_have_no_figure(stat: str) -> None:
+    a = np.array([1.1, 2.3, 3.7, 5.2])
+    found = subset_figures(stat, [a, 6.3 - a], [1, 2, 3, 4])
+    assert found[1] == SizeFigures(2, 1, 1, None, None, None, None, (), (), 4)
+    assert (found[0].low, found[0].high) == pytest.approx((-1, 1), abs=0.02)
+    assert (found[0].best, found[0].worst) == ((0,), (1,))
+
+
+def test_constant_groups_are_left_out() -> None:
+    ratings = [[1, 2, 3, 3, 1, 1], [2, 1, 4, 4, 1, 2]]
+    found = subset_figures("pearson", ratings, [1, 2, 1, 2, 1, 2], [7, 7, 8, 8, 9, 9])
+    assert found[0] == SizeFigures(1, 2, 0, 0.0, 0.5, 1.0, (0.25, 0.5, 0.75), (0,), (1,), 6)
+    assert (found[1].mean, found[1].n) == (1.0, 6)
+
+
+def test_a_row_counts_only_where_all_raters_and_the_truth_are_there() -> None:
+    nan = np.nan
+    ratings = np.array([[1, 2, 3, 5, 4], [1, nan, 3, 4, 5]])
+    found = subset_figures("pearson", ratings, [1, 9, 3, nan, 4])
+    assert [size.n for size in found] == [3, 3]
+    assert found[0].low == pytest.approx(stats.pearsonr([1, 3, 5], [1, 3, 4])[0])
+
+
+@pytest.mark.parametrize("stat", METHODS)
+def test_nothing_to_compare(stat: str) -> None:
+    assert [size.mean for size in subset_figures(stat, [[np.nan], [1.0]], [1.0])] == [None, None]
+    assert [size.undefined for size in subset_figures(stat, [[2.0], [1.0]], [1.0])] == [2, 1]
+
+
+def test_a_large_common_offset_does_not_spoil_it() -> None:
+    ratings, truth, groups = rated()
+    plain_figures = subset_figures("pearson", ratings, truth, groups)
+    moved = subset_figures("pearson", ratings + 1e6, truth - 1e6, groups)
+    assert [size.mean for size in moved] == pytest.approx([size.mean for size in plain_figures], abs=1e-7)
+
+
+def test_subsets_and_bad_input() -> None:
+    assert subsets(2).tolist() == [[True, False], [False, True], [True, True]]
+    with pytest.raises(ValueError, match="65,535 subsets"):
+        subset_figures("pearson", np.zeros((16, 3)), np.zeros(3))
+    with pytest.raises(ValueError, match="raters, rows"):
+        subset_figures("pearson", np.zeros((2, 3)), np.zeros(4))
+    with pytest.raises(KeyError):
+        subset_figures("qwk", np.zeros((2, 3)), np.zeros(3))

@@ -1,0 +1,192 @@
+"""What is chosen: filters, expressions over users, occasions and times."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recjudge_tui.domain.filters import Term, parse_filter
+from recjudge_tui.domain.occasions import (
+    EVERY_OCCASION,
+    NO_OCCASION,
+    Occasion,
+    compared_times,
+    meant_occasions,
+    occasion_filter,
+    parse_time,
+)
+from recjudge_tui.domain.where import Where
+from recjudge_tui.errors import UsageError
+from tests.support.hostile import HOSTILE
+
+
+def test_every_kind_of_term() -> None:
+    chosen = parse_filter('flag:any label:"Good Match" conf<.6 case:0007 "two words" word')
+    assert chosen.terms == (
+        Term("flag", ":", "any"), Term("label", ":", "Good Match"), Term("conf", "<", ".6"), Term("case", ":", "0007"),
+        Term("text", ":", "two words"), Term("text", ":", "word"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flag:any why:swap",
+        'label:"Good Match" conf>=.25',
+        '"a: b" judge:llama3.1:8b',
+        "conf=1 plain",
+        "disagree:ndcg@10 spread>=2 spread<3.5 distance=0",
+        'disagree:"GPT 4o"',
+        '"a<b" "x=1" "conf<.6"',
+        'system:"my ""best"" one" "say ""no"" twice" 5"x',
+        'tag:"a\tb" "c\u00a0d"',
+    ],
+)
+def test_chips_read_back_as_the_same_filter(text: str) -> None:
+    chosen = parse_filter(text)
+    assert parse_filter(chosen.text()) == chosen
+    assert chosen.chips() == tuple(chosen.text().split(" ")) or '"' in chosen.text()
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        chosen = parse_filter(text)
+    except UsageError:
+        return
+    assert bool(chosen) == bool(text.strip())
+
+
+# ---- expressions over users -----------------------------------------------------------------------------------------
+
+
+ANNA = {"plan": "pro", "age": "34", "city of birth": "Łódź", "since": "2024-03-01", "events": 21}
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("plan = 'pro' and events > 20", True), ("plan = pro", True), ("plan != 'pro'", False),
+        ("events >= 1e9", False), ("age < 100", True), ("age = 34.0", True), ("not age < 100", False),
+        ("plan in ('free', 'pro')", True), ("plan not in ('free', 'pro')", False), ("events in (20, 21)", True),
+        ("since >= '2024-01-01'", True), ("since >= 2024-04-01", False), ("\"city of birth\" = 'Łódź'", True),
+        ("plan = 'it''s'", False), ("plan > 3", False), ("not plan > 3", False), ("plan <> 3", True),
+        # what is missing meets neither a comparison nor its negation
+        ("height > 3", False), ("not height > 3", False), ("height > 3 or plan = 'pro'", True),
+        ("(plan = 'free' or age > 30) and not (events < 3)", True), ("PLAN = 'pro'", False),
+        ("plan = 'pro' AND NOT events < 20 Or age = 1", True),
+    ],
+)  # fmt: skip
+def test_a_user_meets_it_or_not(text: str, met: bool) -> None:
+    assert Where(text).holds(ANNA) is met
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "plan", "plan =", "= 3", "plan = 'a' 'b'", "(plan = 3", "plan = 3)", "plan in 3", "plan in (3", "plan ~ 3",
+     "a = 1 and", "not", "plan = 'open", "a = 1; DROP TABLE users", "(" * 1000 + "a = 1" + ")" * 1000,
+     "not " * 1000 + "a = 1"],
+)  # fmt: skip
+def test_what_cannot_be_read_is_named(text: str) -> None:
+    with pytest.raises(UsageError) as wrong:
+        Where(text)
+    assert "plan = 'pro'" in str(wrong.value.cause)
+
+
+def test_a_count_is_not_compared_with_a_text() -> None:
+    with pytest.raises(UsageError, match="21 is a number"):
+        Where("events > 'many'").holds(ANNA)
+
+
+_NAMES = st.sampled_from("abc")
+_ATOMS = st.builds(
+    lambda name, sign, value: f"{name} {sign} {value}", _NAMES, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
+    st.integers(-2, 2),
+)  # fmt: skip
+_EXPRESSIONS = st.recursive(
+    _ATOMS,
+    lambda inner: st.one_of(
+        st.builds(lambda x: f"not ({x})", inner),
+        st.builds(lambda x, word, y: f"({x}) {word} ({y})", inner, st.sampled_from(["and", "or"]), inner),
+        st.builds(lambda x, word, y: f"{x} {word} {y}", inner, st.sampled_from(["and", "or"]), inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(_EXPRESSIONS, st.dictionaries(_NAMES, st.integers(-2, 2)))
+def test_it_is_read_as_sqlite_reads_it(text: str, values: dict[str, int]) -> None:
+    columns = ", ".join(f"{values.get(name, 'NULL')} AS {name}" for name in "abc")
+    db = sqlite3.connect(":memory:")
+    met = db.execute(f"SELECT 1 FROM (SELECT {columns}) WHERE {text}").fetchone() is not None
+    db.close()
+    assert Where(text).holds({name: str(value) for name, value in values.items()}) is met
+
+
+# ---- occasions ------------------------------------------------------------------------------------------------------
+
+
+TIMES = st.lists(st.sampled_from(["", "2024-01-01", "2024-01-02", "2024-01-03"]), min_size=1, unique=True)
+
+
+@given(TIMES, TIMES)
+def test_of_many_lists_those_of_one_time_are_compared(a: list[str], b: list[str]) -> None:
+    found = compared_times(a, b)
+    if len(a) + len(b) > 2:
+        assert {x for x, y in found if x == y} == set(a) & set(b)
+    assert len({x for x, _ in found}) == len({y for _, y in found}) == len(found)
+    assert found == [(x, y) for y, x in compared_times(b, a)]
+
+
+def test_a_fully_named_occasion_is_used_else_all_that_fit() -> None:
+    home, cart = Occasion("home", "2024-01-01"), Occasion("cart", "2024-01-02")
+    assert meant_occasions(home, [home, cart]) == [home]
+    assert meant_occasions(Occasion("cart"), [home, cart]) == [cart]
+    assert meant_occasions(Occasion("", "2024-01-01"), [home, cart]) == [home]
+    assert meant_occasions(NO_OCCASION, [home, cart]) == [home, cart]
+    assert meant_occasions(NO_OCCASION, [home, cart, NO_OCCASION]) == [NO_OCCASION]
+    assert meant_occasions(Occasion("home", "2024-01-02"), [home, cart]) == []
+    assert meant_occasions(Occasion("desk"), []) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("2024-05-01", "2024-05-01T23:59:59+00:00"),
+        ("2024-05-01T12:00:00Z", "2024-05-01T12:00:00+00:00"),
+        ("2024-05-01T12:00:00", "2024-05-01T12:00:00+00:00"),
+        ("2024-05-01T01:00:00+02:00", "2024-04-30T23:00:00+00:00"),
+    ],
+)
+def test_times_are_read_as_utc_unless_they_say_otherwise(written: str, stored: str) -> None:
+    assert parse_time(written) == stored
+    if "T" not in written:
+        assert parse_time(written, of_day=time.min) == "2024-05-01T00:00:00+00:00"
+
+
+def test_a_date_is_a_whole_day_and_the_last_one_counts() -> None:
+    may = occasion_filter((), "2024-05-01", "2024-05-31")
+    inside = ["2024-05-01T00:00:00+00:00", "2024-05-31T23:59:59+00:00", "2024-05-31T23:59:59.900000+00:00"]
+    assert all(may.has_time(served_at) for served_at in inside)
+    outside = ["", "2024-04-30T23:59:59+00:00", "2024-06-01T00:00:00+00:00"]
+    assert not any(may.has_time(served_at) for served_at in outside)
+    assert occasion_filter((), "", "2024-05-01T12:00Z").has_time("2024-05-01T12:00:00+00:00")
+    assert all(EVERY_OCCASION.has_time(served_at) for served_at in (*inside, *outside))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "says"),
+    [
+        ("2024-06-01", "2024-05-31", "2024-06-01 is after 2024-05-31"),
+        ("yesterday", "", "“yesterday” is not a time Write it as 2024-05-01"),
+        ("", "2024-13-01", "“2024-13-01” is not a time"),
+    ],
+)
+def test_an_invalid_time_is_refused(start: str, end: str, says: str) -> None:
+    with pytest.raises(UsageError) as error:
+        occasion_filter((), start, end)
+    assert says in str(error.value)
