@@ -22,6 +22,7 @@ from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words
 from recjudge_tui.reports.common.segments import about_occasions
 from recjudge_tui.reports.common.table import (
     Column,
@@ -37,15 +38,6 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
-from recjudge_tui.reports.words import (
-    adjusted,
-    categories,
-    orientation_notes,
-    p_text,
-    rater_notes,
-    scale_notes,
-    value_bounds,
-)
 from recjudge_tui.shapes import (
     ABSENT,
     FAILED,
@@ -65,29 +57,14 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )
+from recjudge_tui.stats import hypotheses
 from recjudge_tui.stats.agreement import RatedPair, agreement_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.hypotheses import (
-    NOTHING_CHANGED,
-    bowker,
-    holm,
-    sign_flip_test,
-    sign_test,
-    stuart_maxwell,
-    user_means,
-    users_for_each,
-)
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.steps import Step
-from recjudge_tui.store.answers import (
-    Answered,
-    Cell,
-    ChangedCase,
-    changed_cases,
-    judged_runs,
-)
+from recjudge_tui.store import answers
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
@@ -161,7 +138,7 @@ class Part:
         # a test of categories has no difference of means, so there is no missing interval to explain
         about_means = self.change.note if self.ordered else ""
         if not self.changed:
-            return {"note": join_notes(NOTHING_CHANGED, about_means)}
+            return {"note": join_notes(hypotheses.NOTHING_CHANGED, about_means)}
         if self.both.seen.mirrored:
             return {"note": NO_SIDE}
         counts = self.grid.counts
@@ -171,19 +148,19 @@ class Part:
         if several and not (self.ordered or between_two):
             return {"note": UNORDERED}
         if several or not self.grid.labelled:
-            p = sign_flip_test(user_means(self.differences, self.both.user))
+            p = hypotheses.sign_flip_test(hypotheses.user_means(self.differences, self.both.user))
             if p is None:
                 return {"note": join_notes(NO_USER_CHANGED, about_means)}
             return {"test": SIGN_FLIPS, "p": p, "note": about_means}
         if between_two:
             up, down = (int((sign * self.differences > 0).sum()) for sign in (1, -1))
-            return {"test": MCNEMAR, "p": sign_test(up, down), "note": about_means}
-        margins, few = stuart_maxwell(counts), ""
+            return {"test": MCNEMAR, "p": hypotheses.sign_test(up, down), "note": about_means}
+        margins, few = hypotheses.stuart_maxwell(counts), ""
         if self.changed < _FEW:
             few = f"only {self.changed} cases changed, so chi-squared is only approximate"
         return {
             "test": STUART_MAXWELL, "statistic": margins.statistic, "df": margins.df, "p": margins.p,
-            "p_symmetry": bowker(counts).p, "note": join_notes(few, about_means),
+            "p_symmetry": hypotheses.bowker(counts).p, "note": join_notes(few, about_means),
         }  # fmt: skip
 
 
@@ -206,13 +183,13 @@ class Changes:
         """The same, read through another connection."""
         return replace(self, project=replace(self.project, db=db))
 
-    def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[ChangedCase]:
+    def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[answers.ChangedCase]:
         """These cases with both verdicts on a question."""
         a, b = (
-            Answered(x.rater_id, *q[1:], x.run_id)
+            answers.Answered(x.rater_id, *q[1:], x.run_id)
             for x, q in zip((self.first, self.second), meeting[:2], strict=True)
         )
-        return changed_cases(self.project.db, a, b, ids)
+        return answers.changed_cases(self.project.db, a, b, ids)
 
 
 def compare(project: Project, choose: Options) -> Table:
@@ -265,7 +242,7 @@ def compare_sides(
     # the protocol under which each side answered the first question; a side without runs has its own
     protocols = [q.protocol for q in among[0][:2]] if among else [side.protocol for side in sides]
     a, b = (
-        judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
+        answers.judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, protocols, strict=True)
     )
     prompt = prompt_change(project, (first.name, second.name), a, b)
@@ -276,9 +253,9 @@ def compare_sides(
     nothing = f"no question that both {first.name} and {second.name} answered"
     notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
     notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
-    notes += map(str, orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
-    notes += rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
+    notes += map(str, words.orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
+    notes += words.rater_notes(ratings.raters[side.rater] for side in sides)
+    notes += words.scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
@@ -292,8 +269,8 @@ def _parts(
     of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
     comparable = compares_lists(meeting.protocol) or not of_metric
     levels, labelled = levels_of(project, meeting, values) if comparable else ((), False)
-    unordered = meeting[2:] in categories(project.db, project.id)
-    bounds = value_bounds(project.db, project.id, meeting.a, values) if comparable else None
+    unordered = meeting[2:] in words.categories(project.db, project.id)
+    bounds = words.value_bounds(project.db, project.id, meeting.a, values) if comparable else None
     for system, within in system_parts(ratings.cases, a, b) if by_system else [("", None)]:
         met = pairs(ratings.cases, (Side(a), Side(b)), within)
         note = "" if comparable else OF_METRICS
@@ -405,7 +382,9 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
     Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
     rows = [_summary_row(changes, part) for part in changes.parts]
-    rows = adjusted(adjusted(rows, holm, "p_holm"), holm, "p_symmetry_holm", "p_symmetry")
+    rows = words.adjusted(
+        words.adjusted(rows, hypotheses.holm, "p_holm"), hypotheses.holm, "p_symmetry_holm", "p_symmetry"
+    )
     notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
     notes += [*changes.notes, definition(_TESTS)]
     notes.append(definition("difference: mean of the second minus the first; interval over users"))
@@ -436,7 +415,7 @@ def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
         return f"{second} moved {some} towards {moved['truth']}{figures} and {moved['away']} away{about}."
     ways = ""
     if row["up"] is not None:
-        chance = f" ({p_text(real(row, 'p_holm'))})" if row["p_holm"] is not None else ""
+        chance = f" ({words.p_text(real(row, 'p_holm'))})" if row["p_holm"] is not None else ""
         ways = f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
     where = f" of {row['system']}" if row.get("system") else ""
     return f"{second} differs from {first} on {row['changed']} of {cases}{where}{ways}{about}."
@@ -455,7 +434,7 @@ def _summary_row(changes: Changes, part: Part) -> Row:
     if not part.ordered or both.seen.mirrored or part.note:
         return row | dict.fromkeys((*_DIRECTED, "ci_low", "ci_high"))
     counts = (int((sign * part.differences > 0).sum()) for sign in (1, -1))
-    users = users_for_each(both.y, both.x, both.user)
+    users = hypotheses.users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
     cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
     return row | dict(zip(_DIRECTED, cells, strict=True)) | part.change.ends()
@@ -486,7 +465,7 @@ def transitions(changes: Changes) -> Table:
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
-def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
+def cases_table(changes: Changes, cell: answers.Cell | None = None) -> Table:
     """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
@@ -499,7 +478,7 @@ def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
     return seen_first(replace(table, answer="" if cell else answer), _CASES_FIRST)
 
 
-def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
+def _case(protocol: str, case: answers.ChangedCase, ordered: bool) -> Row:
     before, now = case.labels
     up, down = direction_words(protocol)
     if compares_lists(protocol):
