@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from recjudge_tui.domain.annotation import (
-    AGREED,
-    FEWEST_ANNOTATORS,
-    THIRD_PERSON,
-    AnswerOption,
-    AspectQuestion,
-    CaseAnswers,
-)
+from recjudge_tui.domain import annotation
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.material import Material, UserView
 from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
@@ -55,7 +48,7 @@ class ShownCase(NamedTuple):
 
     material: Material
     guidelines: str
-    questions: tuple[AspectQuestion, ...]
+    questions: tuple[annotation.AspectQuestion, ...]
     issues: tuple[tuple[str, str], ...]
 
 
@@ -130,37 +123,37 @@ def of_lists(question: str, names: tuple[str, str]) -> str:
     return question
 
 
-def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQuestion:
+def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> annotation.AspectQuestion:
     question = prompt.worded(spec.question)
     if first:
         question = of_lists(question, protocol_facts(prompt.protocol).list_names)
     if prompt.scale is not None:
-        return AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
+        return annotation.AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
     labels = prompt.labels_of(spec.name)
     names = {label.value: label.name for label in labels}
     if not first:
         ordered = sorted(labels, key=lambda label: label.value)
         options = [
-            AnswerOption((str(n % 10),), label.reply, label.value, label.name)
+            annotation.AnswerOption((str(n % 10),), label.reply, label.value, label.name)
             for n, label in enumerate(ordered, 1)
         ]
-        return AspectQuestion(spec.name, question, tuple(options[:10]))
+        return annotation.AspectQuestion(spec.name, question, tuple(options[:10]))
     # values refer to system a; turn the sign when system b is shown first
     sign = -1.0 if first == "b" else 1.0
     if set(names) == set(_PAIR_KEYS):
         pair = (
-            AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
+            annotation.AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
             for v in _PAIR_KEYS
         )
-        return AspectQuestion(spec.name, question, tuple(pair))
+        return annotation.AspectQuestion(spec.name, question, tuple(pair))
     values = sorted((label.value for label in labels), reverse=True)
     turned = [
-        AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
+        annotation.AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
         for n, value in enumerate(values, 1)
         if sign * value in names
         for words in (f"List {1 if value > 0 else 2} by {abs(value):g}" if value else "Tie",)
     ]
-    return AspectQuestion(spec.name, question, tuple(turned[:10]))
+    return annotation.AspectQuestion(spec.name, question, tuple(turned[:10]))
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------
@@ -284,7 +277,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         protocol=chosen.name,
         prompt=f"{prompt.name}@{version}",
         cases=len(annotator_counts),
-        shared=sum(count >= FEWEST_ANNOTATORS for count in annotator_counts.values()),
+        shared=sum(count >= annotation.FEWEST_ANNOTATORS for count in annotator_counts.values()),
         assigned={ids[rater]: len(load) for rater, load in loads.items()},
         left_out=dict(left_out),
     )
@@ -385,7 +378,7 @@ def _assigned(
     if request.per_case is not None:
         wanted = [request.per_case] * len(order)
     elif request.overlap is None:
-        wanted = [min(FEWEST_ANNOTATORS, most) for most in possible]
+        wanted = [min(annotation.FEWEST_ANNOTATORS, most) for most in possible]
     else:
         shared = round(request.overlap * len(order))
         wanted = [*possible[:shared], *[1] * (len(order) - shared)]
@@ -416,7 +409,7 @@ class Dispute(NamedTuple):
     case_id: int
     task: people_store.Task
     shown: ShownCase
-    questions: tuple[AspectQuestion, ...]
+    questions: tuple[annotation.AspectQuestion, ...]
     ballots: tuple[Ballot, ...]
 
 
@@ -433,7 +426,7 @@ def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule,
     annotators = [
         each.rater for each in people_store.project_assignments(db, project_id) if each.protocol == protocol
     ]
-    return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
+    return combine(db, project_id, name, rule, annotators, annotation.FEWEST_ANNOTATORS, protocol=protocol)
 
 
 def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:
@@ -441,7 +434,7 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
     when the name is empty, or belongs to another kind, rule or protocol."""
     if not name.strip():
         raise UsageError("the third person needs a name", next_step="Give the rater a name.")
-    recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
+    recipe: dict[str, object] = {"rule": annotation.THIRD_PERSON, "protocol": protocol}
     with db.transaction():
         is_known(db, project_id, name, "consensus", recipe)
         rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
@@ -450,7 +443,9 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
             for case_id, aspect, aspect_votes in _shared_votes(people_store.votes(db, project_id, protocol))
             if len({vote.value for vote in aspect_votes}) == 1
         ]
-        replace_verdicts(db, rater_id, agreed, AGREED, protocol=protocol, but=THIRD_PERSON)
+        replace_verdicts(
+            db, rater_id, agreed, annotation.AGREED, protocol=protocol, but=annotation.THIRD_PERSON
+        )
     return rater_id
 
 
@@ -491,7 +486,7 @@ def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case
 
 
 def settle(
-    db: Database, dispute: Dispute, answers: CaseAnswers | None, seconds: float, reason: str = ""
+    db: Database, dispute: Dispute, answers: annotation.CaseAnswers | None, seconds: float, reason: str = ""
 ) -> None:
     """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
     task = dispute.task
@@ -502,7 +497,7 @@ def settle(
         if answers is None:
             people_store.skip_task(db, task_id, reason, seconds)
         else:
-            people_store.submit_verdict(db, task_id, answers, seconds, THIRD_PERSON)
+            people_store.submit_verdict(db, task_id, answers, seconds, annotation.THIRD_PERSON)
 
 
 def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
@@ -517,7 +512,7 @@ def _shared_votes(ordered_votes: Sequence[StoredRow]) -> Iterable[tuple[int, str
     """(case, aspect, votes) for each aspect that two or more annotators judged. The votes are ordered by case and aspect."""
     for (case_id, aspect), group in groupby(ordered_votes, key=lambda vote: (vote.case_id, vote.aspect)):
         aspect_votes = list(group)
-        if len(aspect_votes) >= FEWEST_ANNOTATORS:
+        if len(aspect_votes) >= annotation.FEWEST_ANNOTATORS:
             yield case_id, aspect, aspect_votes
 
 

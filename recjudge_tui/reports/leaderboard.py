@@ -42,12 +42,7 @@ from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import ALPHA, POWER, TOP_K
 from recjudge_tui.stats.estimate import Interval, join_notes
 from recjudge_tui.stats.hypotheses import holm
-from recjudge_tui.store.ratings import (
-    Question,
-    in_generation,
-    newest_judged,
-    of_selection,
-)
+from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.runs import newest_judges
 
 _WHO = columns("system opponent rater aspect")
@@ -491,7 +486,7 @@ def q_metrics(project: Project, choose: Options) -> Table:
 
 
 def correlation_rows(
-    question: Question, q: _Values, measured: Mapping[str, _Values], k: int, groups: int = 1
+    question: rated.Question, q: _Values, measured: Mapping[str, _Values], k: int, groups: int = 1
 ) -> list[Row]:
     """The correlation of Q (by system) with each metric of METRICS (metric -> system -> value)."""
     systems = sorted(q)
@@ -537,8 +532,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     alone = base(project, Selection("absolute", OVERALL, readers=True, cases=choose.cases), newest=False)
     cases, named = alone.ratings.cases, chosen.selection.raters
-    absolute = {q.rater: of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
-    pairs: dict[tuple[str, str], Question] = {}
+    absolute = {q.rater: rated.of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
+    pairs: dict[tuple[str, str], rated.Question] = {}
     for question in chosen.questions:
         # people may have answered under both protocols of pairs: the requested one takes precedence
         if (question.rater, question.aspect) not in pairs or question.protocol == choose.protocol:
@@ -558,8 +553,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
         in_pairs = None if asked is None else chosen.ratings.verdicts[asked]
         scored = absolute.get(scorer)
         if scored is not None and cases.lifetimes is not None:
-            newest = newest_judged(cases.lifetimes, (in_pairs or scored).row)
-            here = in_generation(cases.lifetimes, scored.row, newest)
+            newest = rated.newest_judged(cases.lifetimes, (in_pairs or scored).row)
+            here = rated.in_generation(cases.lifetimes, scored.row, newest)
             later = cases.lifetimes.since[scored.row] > newest
             left_out = generation_notes(int((~here & ~later).sum()), int(later.sum()))
             notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
@@ -582,7 +577,7 @@ def side_by_side(project: Project, choose: Options) -> Table:
     return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(lines))
 
 
-def _counted_q(chosen: Base, question: Question) -> _Figures:
+def _counted_q(chosen: Base, question: rated.Question) -> _Figures:
     """Q over all opponents."""
     contests = battles(chosen.ratings, question)
     tallies = contests.counts.total.tallies()

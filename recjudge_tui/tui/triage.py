@@ -30,17 +30,11 @@ from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
-from recjudge_tui.tui import screens
+from recjudge_tui.tui import screens, verdict_list
 from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, case_content, case_title, read_case
 from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import READER, Command, Palette, RowList
-from recjudge_tui.tui.verdict_list import (
-    CaseStrip,
-    OpeningFilter,
-    VerdictList,
-    opening_filters,
-)
 from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name, keyed, number, short_label
 
 if TYPE_CHECKING:
@@ -151,7 +145,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         super().__init__()
         self.project_id = project_id
         self._listed_as = name
-        self.rows = VerdictList(project_id, only, given)
+        self.rows = verdict_list.VerdictList(project_id, only, given)
         self.panel = CasePanel(id="case")
         self._waiting: deque[Callable[[Database], LogWrite]] = deque()
         self._writing = False
@@ -162,8 +156,8 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self._was_narrow: bool | None = None
         self._folded_by_itself = False
         # the lists to try when opening, until one has a verdict, and the last one tried
-        self._opening_filters: Iterator[OpeningFilter] = iter(())
-        self._opening_filter: OpeningFilter | None = None
+        self._opening_filters: Iterator[verdict_list.OpeningFilter] = iter(())
+        self._opening_filter: verdict_list.OpeningFilter | None = None
         self._read_again = False
         self._delay: Timer | None = None
 
@@ -171,7 +165,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         yield TopBar(*self._crumbs())
         values = partial(filter_values, project_id=self.project_id)
         yield screens.FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
-        yield CaseStrip()
+        yield verdict_list.CaseStrip()
         with Horizontal(id="triage"):
             yield self.rows
             yield self.panel
@@ -183,7 +177,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
 
     def on_mount(self) -> None:
         if self._asked_for is None and self.rows.only is None:
-            self._opening_filters = opening_filters(self.host.db, self.project_id)
+            self._opening_filters = verdict_list.opening_filters(self.host.db, self.project_id)
         if self._asked_for:
             self._apply(self._asked_for)
         elif not self._try_next_filter():
@@ -204,11 +198,11 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self._apply(self._opening_filter.filter_text)
         return True
 
-    def _sort_first(self, opening: OpeningFilter) -> None:
+    def _sort_first(self, opening: verdict_list.OpeningFilter) -> None:
         self.rows.sort = opening.sort
         self.query_one(TopBar).show(right=opening.about)
 
-    @on(VerdictList.ListShown)
+    @on(verdict_list.VerdictList.ListShown)
     def _listed(self) -> None:
         if not self.rows.ids and self._try_next_filter():
             return
@@ -225,13 +219,13 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self._read_again = False
         self.refresh_bindings()
         self.query_one(TopBar).show(crumbs=self._crumbs())
-        self.query_one(CaseStrip).show(self.rows)
+        self.query_one(verdict_list.CaseStrip).show(self.rows)
 
     @on(screens.FilterBar.Applied)
     def _filter(self, message: screens.FilterBar.Applied) -> None:
         if self._opening_filter is not None and message.text != self._opening_filter.filter_text:
             self._opening_filter = None
-            self._sort_first(OpeningFilter(""))
+            self._sort_first(verdict_list.OpeningFilter(""))
         chosen = parse_filter(message.text)
         self.panel.mark([term.value for term in chosen.terms if term.key == "text"])
         self.rows.choose(chosen)
@@ -328,8 +322,8 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
             chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
         self._apply(chosen.text())
 
-    @on(CaseStrip.Step)
-    def _step(self, message: CaseStrip.Step) -> None:
+    @on(verdict_list.CaseStrip.Step)
+    def _step(self, message: verdict_list.CaseStrip.Step) -> None:
         self.action_step(message.rows) if message.rows else self.action_unfold()
 
     def action_step(self, rows: int) -> None:
@@ -383,7 +377,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
             self.rows.reload()
             self._read_case()
         self.rows.count_decisions()
-        self.query_one(CaseStrip).show_decision(write.decision)
+        self.query_one(verdict_list.CaseStrip).show_decision(write.decision)
 
     def action_decide(self, action: Action) -> None:
         verdict_id = self._under_cursor()
@@ -502,12 +496,12 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
-        self.query_one(CaseStrip).show(self.rows)
+        self.query_one(verdict_list.CaseStrip).show(self.rows)
         # reading the first case imports a lot, which would delay the first paint
         first = self.panel.case is None
         self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
 
-    @on(VerdictList.RunEnded)
+    @on(verdict_list.VerdictList.RunEnded)
     def _read_case(self) -> None:
         if (verdict_id := self.rows.verdict_id) is not None:
             job = partial(read_case, verdict_id=verdict_id, sent=self.panel.tab in SENT)
