@@ -211,7 +211,8 @@ def shared_questions(project: Project, sides: Sides, selection: Selection) -> li
 
 
 def compare_sides(
-    project: Project, sides: Sides, selection: Selection, among: Sequence[shapes.Meeting] | None = None, *, by_system: bool = False
+    project: Project, sides: Sides, selection: Selection, among: Sequence[shapes.Meeting] | None = None, *,
+    by_system: bool = False,
 ) -> Changes:  # fmt: skip
     """Two sides on the questions that both answered, or on some of these; the prompts are those of the first question."""
     first, second = sides

@@ -256,6 +256,13 @@ BY_SYSTEM = own("by_system", bool, "Add a row for each system whose lists were u
 LIMIT = own("limit", int, "Show only the first N.", None, {"ge": 1}, metavar="N")
 _SHARE = {"ge": 0.0, "le": 1.0}
 
+_LISTINGS: tuple[tuple[str, str, str, Section], ...] = (
+    ("imports list", "List the imports of a project, newest first.", "imports", "Data"),
+    ("rater list", "List the raters of a project, what they judged and how they were asked.", "raters", "People"),
+    ("runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "run_settings", "Judge"),
+    ("runs failures", "Show why calls failed, by run and kind of failure.", "failures", "Judge"),
+)  # fmt: skip
+
 _DECLARED = (
     Report(
         "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "leaderboard:leaderboard",
@@ -712,29 +719,9 @@ _DECLARED = (
         examples=("cases list -p movies --limit 20",),
         section="Data",
     ),
-    Report(
-        "imports list", "List the imports of a project, newest first.", "listings:imports",
-        (),
-        examples=("imports list -p movies",),
-        section="Data",
-    ),
-    Report(
-        "rater list", "List the raters of a project, what they judged and how they were asked.", "listings:raters",
-        (),
-        examples=("rater list -p movies",),
-        section="People",
-    ),
-    Report(
-        "runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "listings:run_settings",
-        (),
-        examples=("runs settings -p movies",),
-        section="Judge",
-    ),
-    Report(
-        "runs failures", "Show why calls failed, by run and kind of failure.", "listings:failures",
-        (),
-        examples=("runs failures -p movies",),
-        section="Judge",
+    *(
+        Report(name, summary, f"listings:{listed}", (), examples=(f"{name} -p movies",), section=section)
+        for name, summary, listed, section in _LISTINGS
     ),
     Report(
         "verdicts list", "List the verdicts of a project, with the reasons to look at each.", "verdict_list:verdicts",

@@ -25,7 +25,7 @@ from recjudge_tui.tui import answer_sheet
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Column, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, BaseScreen, ListScreen
+from recjudge_tui.tui.screens import COMMON, FILTER, WITHOUT_TAB, BaseScreen, ListScreen
 from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, bar, keyed, number
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class AnnotationScreen(BaseScreen):
         Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
         Binding("G", "guidelines", "guidelines", id="judging.guidelines"),
         Binding("tab", "guidelines", "guidelines", show=False, id="judging.guidelines_too"),
-        *[binding for binding in COMMON if isinstance(binding, Binding) and binding.id != "app.next_panel"],
+        *WITHOUT_TAB,
     ]
 
     def __init__(self, project_id: int, desk: Desk) -> None:
@@ -566,19 +566,14 @@ class AnnotateScreen(ListScreen):
         FILTER,
         *COMMON,
     ]
-    LISTED = "Annotators"
+    LISTED, PLACE = "Annotators", "Annotate"
+    WORDS = "part of a name or a protocol"
     OF_ROWS = ("adjudicate",)
 
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
         self.rows = RowList(_COLUMNS, lambda each: self.every.index(each))
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")
-        yield self.words("part of a name or a protocol")
-        yield from self.listed()
-        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -212,12 +213,11 @@ def project_choices(db: Database, project_id: int) -> ProjectChoices:
     )
 
 
+@dataclass
 class CaseCount(Message):
     """How many cases were read so far; only the newest count matters."""
 
-    def __init__(self, cases: int) -> None:
-        super().__init__()
-        self.cases = cases
+    cases: int
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, CaseCount)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from textual import on
-from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input
 
@@ -206,7 +205,8 @@ class PromptsScreen(ListScreen):
         FILTER,
         *COMMON,
     ]  # fmt: skip
-    LISTED = "Prompts"
+    LISTED = PLACE = "Prompts"
+    WORDS = "part of a name, protocol, domain or origin"
     NOTHING = "No prompts yet."
 
     def __init__(
@@ -226,13 +226,8 @@ class PromptsScreen(ListScreen):
         # set to cancel the call in flight
         self._asking: threading.Event | None = None
 
-    def compose(self) -> ComposeResult:
-        yield widgets.TopBar("recjudge", self.project_title(self.project_id), "Prompts")
-        yield self.words("part of a name, protocol, domain or origin")
-        with Horizontal():
-            yield from self.listed()
-            yield Reader(id="prompt")
-        yield widgets.KeyLine()
+    def beside(self) -> Reader:
+        return Reader(id="prompt")
 
     def on_mount(self) -> None:
         self._list()

@@ -40,6 +40,7 @@ from recjudge_tui.reports.figures.marks import (
     Mark,
     Scatter,
     axis,
+    real,
 )
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import STATISTICS
@@ -656,16 +657,14 @@ def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], lis
     room = min(width - sum(widths) - 2, _AXIS[1])
     name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
     if len(ends) == 1 and name and room >= _AXIS[0]:
-        ends_of = (
-            (_real(row.get(name)), _real(row.get("ci_low")), _real(row.get("ci_high"))) for row in rows
-        )
+        ends_of = ((real(row.get(name)), real(row.get("ci_low")), real(row.get("ci_high"))) for row in rows)
         marks = (Mark("", *cells) for cells in ends_of)
         bounds = axis(marks, even)
         percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
         low, high = widgets.tick(bounds[0] * percent), widgets.tick(bounds[1] * percent)
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
         for row, line in zip(rows, lines, strict=True):
-            values = (_real(row.get("ci_low")), _real(row.get(name)), _real(row.get("ci_high")))
+            values = (real(row.get("ci_low")), real(row.get(name)), real(row.get("ci_high")))
             line.insert(ends[0], Text(widgets.interval(*values, bounds, room, even), "cyan"))
     return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
 
@@ -674,9 +673,9 @@ def _value_name(rows: Sequence[Row]) -> str:
     """The figure that the interval is about: the nearest number before it; none where the rows have no interval."""
     for row in rows:
         names = list(row)
-        if _real(row.get("ci_low")) is not None:
+        if real(row.get("ci_low")) is not None:
             before = [name for name in names[: names.index("ci_low")] if isinstance(row[name], float)]
-            low, high = _real(row.get("ci_low")), _real(row.get("ci_high"))
+            low, high = real(row.get("ci_low")), real(row.get("ci_high"))
             inside = [
                 n
                 for n in before
@@ -684,10 +683,6 @@ def _value_name(rows: Sequence[Row]) -> str:
             ]
             return inside[-1] if inside else ""
     return ""
-
-
-def _real(value: object) -> float | None:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
 def _figure_notes(data: Figure) -> list[str]:

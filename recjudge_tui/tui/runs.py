@@ -363,7 +363,8 @@ class RunsScreen(ListScreen):
         IMPORT,
         *COMMON,
     ]
-    LISTED = "Runs"
+    LISTED = PLACE = "Runs"
+    WORDS = "part of a state, protocol, judge or rater"
     OF_ROWS = ("verdicts", "delete", "export")
     NOTHING = """No runs yet.
 
@@ -375,12 +376,6 @@ It works in the background, also after you close the app."""
         super().__init__()
         self.project_id = project_id
         self.rows = RunList()
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
-        yield self.words("part of a state, protocol, judge or rater")
-        yield from self.listed()
-        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         self._read()

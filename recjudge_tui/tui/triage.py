@@ -130,7 +130,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         Binding("p", "prompts", "prompts", show=False, id="cases.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
         *READER,
-        *[key for key in screens.COMMON if not (isinstance(key, Binding) and key.id == "app.next_panel")],
+        *screens.WITHOUT_TAB,
     ]
 
     def __init__(

@@ -6,6 +6,7 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -127,11 +128,6 @@ def score_text(row: stored.VerdictRow) -> str:
     value = GLYPHS.failed if row.failed else score(row.value)
     decided = row.triage.decision == "override"
     return value + (f"{GLYPHS.to}{one_line(row.triage.label, 4)}" if decided else mark(row)[0].strip())
-
-
-def people_score(row: stored.VerdictRow) -> str:
-    """The mean of what people say, as a whole number."""
-    return GLYPHS.none if row.people_mean is None else f"{row.people_mean:.0f}"
 
 
 @lru_cache(maxsize=16)
@@ -314,7 +310,9 @@ class VerdictList(Working, RowList[Line]):
         return score_text(verdict), "cell" if chosen else mark(verdict)[1]
 
     def _people(self, row: Line, _: int) -> tuple[str, str]:
-        said = {verdict.aspect: people_score(verdict) for verdict in row}
+        """What people say of each aspect: its mean as a whole number."""
+        means = {verdict.aspect: verdict.people_mean for verdict in row}
+        said = {aspect: GLYPHS.none if m is None else f"{m:.0f}" for aspect, m in means.items()}
         aspects = dict.fromkeys(aspect for aspect, _ in self._slots)
         return " ".join(said.get(aspect, GLYPHS.empty) for aspect in aspects), ""
 
@@ -604,12 +602,11 @@ class CaseStrip(Widget):
     """`◂ 37/224 ▸  viewer-01 · cooccurrence vs embedding · llama3.1:8b    ✓ 36 accepted`. A click on an arrow steps, one
     elsewhere unfolds."""
 
+    @dataclass
     class Step(Message):
         """The reader goes to the verdict that is `rows` further down the list; 0 wants the list itself."""
 
-        def __init__(self, rows: int) -> None:
-            super().__init__()
-            self.rows = rows
+        rows: int
 
     def __init__(self) -> None:
         super().__init__()
