@@ -166,7 +166,11 @@ def pairs_table(project: Project, choose: Options) -> Table:
     why = "correlations are shown, because percent agreement and kappas compare labels"
     for rater, value in sorted(between.items()):
         notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
-    notes += [*words.orientation_notes(seen), *_definitions(rows)]
+    notes += words.orientation_notes(seen)
+    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
+    notes += [note for name, note in kinds if any(row[name] is not None for row in rows)]
+    notes += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
+    notes += [_INTERVAL] if rows else []
     if rows and "pair" in choose.level and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
@@ -258,13 +262,6 @@ def _about(met: shapes.Met) -> Iterator[str]:
     if met.ratings.untimed:
         yield untimed_note(met.ratings.untimed, "cases")
     yield from words.scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
-
-
-def _definitions(rows: Sequence[Row]) -> list[str]:
-    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
-    used = [note for name, note in kinds if any(row[name] is not None for row in rows)]
-    used += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
-    return [*used, *([_INTERVAL] if rows else [])]
 
 
 def nothing(met: shapes.Met) -> str:

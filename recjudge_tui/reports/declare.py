@@ -4,7 +4,7 @@ tab and the docs' table follow from the declaration. Loads nothing heavy: a repo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from operator import ge, gt, le, lt
@@ -75,36 +75,28 @@ class Report:
         return next((option for option in self.options if option.name == name), None)
 
 
-class Options(Mapping[str, Any]):
+class Options(dict[str, Any]):
     """The values of a report's options: `choose.k`, and what they select: `choose.selection()`."""
 
     def __init__(self, values: Mapping[str, Any], cases: CaseSelection) -> None:
-        self._values, self.cases = dict(values), cases
+        super().__init__(values)
+        self.cases = cases
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._values[name]
+            return self[name]
         except KeyError:
             raise AttributeError(name) from None
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
     def but(self, **changes: Any) -> Options:
         """The same options with some of them changed."""
-        return Options(self._values | changes, self.cases)
+        return Options(self | changes, self.cases)
 
     def selection(self, **changes: Any) -> Selection:
         """What the options select; `changes` are fields of a Selection that stand above them."""
         from recjudge_tui.domain.selection import Selection
 
-        given = self._values.get
+        given = self.get
         rater = given("rater")
         chosen = Selection(
             given("protocol") or None, given("aspect"), (*((rater,) if rater else ()), *(given("raters") or ())),
@@ -230,13 +222,8 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
         return made
     others = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options}
     plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in others}
-    others |= {
-        "by",
-        "over",
-        "where",
-        *(name for name, value in plain.items() if value in (None, "", [], False)),
-    }
-    kept = {name: value for name, value in plain.items() if name not in others}
+    others |= {"by", "over", "where"}
+    kept = {n: v for n, v in plain.items() if n not in others and v not in (None, "", [], False)}
     return replace(made, settings=kept | {**made.settings})
 
 

@@ -244,7 +244,7 @@ def ranking(project: Project, choose: Options) -> Table:
     table = Table(title, tuple(shown), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
     brief = [
         row | {
-            "place": place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
+            "place": _place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
             "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
             # a share in percent
             "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
@@ -258,7 +258,12 @@ def ranking(project: Project, choose: Options) -> Table:
         f"score|{method.label}|float|{decimals}", "interval|95 % CI", "wins|W|int", "ties|T (⇄)", "losses|L|int",
         "ndcg|(nDCG)", "note",
     )  # fmt: skip
-    return words.briefly(table, heads, brief, method.kind, about_rater(ranked[0]) if one else title)
+    if one:
+        # `rules · not a language model · pairwise overall · 20 users`
+        asked, users = ranked[0].contests.question, quantity(ranked[0].contests.counts.count, "user")
+        about_rater = (asked.rater, ranked[0].sanity.kind_words, f"{asked.protocol} {asked.aspect}", users)
+        title = " · ".join(filter(None, about_rater))
+    return words.briefly(table, heads, brief, method.kind, title)
 
 
 _DEFINITIONS = definitions(f"""\
@@ -312,15 +317,7 @@ def _cells(
     }  # fmt: skip
 
 
-def about_rater(board: Board) -> str:
-    """`rules · not a language model · pairwise overall`."""
-    question = board.contests.question
-    kind = f"{board.sanity.kind_words} · " if board.sanity.kind_words else ""
-    users = quantity(board.contests.counts.count, "user")
-    return f"{question.rater} · {kind}{question.protocol} {question.aspect} · {users}"
-
-
-def place_text(row: Row) -> str:
+def _place_text(row: Row) -> str:
     """`1-2`, the ranks that the tests allow; `–` without a rank."""
     low, high = row.get("rank_low"), row.get("rank_high")
     if row["rank"] is None:
@@ -402,15 +399,11 @@ def matrix(project: Project, choose: Options) -> Table:
     rows: list[Row] = []
     for question in chosen.questions:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
-        tested = {
-            (contests.systems[a], contests.systems[b]): {
-                "lead": test.ahead(a),
-                "p": test.p,
-                "p_holm": test.p_holm,
-            }
-            for test in contests.tests.values()
-            for a, b in ((test.first, test.second), (test.second, test.first))
-        }
+        tested: dict[tuple[str, str], Row] = {}
+        for test in contests.tests.values():
+            for a, b in ((test.first, test.second), (test.second, test.first)):
+                names = contests.systems[a], contests.systems[b]
+                tested[names] = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
     lines = [
@@ -459,14 +452,9 @@ def q_metrics(project: Project, choose: Options) -> Table:
     for question in questions:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
+        about: Row = {"rater": question.rater, "aspect": question.aspect}
         values += [
-            {
-                "rater": question.rater,
-                "aspect": question.aspect,
-                "metric": metric,
-                "system": system,
-                "value": value,
-            }
+            about | {"metric": metric, "system": system, "value": value}
             for metric, of_systems in measured.items()
             for system, value in of_systems.items()
             if value is not None

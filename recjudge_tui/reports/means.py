@@ -250,7 +250,10 @@ def _by_share(chosen: Base) -> Table:
     about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
     notes += [definition(f"{about} where rare)")] if rows else []
     # one row a system, rater and aspect: the share of each label with its interval
-    brief = say.wide(rows, "system rater aspect n note", lambda row: row["label"], _share_text)
+    brief = say.wide(
+        rows, "system rater aspect n note", lambda row: row["label"],
+        lambda r: "–" if r["share"] is None else f"{100 * real(r, 'share'):.1f} [{say.interval_text(r, 'share')}]",
+    )  # fmt: skip
     met = [label for label in labels if any(label in row for row in brief)]
     shown = columns(*_WHO, *(Column(label, f"{label} %") for label in met), "n note")
     title = f"Shares of labels: {chosen.selection.protocol}"
@@ -273,11 +276,6 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
                 "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
                 "note": cells["note"] if cells["share"] is None else "",
             }  # fmt: skip
-
-
-def _share_text(row: Row) -> str:
-    share = row["share"]
-    return f"{100 * share:.1f} [{say.interval_text(row, 'share')}]" if isinstance(share, float) else "–"
 
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:

@@ -122,9 +122,8 @@ class OwnCases(Desk):
         """The settled case before or after this one (from the end: the last one); past the last settled case, the first
         open one."""
         task = turn.task
-        closed = [
-            each for each in people_store.own_tasks(db, self.rater_id, self.protocol) if each.state != "open"
-        ]
+        mine = people_store.own_tasks(db, self.rater_id, self.protocol)
+        closed = [each for each in mine if each.state != "open"]
         if step < 0:
             goal = next((t.id for t in closed[::-1] if task is None or t.position < task.position), None)
         elif task is None:
@@ -162,10 +161,8 @@ class OwnCases(Desk):
         task = people_store.task_of(db, task_id)
         own = people_store.own_verdict(db, task) if task.state == "done" else CaseAnswers(())
         shown = shown_case(db, task)
-        state = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}[
-            task.state
-        ]
-        title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
+        states = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}
+        title = f"Case {task.position}{states[task.state]}{', revealed' if task.revealed else ''}"
         above = _everybody(db, task, own, shown) if task.revealed else None
         return Turn(title, progress, of.open, above, "", shown, shown.questions, own, task, of)
 
@@ -367,10 +364,8 @@ class AnnotationScreen(BaseScreen):
             sheet, box = self.query_one(answer_sheet.AnswerSheet), self.query_one("#shown", TextPane)
             sheet.display = turn.shown is not None
             if turn.shown is not None:
-                titles, guidelines = (
-                    answer_sheet.titles_of(turn.shown.material),
-                    answer_sheet.guidelines_content(turn.shown.guidelines),
-                )
+                titles = answer_sheet.titles_of(turn.shown.material)
+                guidelines = answer_sheet.guidelines_content(turn.shown.guidelines)
                 sheet.show(turn.questions, turn.own, titles, locked=turn.is_revealed)
                 self.query_one("#guidelines", TextPane).show(lambda _: guidelines)
             box.border_title = Content(turn.title)

@@ -62,15 +62,6 @@ class Changed(NamedTuple):
         return ways[self.case.value_b < self.case.value_a], ""
 
 
-def changed_rows(db: Database, comparison: Comparison, ids: Sequence[int]) -> list[Changed]:
-    """These cases with the verdicts of both sides and of people."""
-    assert comparison.changes is not None
-    cases = comparison.changes.on(db).listed(comparison.part.meeting, ids)
-    seen = [key for case in cases if (key := case.verdict_b or case.verdict_a) is not None]
-    people = {row.case_id: row.people for row in verdict_rows(db, seen)}
-    return [Changed(case, people.get(case.case_id, ())) for case in cases]
-
-
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
@@ -318,9 +309,13 @@ class CompareScreen(screens.ReadingScreen, screens.OccasionScreen):
     # ---- the list, and what both said
 
     def read_rows(self, ids: Sequence[int]) -> list[Changed]:
-        if self.comparison is None or self.comparison.changes is None:
+        """These cases with the verdicts of both sides and of people."""
+        if (comparison := self.comparison) is None or comparison.changes is None:
             return []
-        return changed_rows(self.host.db, self.comparison, ids)
+        cases = comparison.changes.on(self.host.db).listed(comparison.part.meeting, ids)
+        seen = [key for case in cases if (key := case.verdict_b or case.verdict_a) is not None]
+        people = {row.case_id: row.people for row in verdict_rows(self.host.db, seen)}
+        return [Changed(case, people.get(case.case_id, ())) for case in cases]
 
     @on(RowList.Moved)
     def _read_both(self) -> None:

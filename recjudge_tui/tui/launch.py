@@ -336,12 +336,11 @@ class LaunchScreen(ExportScreen):
     def request(self) -> LaunchRequest | None:
         """The request of the form; None after showing what is wrong with it."""
         try:
-            request = launch_request(self.fields.read())
+            return launch_request(self.fields.read())
         except FieldError as error:
             self.fields.complain(error)
             self._complain(error)
             return None
-        return request
 
     @on(Input.Changed)
     @on(Choice.Changed)

@@ -80,7 +80,9 @@ class ProjectsScreen(ListScreen):
         return HomeView(live=False)
 
     def on_mount(self) -> None:
-        self.query_one(TopBar).show(right=_short_path(str(self.host.db_path)))
+        path = str(self.host.db_path)
+        short = path if len(path) <= 36 else "/".join([GLYPHS.cut, *path.split("/")[-2:]])
+        self.query_one(TopBar).show(right=short)
 
     def on_screen_resume(self) -> None:
         self._read_rows()
@@ -297,8 +299,3 @@ def _make_demo(db: Database) -> None:
                     process.terminate()
     if process.returncode:
         raise RecjudgeError("the sample data could not be made", one_line(said.strip()[-400:], 400))
-
-
-def _short_path(path: str) -> str:
-    parts = path.split("/")
-    return path if len(path) <= 36 else "/".join([GLYPHS.cut, *parts[-2:]])

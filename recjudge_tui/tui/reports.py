@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -66,18 +67,9 @@ _VALUE_NAMES = {
     "level": LEVEL_NAMES,
     "method": METHOD_NAMES,
 }
-TABS = (
-    *sorted(
-        (
-            name
-            for name, report in REPORTS.items()
-            if name.split()[0] not in _ELSEWHERE and report.section in ("Results", "Judge")
-        ),
-        key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST),
-    ),
-    PAPER,
-    *FIGURE_TABS,
-)
+_SHOWN = {name: report for name, report in REPORTS.items() if name.split()[0] not in _ELSEWHERE}
+_OTHERS = [name for name, of in _SHOWN.items() if of.section in ("Results", "Judge") and name not in _FIRST]
+TABS = (*_FIRST, *_OTHERS, PAPER, *FIGURE_TABS)
 # a report about one rater, by default the first of the question
 _OF_ONE = "why"
 # how the cases of its rows are found
@@ -198,19 +190,15 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     if made.topic is not None and (protocol, aspect) in ((None, None), made.topic):
         terms += topic_terms(made.topics, made.topic)
     else:
-        terms += [
-            Term(key, ":", str(value)) for key, value in (("protocol", protocol), ("aspect", aspect)) if value
-        ]
+        about = (("protocol", protocol), ("aspect", aspect))
+        terms += [Term(key, ":", str(value)) for key, value in about if value]
     raters = [str(values[name]) for name in ("rater", "rater_a", "rater_b") if values.get(name)]
     terms += [whole_term("judge", name) for name in dict.fromkeys(raters) if name in made.raters]
     system = row.get("system")
     if system is not None and str(system) in made.systems:
         terms.append(whole_term(outcome, str(system)))
-    terms += [
-        Term(key, ":", str(row[name]))
-        for key, name in (("label", "label"), ("flag", "issue"))
-        if row.get(name)
-    ]
+    own = (("label", row.get("label")), ("flag", row.get("issue")))
+    terms += [Term(key, ":", str(value)) for key, value in own if value]
     if "goes_with" in row and row["kind"] in _SAID:
         terms.append(Term(_SAID[str(row["kind"])], ":", str(row["what"])))
     if "rater_a" in row:
@@ -388,11 +376,8 @@ class ReportsScreen(screens.OccasionScreen):
         self.query_one("#table", widgets.FigureTable).fill(heads, lines[:_MOST_ROWS])
 
     def _fill_marks(self, figure: Figure) -> None:
-        body, grid, marks = (
-            self.query_one("#body"),
-            self.query_one("#table", widgets.FigureTable),
-            figure.marks,
-        )
+        body, grid = self.query_one("#body"), self.query_one("#table", widgets.FigureTable)
+        marks = figure.marks
         assert marks is not None
         self._marks = marks_table(marks, self.size.width - 4)
         body.set_classes(f"pane -table{' -plot' if isinstance(marks, Scatter | Lines) else ''}")
@@ -657,32 +642,26 @@ def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], lis
     room = min(width - sum(widths) - 2, _AXIS[1])
     name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
     if len(ends) == 1 and name and room >= _AXIS[0]:
-        ends_of = ((real(row.get(name)), real(row.get("ci_low")), real(row.get("ci_high"))) for row in rows)
-        marks = (Mark("", *cells) for cells in ends_of)
+        of_rows = ([real(row.get(key)) for key in (name, "ci_low", "ci_high")] for row in rows)
+        marks = [Mark("", value, low, high) for value, low, high in of_rows]
         bounds = axis(marks, even)
         percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
         low, high = widgets.tick(bounds[0] * percent), widgets.tick(bounds[1] * percent)
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
-        for row, line in zip(rows, lines, strict=True):
-            values = (real(row.get("ci_low")), real(row.get(name)), real(row.get("ci_high")))
-            line.insert(ends[0], Text(widgets.interval(*values, bounds, room, even), "cyan"))
+        for mark, line in zip(marks, lines, strict=True):
+            drawn = widgets.interval(mark.low, mark.value, mark.high, bounds, room, even)
+            line.insert(ends[0], Text(drawn, "cyan"))
     return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
 
 
 def _value_name(rows: Sequence[Row]) -> str:
     """The figure that the interval is about: the nearest number before it; none where the rows have no interval."""
-    for row in rows:
-        names = list(row)
-        if real(row.get("ci_low")) is not None:
-            before = [name for name in names[: names.index("ci_low")] if isinstance(row[name], float)]
-            low, high = real(row.get("ci_low")), real(row.get("ci_high"))
-            inside = [
-                n
-                for n in before
-                if low is not None and high is not None and low <= float(str(row[n])) <= high
-            ]
-            return inside[-1] if inside else ""
-    return ""
+    row = next((row for row in rows if real(row.get("ci_low")) is not None), {})
+    low, high = real(row.get("ci_low")), real(row.get("ci_high"))
+    before = takewhile(lambda cell: cell[0] != "ci_low", row.items())
+    numbers = ((name, value) for name, value in before if isinstance(value, float))
+    inside = [n for n, x in numbers if low is not None and high is not None and low <= x <= high]
+    return inside[-1] if inside else ""
 
 
 def _figure_notes(data: Figure) -> list[str]:

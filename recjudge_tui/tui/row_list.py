@@ -128,17 +128,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     widths of the columns are taken from the beginning, the middle and the end of a list, and stay while it is shown.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = (
-        "head",
-        "marked",
-        "failed",
-        "reviewed",
-        "dim",
-        "up",
-        "down",
-        "key",
-        "cell",
-    )
+    KINDS: ClassVar[list[str]] = "head marked failed reviewed dim up down key cell".split()
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row-list--{kind}" for kind in (*KINDS, "cursor")}
     DEFAULT_CSS = """
     RowList {

@@ -208,11 +208,8 @@ def standings_line(watch: report.RunWatch, width: int) -> Content:
     Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
     parts: list[str] = []
-    flips = (
-        f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}"
-        if (flipped := _flips(watch))
-        else ""
-    )
+    flipped = _flips(watch)
+    flips = f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}" if flipped else ""
     room = width - cell_len(flips) - 6
     for tally in watch.tallies:
         counts = (tally.won, tally.tied, tally.lost)
@@ -673,11 +670,7 @@ class MonitorScreen(ReadingScreen):
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
             right=f"{state.plain}  {clock(report.worked_s(watch, active=view.active))}",
         )
-        progress, calls, reader = (
-            self.query_one("#progress", Static),
-            self.query_one(CallList),
-            self.query_one(Reader),
-        )
+        progress, calls = self.query_one("#progress", Static), self.query_one(CallList)
         progress.border_title = Content.assemble("Progress ", state)
         lines = [progress_content(watch, max(self.size.width - 4, 40), active=view.active)]
         if watch.other is not None:
@@ -692,7 +685,7 @@ class MonitorScreen(ReadingScreen):
         calls.fill(watch.done, anchor=None if calls.cursor else watch.done[0].id if watch.done else None)
         facts = [*setup_facts(watch), *estimate_facts(watch)]
         tabs = {"settings": partial(facts_content, facts), "errors": partial(errors_content, watch)}
-        reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
+        self.reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
         self.refresh_bindings()
 
     def on_resize(self) -> None:

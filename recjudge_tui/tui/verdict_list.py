@@ -218,7 +218,9 @@ class VerdictList(Working, RowList[Line]):
             shown("item", lambda row: (row.item, ""), 30, 8),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
         )
-        super().__init__(self._columns, self._id_of, self._rows_of, id="verdicts")
+        super().__init__(
+            self._columns, lambda row: row[0].case_id if self._texts else row[0].verdict_id, self._rows_of, id="verdicts"
+        )  # fmt: skip
         self._texts: Mapping[int, list[int]] = {}
         self._short: Mapping[str, str] = {}
         # the scores of a text from left to right, and where the cursor is
@@ -241,9 +243,6 @@ class VerdictList(Working, RowList[Line]):
         self._decided_before: int | None = None
 
     # ---- its cells
-
-    def _id_of(self, row: Line) -> int:
-        return row[0].case_id if self._texts else row[0].verdict_id
 
     def _rows_of(self, ids: Sequence[int]) -> list[Line]:
         lines = [self._texts[key] for key in ids] if self._texts else [[key] for key in ids]
