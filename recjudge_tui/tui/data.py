@@ -108,14 +108,8 @@ def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
 
 _REST_S = 0.06
 # kind -> the filter term for the verdicts about a row of this kind
-_VERDICTS = {
-    "users": "user",
-    "lists": "user",
-    "events": "user",
-    "texts": "user",
-    "systems": "system",
-    "labels": "case",
-}
+_OF_USERS = ("users", "lists", "events", "texts")
+_VERDICTS = dict.fromkeys(_OF_USERS, "user") | {"systems": "system", "labels": "case"}
 
 
 class DataScreen(ReadingScreen, ListScreen):

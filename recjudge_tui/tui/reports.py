@@ -290,13 +290,10 @@ class ReportsScreen(screens.OccasionScreen):
         current = TABS.index(self._chosen.tab)
         titles = [f"[{title_of(tab)}]" if at == current else title_of(tab) for at, tab in enumerate(TABS)]
         first, last = _tabs_in(titles, current, max(self.size.width - 2, 1))
-        shown = [
-            widgets.clickable(
-                Content.styled(titles[at], "bold $accent" if at == current else "dim"),
-                f"screen.tab({TABS[at]!r})",
-            )
-            for at in range(first, last)
-        ]
+        shown = []
+        for at in range(first, last):
+            title = Content.styled(titles[at], "bold $accent" if at == current else "dim")
+            shown.append(widgets.clickable(title, f"screen.tab({TABS[at]!r})"))
         more = [Content.styled(widgets.GLYPHS.cut, "dim")]
         line = [*(more if first else []), *shown, *(more if last < len(TABS) else [])]
         self.query_one("#tabs", Static).update(Content("  ").join(line))

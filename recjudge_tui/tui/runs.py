@@ -439,14 +439,11 @@ It works in the background, also after you close the app."""
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
     own = report.run_differences(db, project_id)
-    return [
-        ListedRun(
-            row,
-            status_of(row["state"], row["wanted"], active=is_active(db, row["id"])),
-            own.get(row["id"], ()),
-        )
-        for row in list_runs(db, project_id)
-    ]
+    listed = []
+    for row in list_runs(db, project_id):
+        status = status_of(row["state"], row["wanted"], active=is_active(db, row["id"]))
+        listed.append(ListedRun(row, status, own.get(row["id"], ())))
+    return listed
 
 
 # ---- monitor actions ---------------------------------------------------------------------------------------------

@@ -264,24 +264,17 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
     def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
         present = self.rows.chosen.text()
-        offered = [
-            Command(
-                "Apply",
-                one_line(f"{saved.name}: {saved.filter}", 200),
-                "",
-                partial(self._apply, saved.filter),
-            )
-            for saved in filters
-        ]
+        listed: list[tuple[str, str, Callable[[], object]]] = []
+        for saved in filters:
+            listed.append(("Apply", f"{saved.name}: {saved.filter}", partial(self._apply, saved.filter)))
         if present:
-            offered.append(
-                Command("Change", one_line(f"Save the current filter: {present}", 200), "", self._ask_name)
+            listed.append(("Change", f"Save the current filter: {present}", self._ask_name))
+        for saved in filters:
+            listed.append(
+                ("Change", one_line(f"Delete {saved.name}", 100), partial(self._ask_to_delete, saved))
             )
-        offered += [
-            Command("Change", one_line(f"Delete {saved.name}", 100), "", partial(self._ask_to_delete, saved))
-            for saved in filters
-        ]
-        if offered:
+        if listed:
+            offered = [Command(group, one_line(words, 200), "", run) for group, words, run in listed]
             self.ask(Palette(offered, "Saved filters"), lambda command: command.run())
         else:
             key = key_name(self.app, "cases.filter")
