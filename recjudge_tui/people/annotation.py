@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from recjudge_tui.domain.annotation import (
-    AGREED,
-    FEWEST_ANNOTATORS,
-    THIRD_PERSON,
-    AnswerOption,
-    AspectQuestion,
-    CaseAnswers,
-)
+from recjudge_tui.domain import annotation
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.material import Material, UserView
 from recjudge_tui.domain.prompt import AspectSpec, Example, Prompt
@@ -35,22 +28,9 @@ from recjudge_tui.runs.cases import Chooser, material_now, setup_of
 from recjudge_tui.runs.plan import default_prompt
 from recjudge_tui.runs.settings import in_words_of, settings_for
 from recjudge_tui.stats.combining import Rule
+from recjudge_tui.store import people as people_store
 from recjudge_tui.store.cases import CaseKey, case_row, ensure_cases, judged_cases, load_material
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.people import (
-    Task,
-    add_tasks,
-    excluded_cases,
-    finished_task,
-    newest_run,
-    own_tasks,
-    project_assignments,
-    run_shows,
-    skip_task,
-    submit_verdict,
-    task_annotators,
-    votes,
-)
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import DerivedVerdict, ensure_rater, list_raters, replace_verdicts
 from recjudge_tui.store.runs import run_row
@@ -68,11 +48,11 @@ class ShownCase(NamedTuple):
 
     material: Material
     guidelines: str
-    questions: tuple[AspectQuestion, ...]
+    questions: tuple[annotation.AspectQuestion, ...]
     issues: tuple[tuple[str, str], ...]
 
 
-def shown_case(db: Database, task: Task) -> ShownCase:
+def shown_case(db: Database, task: people_store.Task) -> ShownCase:
     """The case of a task, in the task's order: as the task's run showed it to the judge, or else with the present data.
     Raises PromptError when the guidelines cannot be rendered."""
     chosen = protocol_named(task.protocol)
@@ -80,7 +60,7 @@ def shown_case(db: Database, task: Task) -> ShownCase:
     material: Material | None = None
     if task.run_id is not None:
         _, settings, _, prompt = setup_of(db, run_row(db, task.run_id))
-        if run_shows(db, task.run_id, task.case_id):
+        if people_store.run_shows(db, task.run_id, task.case_id):
             material = load_material(db, task.run_id, task.case_id, settings.top_k)
             # a scored example reveals somebody's answer about another text, and not every judge is shown one
             material = material.model_copy(update={"example": None})
@@ -143,37 +123,37 @@ def of_lists(question: str, names: tuple[str, str]) -> str:
     return question
 
 
-def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQuestion:
+def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> annotation.AspectQuestion:
     question = prompt.worded(spec.question)
     if first:
         question = of_lists(question, protocol_facts(prompt.protocol).list_names)
     if prompt.scale is not None:
-        return AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
+        return annotation.AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
     labels = prompt.labels_of(spec.name)
     names = {label.value: label.name for label in labels}
     if not first:
         ordered = sorted(labels, key=lambda label: label.value)
         options = [
-            AnswerOption((str(n % 10),), label.reply, label.value, label.name)
+            annotation.AnswerOption((str(n % 10),), label.reply, label.value, label.name)
             for n, label in enumerate(ordered, 1)
         ]
-        return AspectQuestion(spec.name, question, tuple(options[:10]))
+        return annotation.AspectQuestion(spec.name, question, tuple(options[:10]))
     # values refer to system a; turn the sign when system b is shown first
     sign = -1.0 if first == "b" else 1.0
     if set(names) == set(_PAIR_KEYS):
         pair = (
-            AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
+            annotation.AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
             for v in _PAIR_KEYS
         )
-        return AspectQuestion(spec.name, question, tuple(pair))
+        return annotation.AspectQuestion(spec.name, question, tuple(pair))
     values = sorted((label.value for label in labels), reverse=True)
     turned = [
-        AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
+        annotation.AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
         for n, value in enumerate(values, 1)
         if sign * value in names
         for words in (f"List {1 if value > 0 else 2} by {abs(value):g}" if value else "Tie",)
     ]
-    return AspectQuestion(spec.name, question, tuple(turned[:10]))
+    return annotation.AspectQuestion(spec.name, question, tuple(turned[:10]))
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------
@@ -261,8 +241,8 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
     with db.transaction():
         ids = {ensure_rater(db, project_id, name, "annotator"): name for name in names}
         cases = ensure_cases(db, project_id, keys)
-        taken = task_annotators(db, project_id, chosen.name, ids)
-        excluded = {rater: excluded_cases(db, rater, chosen.name) for rater in ids}
+        taken = people_store.task_annotators(db, project_id, chosen.name, ids)
+        excluded = {rater: people_store.excluded_cases(db, rater, chosen.name) for rater in ids}
         loads = _assigned(cases, ids, request, taken, excluded)
         for rater_id, load in loads.items():
             start = _last_position(db, rater_id, chosen.name)
@@ -275,7 +255,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
                 (rater_id, case, start + place, first)
                 for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
             ]
-            add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
+            people_store.add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
         if not any(loads.values()):
             blocked = sorted(ids[rater] for rater, others in excluded.items() if not others.isdisjoint(cases))
             if blocked and taken.keys().isdisjoint(cases):
@@ -297,7 +277,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         protocol=chosen.name,
         prompt=f"{prompt.name}@{version}",
         cases=len(annotator_counts),
-        shared=sum(count >= FEWEST_ANNOTATORS for count in annotator_counts.values()),
+        shared=sum(count >= annotation.FEWEST_ANNOTATORS for count in annotator_counts.values()),
         assigned={ids[rater]: len(load) for rater, load in loads.items()},
         left_out=dict(left_out),
     )
@@ -329,14 +309,14 @@ def _guidelines(
     db: Database, project_id: int, chosen: Protocol, prompt_name: str
 ) -> tuple[int, int, Prompt, int | None]:
     """(id, version, prompt, run id): the prompt with the guidelines, and the newest run that used it, if any."""
-    newest = None if prompt_name else newest_run(db, project_id, chosen.name)
+    newest = None if prompt_name else people_store.newest_run(db, project_id, chosen.name)
     default = newest["prompt"] if newest is not None else default_prompt(db, project_id, chosen)
     prompt_id, version, stored = get_prompt(db, prompt_name or default)
     if stored.protocol != chosen.facts.prompt_protocol:
         raise UsageError(
             f"prompt “{stored.name}” is for {stored.protocol}, not for {chosen.facts.prompt_protocol}"
         )
-    run = newest_run(db, project_id, chosen.name, prompt_id)
+    run = people_store.newest_run(db, project_id, chosen.name, prompt_id)
     return prompt_id, version, stored, None if run is None else run["id"]
 
 
@@ -398,7 +378,7 @@ def _assigned(
     if request.per_case is not None:
         wanted = [request.per_case] * len(order)
     elif request.overlap is None:
-        wanted = [min(FEWEST_ANNOTATORS, most) for most in possible]
+        wanted = [min(annotation.FEWEST_ANNOTATORS, most) for most in possible]
     else:
         shared = round(request.overlap * len(order))
         wanted = [*possible[:shared], *[1] * (len(order) - shared)]
@@ -408,7 +388,7 @@ def _assigned(
 
 def _last_position(db: Database, rater_id: int, protocol: str) -> int:
     """The highest position among the annotator's tasks, 0 without tasks."""
-    return max((task.position for task in own_tasks(db, rater_id, protocol)), default=0)
+    return max((task.position for task in people_store.own_tasks(db, rater_id, protocol)), default=0)
 
 
 # ---- adjudication ------------------------------------------------------------------------------------------------
@@ -427,9 +407,9 @@ class Dispute(NamedTuple):
     """A case on which annotators disagree, as shown to the third person. `questions` are those with different answers."""
 
     case_id: int
-    task: Task
+    task: people_store.Task
     shown: ShownCase
-    questions: tuple[AspectQuestion, ...]
+    questions: tuple[annotation.AspectQuestion, ...]
     ballots: tuple[Ballot, ...]
 
 
@@ -443,8 +423,10 @@ class Queue(NamedTuple):
 def adjudicate_by_rule(db: Database, project_id: int, protocol: str, rule: Rule, name: str) -> RaterSummary:
     """Make a consensus rater by a rule. It covers each case that at least two annotators of the protocol judged. Raises
     what `combine` raises, and UsageError when fewer than two people annotate."""
-    annotators = [each.rater for each in project_assignments(db, project_id) if each.protocol == protocol]
-    return combine(db, project_id, name, rule, annotators, FEWEST_ANNOTATORS, protocol=protocol)
+    annotators = [
+        each.rater for each in people_store.project_assignments(db, project_id) if each.protocol == protocol
+    ]
+    return combine(db, project_id, name, rule, annotators, annotation.FEWEST_ANNOTATORS, protocol=protocol)
 
 
 def start_adjudication(db: Database, project_id: int, protocol: str, name: str) -> int:
@@ -452,36 +434,40 @@ def start_adjudication(db: Database, project_id: int, protocol: str, name: str) 
     when the name is empty, or belongs to another kind, rule or protocol."""
     if not name.strip():
         raise UsageError("the third person needs a name", next_step="Give the rater a name.")
-    recipe: dict[str, object] = {"rule": THIRD_PERSON, "protocol": protocol}
+    recipe: dict[str, object] = {"rule": annotation.THIRD_PERSON, "protocol": protocol}
     with db.transaction():
         is_known(db, project_id, name, "consensus", recipe)
         rater_id = ensure_rater(db, project_id, name, "consensus", recipe)
         agreed = [
             DerivedVerdict(case_id, aspect, protocol, aspect_votes[0].value, aspect_votes[0].label, "")
-            for case_id, aspect, aspect_votes in _shared_votes(votes(db, project_id, protocol))
+            for case_id, aspect, aspect_votes in _shared_votes(people_store.votes(db, project_id, protocol))
             if len({vote.value for vote in aspect_votes}) == 1
         ]
-        replace_verdicts(db, rater_id, agreed, AGREED, protocol=protocol, but=THIRD_PERSON)
+        replace_verdicts(
+            db, rater_id, agreed, annotation.AGREED, protocol=protocol, but=annotation.THIRD_PERSON
+        )
     return rater_id
 
 
 def queue_of(db: Database, project_id: int, rater_id: int, protocol: str) -> Queue:
     """The disputed cases of the protocol, and which of them the third person has not settled."""
-    disputed = sorted(_disputes(votes(db, project_id, protocol)))
-    settled = {task.case_id for task in own_tasks(db, rater_id, protocol) if task.state != "open"}
+    disputed = sorted(_disputes(people_store.votes(db, project_id, protocol)))
+    settled = {
+        task.case_id for task in people_store.own_tasks(db, rater_id, protocol) if task.state != "open"
+    }
     return Queue(len(disputed), tuple(case for case in disputed if case not in settled))
 
 
 def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case_id: int) -> Dispute:
     """A disputed case with its ballots, in an order that depends on the case only. Raises NotFoundError when the annotators
     no longer disagree."""
-    case_votes = [vote for vote in votes(db, project_id, protocol) if vote.case_id == case_id]
+    case_votes = [vote for vote in people_store.votes(db, project_id, protocol) if vote.case_id == case_id]
     aspects = _disputes(case_votes).get(case_id)
     if not aspects:
         raise NotFoundError(
             "the annotators no longer disagree on this case", next_step="Continue with the next case."
         )
-    model = finished_task(db, project_id, protocol, case_id)
+    model = people_store.finished_task(db, project_id, protocol, case_id)
     rng = random.Random(f"{protocol} {case_id}")
     first = rng.choice("ab") if model.first else ""
     task = model._replace(
@@ -500,23 +486,25 @@ def dispute_of(db: Database, project_id: int, rater_id: int, protocol: str, case
 
 
 def settle(
-    db: Database, dispute: Dispute, answers: CaseAnswers | None, seconds: float, reason: str = ""
+    db: Database, dispute: Dispute, answers: annotation.CaseAnswers | None, seconds: float, reason: str = ""
 ) -> None:
     """Store the third person's answers on the disputed aspects; None stores that the case was skipped, for `reason`."""
     task = dispute.task
     with db.transaction():
         new = (task.rater_id, task.case_id, _last_position(db, task.rater_id, task.protocol) + 1, task.first)
-        add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
-        task_id = own_tasks(db, task.rater_id, task.protocol)[-1].id
+        people_store.add_tasks(db, task.project_id, task.protocol, task.prompt_id, task.run_id, [new])
+        task_id = people_store.own_tasks(db, task.rater_id, task.protocol)[-1].id
         if answers is None:
-            skip_task(db, task_id, reason, seconds)
+            people_store.skip_task(db, task_id, reason, seconds)
         else:
-            submit_verdict(db, task_id, answers, seconds, THIRD_PERSON)
+            people_store.submit_verdict(db, task_id, answers, seconds, annotation.THIRD_PERSON)
 
 
 def ballot_authors(db: Database, dispute: Dispute) -> list[tuple[str, Ballot]]:
     """(name, ballot) of each annotator, to be shown once the case is settled."""
-    names = {each.rater_id: each.rater for each in project_assignments(db, dispute.task.project_id)}
+    names = {
+        each.rater_id: each.rater for each in people_store.project_assignments(db, dispute.task.project_id)
+    }
     return [(names.get(ballot.rater_id, "somebody"), ballot) for ballot in dispute.ballots]
 
 
@@ -524,7 +512,7 @@ def _shared_votes(ordered_votes: Sequence[StoredRow]) -> Iterable[tuple[int, str
     """(case, aspect, votes) for each aspect that two or more annotators judged. The votes are ordered by case and aspect."""
     for (case_id, aspect), group in groupby(ordered_votes, key=lambda vote: (vote.case_id, vote.aspect)):
         aspect_votes = list(group)
-        if len(aspect_votes) >= FEWEST_ANNOTATORS:
+        if len(aspect_votes) >= annotation.FEWEST_ANNOTATORS:
             yield case_id, aspect, aspect_votes
 
 

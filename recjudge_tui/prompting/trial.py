@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from recjudge_tui import errors
 from recjudge_tui.domain.calls import (
     PROFILE,
     CallResult,
@@ -34,15 +35,6 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import sampling_of
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import finite, quantity
-from recjudge_tui.errors import (
-    CallError,
-    JudgeError,
-    NotFoundError,
-    RecjudgeError,
-    RunError,
-    SightError,
-    UsageError,
-)
 from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.registry import Judge, make_judge, takes_images
 from recjudge_tui.judges.servers import HttpJudge, curl_command
@@ -110,13 +102,13 @@ class _ObservedJudge:
         self.name, self.rater_kind = judge.name, judge.rater_kind
         self.cacheable, self.concurrency = judge.cacheable, judge.concurrency
         self.attempts = 0
-        self.error: CallError | None = None
+        self.error: errors.CallError | None = None
 
     async def ask(self, request: Request) -> Reply:
         self.attempts += 1
         try:
             return await self._ask(request)
-        except CallError as error:
+        except errors.CallError as error:
             self.error = error
             raise
 
@@ -128,7 +120,7 @@ async def _ask(judge: _ObservedJudge, question: Question, workload: Workload, co
         asyncio.get_running_loop().call_later(PATIENCE_S, stopping.set)
         return await Call(judge, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill()).result()
     except RunStopError:
-        error = judge.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
+        error = judge.error or errors.CallError("timeout", f"no answer within {workload.timeout_s:g} s")
         return CallResult(judge.attempts, error_kind=error.kind, error=str(error))
     finally:
         await judge.close()
@@ -142,7 +134,7 @@ async def _cancellable(
         if cancelled is not None and cancelled.is_set():
             task.cancel()
             await asyncio.wait({task})
-            raise RunError("the trial was cancelled", "Nothing was stored.")
+            raise errors.RunError("the trial was cancelled", "Nothing was stored.")
     return task.result()
 
 
@@ -170,18 +162,18 @@ def question_now(
     case = case_row(db, case_id)
     chosen = protocol_named(prompt.protocol)
     if chosen.facts.reads:
-        raise UsageError(
+        raise errors.UsageError(
             f"prompt “{prompt.name}” reads texts about cases, and is not shown a case",
             "It is asked while the themes of reasons are found, or rules are written from mistakes.",
         )
     order = chosen.orders[0] if order is None else order
     if order not in chosen.orders:
         known = ", ".join(name or "none" for name in chosen.orders)
-        raise UsageError(f"{chosen.name} has no order “{order}”", f"Its orders are: {known}.")
+        raise errors.UsageError(f"{chosen.name} has no order “{order}”", f"Its orders are: {known}.")
     slates = [s for s in (case["slate_a"], case["slate_b"]) if s is not None]
     text = case["explanation_id"]
     if case["kind"] != chosen.facts.unit or not (slates or text):
-        raise NotFoundError(
+        raise errors.NotFoundError(
             f"prompt “{prompt.name}” cannot show case {case_id}",
             f"It judges cases of kind {chosen.facts.unit}; this case is of kind {case['kind']} "
             f"and has {quantity(len(slates), 'list')} and {'a' if text else 'no'} text.",
@@ -260,10 +252,10 @@ async def _measure(judge: Judge, identity: Identity, images: bool) -> Capabiliti
         question = f"What is the capital of {country}? Answer with its name."
         try:
             replies.append(await judge.ask(_asked(question, _SCHEMA, label_field="answer")))
-        except CallError as error:
+        except errors.CallError as error:
             problems.append(str(error))
     if not replies:
-        raise JudgeError(
+        raise errors.JudgeError(
             f"{judge.name} answered none of {len(COUNTRIES)} calls",
             " ".join(dict.fromkeys(problems)),
             "Fix the cause and test it again.",
@@ -301,9 +293,9 @@ async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
         text = "Image: [image 1]\nWhich word is written in this image? Answer with it, or with NONE if you see no image."
         placed = image.model_copy(update={"at": text.index("]") + 1})
         reply = await judge.ask(_asked(text, _TEXT_SCHEMA, placed))
-    except SightError:
+    except errors.SightError:
         return False
-    except CallError as error:
+    except errors.CallError as error:
         problems.append(str(error))
         return None
     return word in reply.text.upper()
@@ -412,7 +404,7 @@ def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
     setup, fault = None, ""
     try:
         setup = setup_of(db, run)
-    except RecjudgeError as error:
+    except errors.RecjudgeError as error:
         fault = str(error)
     except ValidationError:
         fault = "its stored settings cannot be read"
@@ -430,7 +422,7 @@ def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: Store
         key = CallKey(row["id"], row["case_id"], row["list_order"], row["aspect"], row["sample"])
         try:
             _, request = build_request(db, run_id, setup, key)
-        except RecjudgeError as error:
+        except errors.RecjudgeError as error:
             fault = str(error)
     stored = json.loads(row["sent"]) if row["sent"] else {}
     parameters: dict[str, Any] = stored.get("sent", {})
@@ -445,7 +437,7 @@ def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: S
     """The curl commands; empty for judges that are not asked over HTTP, or sign what they send."""
     try:
         judge = make_judge(setup.spec)
-    except RecjudgeError:
+    except errors.RecjudgeError:
         return ""
     if not isinstance(judge, HttpJudge) or judge.signs:
         return ""
@@ -500,7 +492,7 @@ class CasePreview(NamedTuple):
     orders: tuple[Order, ...] = ()
     request: Request | None = None
     kind: CaseKind = "list"
-    error: RecjudgeError | None = None
+    error: errors.RecjudgeError | None = None
 
 
 def read_case(
@@ -510,7 +502,7 @@ def read_case(
     try:
         prompt = prompt_by_id(db, prompt_id)
         rules = protocol_named(prompt.protocol)
-    except RecjudgeError as error:
+    except errors.RecjudgeError as error:
         return CasePreview(prompt_id, None, error=error)
     kind = rules.facts.unit
     case = showable_case(db, project_id, kind, "at", places.get(kind, 0))
@@ -521,7 +513,7 @@ def read_case(
     shown = CasePreview(prompt_id, case, chosen, rules.orders, kind=kind)
     try:
         return shown._replace(request=request_now(db, prompt, case["id"], chosen))
-    except RecjudgeError as error:
+    except errors.RecjudgeError as error:
         return shown._replace(error=error)
 
 
@@ -531,6 +523,8 @@ def ask_judge(
     """Try a prompt on the case that is read. Raises NotFoundError where there is none, and what `try_prompt` raises."""
     shown = read(db)
     if shown.case is None:
-        raise NotFoundError("there is no case to ask about", "The project has no case that fits this prompt.")
+        raise errors.NotFoundError(
+            "there is no case to ask about", "The project has no case that fits this prompt."
+        )
     prompt = prompt_by_id(db, shown.prompt_id)
     return shown, try_prompt(db, prompt, shown.case["id"], spec, shown.order, cancelled=cancelled)

@@ -10,18 +10,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import (
-    MISSING_JUDGE,
-    MISSING_TRUTH,
-    OVERALL,
-    compares_lists,
-    protocol_facts,
-)
+from recjudge_tui import shapes
+from recjudge_tui.domain import protocols
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
+from recjudge_tui.reports import rater_pairs, words
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -35,49 +31,8 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.rater_pairs import (
-    ALL,
-    Grid,
-    People,
-    between_labels,
-    by_labels,
-    fitting,
-    label_sets,
-    levels_of,
-    pair_estimates,
-    unfit,
-)
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import (
-    borrowed_notes,
-    few_cases,
-    figure_text,
-    lacking_notes,
-    left_out_notes,
-    orientation_notes,
-    rater_notes,
-    scale_notes,
-)
-from recjudge_tui.shapes import (
-    Meeting,
-    Met,
-    Orientation,
-    Pairs,
-    Side,
-    grouped,
-    meet,
-    pairs,
-    under_protocol,
-)  # fmt: skip
-from recjudge_tui.stats.agreement import (
-    ac2,
-    kendall,
-    label_scores,
-    many_raters_estimates,
-    pearson,
-    percent,
-    spearman,
-)
+from recjudge_tui.stats import agreement as measures
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
@@ -100,7 +55,7 @@ def agreement(project: Project, choose: Options) -> Table:
 
         return human_benchmark(project, (*choose.raters, *filter(None, (choose.truth or "").split(","))))
     if choose.as_published:
-        choose = choose.but(missing_truth=MISSING_TRUTH, missing_judge=MISSING_JUDGE)
+        choose = choose.but(missing_truth=protocols.MISSING_TRUTH, missing_judge=protocols.MISSING_JUDGE)
     tables = {
         "confusion": confusion_table, "by_label": by_label_table, "together": together_table, "ensembles": ensembles_table,
     }  # fmt: skip
@@ -129,7 +84,9 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
             raise UsageError(f"{_hyphens(chosen[0])} cannot be combined with {name.replace('_', ' ')}")
-    check_known("statistic", choose.stat, (*(MANY_RATERS if choose.together else STATISTICS), ALL))
+    check_known(
+        "statistic", choose.stat, (*(MANY_RATERS if choose.together else STATISTICS), rater_pairs.ALL)
+    )
     fills = (choose.missing_truth, choose.missing_judge)
     if choose.as_published and fills != (None, None):
         raise UsageError("as published sets the values for missing verdicts; leave these out")
@@ -146,11 +103,13 @@ def _hyphens(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _met(project: Project, choose: Options) -> Met:
+def _met(project: Project, choose: Options) -> shapes.Met:
     """The raters that meet. Raises UsageError for a value of a missing truth that lies off a scale."""
-    met = meet(project, choose.selection(), choose.truth, fills=(choose.missing_truth, choose.missing_judge))
-    for meeting, labels in label_sets(met).items() if choose.missing_truth is not None else ():
-        facts = protocol_facts(meeting.protocol)
+    met = shapes.meet(
+        project, choose.selection(), choose.truth, fills=(choose.missing_truth, choose.missing_judge)
+    )
+    for meeting, labels in rater_pairs.label_sets(met).items() if choose.missing_truth is not None else ():
+        facts = protocols.protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
         if ends and not ends[0] <= choose.missing_truth <= ends[1]:
             scale = f"the scale of {meeting.protocol} is {ends[0]:g} to {ends[1]:g}"
@@ -180,14 +139,14 @@ def pairs_table(project: Project, choose: Options) -> Table:
     """One row per two raters, aspect, statistic and level (and system, by system), interval over users. `ceiling`:
     the same figure among the people behind the reference, on the same cases."""
     met, by_system = _met(project, choose), choose.by == SYSTEM
-    labels, people = label_sets(met), People(met, by_system)
+    labels, people = rater_pairs.label_sets(met), rater_pairs.People(met, by_system)
     shown = tuple(column for column in _COLUMNS if by_system or column.name != "system")
     empty: Row = dict.fromkeys(column.name for column in shown)
     rows: list[Row] = []
-    lacks: list[tuple[Meeting, str, Pairs]] = []
-    seen: dict[str, Orientation] = {}
+    lacks: list[tuple[shapes.Meeting, str, shapes.Pairs]] = []
+    seen: dict[str, shapes.Orientation] = {}
     for meeting in met.meetings:
-        stats = fitting(meeting, met, labels[meeting], choose.stat)
+        stats = rater_pairs.fitting(meeting, met, labels[meeting], choose.stat)
         for system, outer in met.parts(meeting) if by_system else (("", met.pairs(meeting)),):
             lacks.append((meeting, system, outer))
             if not system:
@@ -200,14 +159,18 @@ def pairs_table(project: Project, choose: Options) -> Table:
                 rows += [about | row for row in found]
     between: dict[str, float] = {}
     for meeting in met.meetings if not choose.stat else ():
-        between |= between_labels(meeting, met, labels[meeting])
+        between |= rater_pairs.between_labels(meeting, met, labels[meeting])
     asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
     notes: list[str] = [Note(line, "warning") for question in asked for line in sanity(met, question).lines]
-    notes += [*lacking_notes(lacks), *_about(met)]
+    notes += [*words.lacking_notes(lacks), *_about(met)]
     why = "correlations are shown, because percent agreement and kappas compare labels"
     for rater, value in sorted(between.items()):
         notes.append(f"{rater} gives values between the labels (such as {value:.3g}): {why}")
-    notes += [*orientation_notes(seen), *_definitions(rows)]
+    notes += words.orientation_notes(seen)
+    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
+    notes += [note for name, note in kinds if any(row[name] is not None for row in rows)]
+    notes += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
+    notes += [_INTERVAL] if rows else []
     if rows and "pair" in choose.level and not met.ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
@@ -220,22 +183,23 @@ def pairs_table(project: Project, choose: Options) -> Table:
     return replace(table, answer=_answer(rows, met), brief=brief)
 
 
-def _who(meeting: Meeting) -> Row:
+def _who(meeting: shapes.Meeting) -> Row:
     cells = (meeting.a.rater, meeting.b.rater, meeting.protocol, meeting.aspect)
     return dict(zip(_WHO.split(), cells, strict=True))
 
 
-def where_of(meeting: Meeting) -> str:
+def where_of(meeting: shapes.Meeting) -> str:
     """The names of what is compared, for a note."""
     return f"{meeting.a.rater} and {meeting.b.rater} ({meeting.where})"
 
 
 def _figures(
-    people: People, meeting: Meeting, both: Pairs, labels: Sequence[float] | None, stats: Sequence[str], level: str
+    people: rater_pairs.People, meeting: shapes.Meeting, both: shapes.Pairs, labels: Sequence[float] | None,
+    stats: Sequence[str], level: str,
 ) -> Iterator[Row]:  # fmt: skip
-    reasons = {stat: unfit(stat, meeting, people.met) for stat in stats}
+    reasons = {stat: rater_pairs.unfit(stat, meeting, people.met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
-    figures = pair_estimates(both, labels, able, level)
+    figures = rater_pairs.pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
     skewed = _skew(both, labels)
     for stat in stats:
@@ -243,7 +207,7 @@ def _figures(
         row = {"stat": stat, **figure.cells, "users": both.users}
         if figure.groups is not None:
             row |= {"groups": figure.groups, "groups_undefined": figure.groups_undefined}
-        remarks = [figure.note, few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
+        remarks = [figure.note, words.few_cases(figure.n), _remark(meeting, both.seen, stat, figure, skewed)]
         if top.undecided:
             # on the cases that are left they agree because a consensus was found there
             cases = quantity(top.undecided, "case")
@@ -257,7 +221,9 @@ def _figures(
         yield row | {"note": join_notes(*remarks)}
 
 
-def _remark(meeting: Meeting, seen: Orientation, stat: str, figure: Estimate, skewed: str) -> str:
+def _remark(
+    meeting: shapes.Meeting, seen: shapes.Orientation, stat: str, figure: Estimate, skewed: str
+) -> str:
     """What might confuse the reader of one figure."""
     if figure.value is None:
         return ""
@@ -272,7 +238,7 @@ def _remark(meeting: Meeting, seen: Orientation, stat: str, figure: Estimate, sk
     return skewed if STATISTICS[stat].by_chance and figure.value < _LOW_KAPPA else ""
 
 
-def _skew(both: Pairs, labels: Sequence[float] | None) -> str:
+def _skew(both: shapes.Pairs, labels: Sequence[float] | None) -> str:
     """Why chance-corrected figures are low although agreement is high: most values would be equal by chance."""
     x, y = both.x, both.y
     if labels is None or both.n == 0 or not np.isin(both.matrix, labels).all():
@@ -280,35 +246,28 @@ def _skew(both: Pairs, labels: Sequence[float] | None) -> str:
     chance = sum(float((x == label).mean() * (y == label).mean()) for label in labels)
     if chance <= 0.5:
         return ""
-    equal, credited = percent(x, y) or 0.0, ac2(x, y, labels) or 0.0
+    equal, credited = measures.percent(x, y) or 0.0, measures.ac2(x, y, labels) or 0.0
     high = [f"AC2 is {credited:.2f}"] if credited >= _HIGH_AGREEMENT else []
     high += [f"{equal:.0%} of the values are equal"] if equal >= _HIGH_AGREEMENT else []
     by_chance = f"{chance:.0%} of the values would be equal by chance (skewed marginals)"
     return f"low although {' and '.join(high)}: {by_chance}; see percent and ac2 beside it" if high else ""
 
 
-def _about(met: Met) -> Iterator[str]:
+def _about(met: shapes.Met) -> Iterator[str]:
     """What was left out, whose labels are borrowed, and what the raters are."""
-    yield from borrowed_notes((m.protocol, q) for m in met.meetings for q in m[:2])
+    yield from words.borrowed_notes((m.protocol, q) for m in met.meetings for q in m[:2])
     raters = [met.ratings.raters[q.rater] for meeting in met.meetings for q in meeting[:2]]
-    yield from rater_notes(raters)
-    yield from left_out_notes(met.left_out)
+    yield from words.rater_notes(raters)
+    yield from words.left_out_notes(met.left_out)
     if met.ratings.untimed:
         yield untimed_note(met.ratings.untimed, "cases")
-    yield from scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
+    yield from words.scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
 
 
-def _definitions(rows: Sequence[Row]) -> list[str]:
-    kinds = (("ceiling", _PEOPLE), ("ceiling_rest", _REST))
-    used = [note for name, note in kinds if any(row[name] is not None for row in rows)]
-    used += [_OF_SYSTEMS] if any(row["level"] == SYSTEM for row in rows) else []
-    return [*used, *([_INTERVAL] if rows else [])]
-
-
-def nothing(met: Met) -> str:
+def nothing(met: shapes.Met) -> str:
     """Why no two raters meet."""
     wanted = (*met.selection.raters, met.truth)
-    asked = under_protocol(met.questions, met.ratings.raters, met.selection.protocol)
+    asked = shapes.under_protocol(met.questions, met.ratings.raters, met.selection.protocol)
     names = sorted({q.rater for q in asked if not met.selection.raters or q.rater in wanted})
     if not names:
         return "there are no verdicts on this yet: import labels or start a run"
@@ -322,9 +281,9 @@ def nothing(met: Met) -> str:
 _FEWEST_SYSTEMS = 4
 
 
-def _of_systems(both: Pairs, asked: Sequence[str]) -> Iterator[Row]:
+def _of_systems(both: shapes.Pairs, asked: Sequence[str]) -> Iterator[Row]:
     """The correlations of the systems' means, or win rates, by two raters; others asked for are undefined."""
-    stats = CORRELATIONS if ALL in asked or not asked else tuple(dict.fromkeys(asked))
+    stats = CORRELATIONS if rater_pairs.ALL in asked or not asked else tuple(dict.fromkeys(asked))
     x, y = (_by_system(both, both.stored[at]) for at in range(2))
     for stat in stats:
         figure = undefined("systems are compared by correlations", x.size)
@@ -333,7 +292,7 @@ def _of_systems(both: Pairs, asked: Sequence[str]) -> Iterator[Row]:
         yield {"stat": stat, **figure.cells, "users": both.users}
 
 
-def _by_system(both: Pairs, stored: FloatArray) -> FloatArray:
+def _by_system(both: shapes.Pairs, stored: FloatArray) -> FloatArray:
     """Each system's mean of the values as stored, of pairs its win rate (ties are half a win)."""
     first, second = both.cases.system_a[both.row], both.cases.system_b[both.row]
     is_pair = both.cases.is_pair[both.row]
@@ -349,7 +308,9 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
     n = x.size
     if n < 3:
         return undefined("needs three systems: over two every correlation is 1 or -1", n)
-    value = {"pearson": pearson, "spearman": spearman, "kendall": kendall}[stat](x, y)
+    value = {"pearson": measures.pearson, "spearman": measures.spearman, "kendall": measures.kendall}[stat](
+        x, y
+    )
     if value is None:
         return undefined(STATISTICS[stat].undefined, n)
     few = f"{quantity(n, 'system')}, too few" if n < _FEWEST_SYSTEMS + (stat == "kendall") else ""
@@ -374,11 +335,11 @@ _WIDEST = 5
 _UNITS = {"list": "list", "pair": "pair", "explanation": "text"}
 
 
-def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
+def _against_people(rows: Sequence[Row], met: shapes.Met) -> list[Row]:
     """The rows about machines and, of each protocol, the best kind of reference that there is; without any, all rows."""
     kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
     of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
-    met_by = grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
+    met_by = shapes.grouped((row["protocol"], kinds[str(row["rater_b"])]) for row in of_machines)
     best = {of: next((kind for kind in REFERENCES if kind in kinds_), None) for of, kinds_ in met_by.items()}
     told = [row for row in of_machines if kinds[str(row["rater_b"])] == best.get(row["protocol"])]
     return told or list(rows)
@@ -389,13 +350,13 @@ def _spread(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _answer(rows: Sequence[Row], met: Met) -> str:
+def _answer(rows: Sequence[Row], met: shapes.Met) -> str:
     """Who agrees how well with whom, on how many users and cases; of one statistic, the first of each row's scale."""
     told = _against_people(rows, met)
     stat, level, protocol = told[0]["stat"], told[0]["level"], told[0]["protocol"]
     told = [r for r in told if (r["stat"], r["level"], r["protocol"]) == (stat, level, protocol)]
     known = [row for row in told if isinstance(row["value"], float)]
-    by_raters = grouped(((row["rater_a"], row["rater_b"]), row) for row in known)
+    by_raters = shapes.grouped(((row["rater_a"], row["rater_b"]), row) for row in known)
     if not by_raters:
         return f"No agreement can be computed: {told[0]['note']}."
     ordered = sorted(by_raters.values(), key=lambda mine: -sum(reals(mine, "value")) / len(mine))
@@ -407,7 +368,7 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     tops = [top for row in told if isinstance(top := row.get("ceiling"), float)]
     said += [f"people reach {_spread(tops)}"] if tops else []
     users, n = (max(whole(row, name) for row in told) for name in ("users", "n"))
-    unit = SYSTEM if level == SYSTEM else _UNITS.get(protocol_facts(str(protocol)).unit, "case")
+    unit = SYSTEM if level == SYSTEM else _UNITS.get(protocols.protocol_facts(str(protocol)).unit, "case")
     return f"{'; '.join(said)}. {quantity(users, 'user')}, {quantity(n, unit)}."
 
 
@@ -415,7 +376,7 @@ def _symbol(row: Row) -> str:
     return _SYMBOLS.get(str(row["stat"]), label_of(str(row["stat"])))
 
 
-def _said(rows: Sequence[Row], met: Met) -> str:
+def _said(rows: Sequence[Row], met: shapes.Met) -> str:
     """How well two raters agree: in Landis and Koch's words if a figure's interval excludes 0, or none has one."""
     a, b, stat = (str(rows[0][name]) for name in ("rater_a", "rater_b", "stat"))
     values, lows = reals(rows, "value"), [low for row in rows if isinstance(low := row["ci_low"], float)]
@@ -433,7 +394,7 @@ def _said(rows: Sequence[Row], met: Met) -> str:
     return f"{a} {f'{word} agrees' if word in ('barely', 'hardly') else f'agrees {word}'} with {other} ({figure})"
 
 
-def _brief(rows: Sequence[Row], met: Met) -> Table:
+def _brief(rows: Sequence[Row], met: shapes.Met) -> Table:
     """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach. What
     would be too wide has one row a rater and aspect."""
     told = _against_people(rows, met)
@@ -454,8 +415,8 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
         same: Row = dict(zip(about, where, strict=True))
         column = label_of(str(row["stat"])) if by_stat else "agreement" if long else str(row["aspect"])
         line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
-        line[column] = figure_text(row, "value")
-        little = few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
+        line[column] = words.figure_text(row, "value")
+        little = words.few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
         why = str(row["note"]) if row["value"] is None else _withheld(row)
         line["note"] = join_notes(str(line["note"]), why or little)
         names[column] = None
@@ -463,7 +424,7 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
             line["people"] = short(real(row, "ceiling"))
         elif row["ceiling"] is not None:
             top = tops.setdefault(where, {"rater_a": "people", **same})
-            top[column] = figure_text(row, "ceiling", ends="ceiling")
+            top[column] = words.figure_text(row, "ceiling", ends="ceiling")
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -487,7 +448,7 @@ def _withheld(row: Row) -> str:
 def _question(row: Row, rows: Sequence[Row]) -> str:
     """A short name of what was asked: the aspect, or of an overall question the protocol; both where that is not enough."""
     aspect, protocol = str(row["aspect"]), str(row["protocol"])
-    if aspect == OVERALL:
+    if aspect == protocols.OVERALL:
         return protocol
     alone = len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1
     return aspect if alone else f"{protocol} {aspect}"
@@ -512,28 +473,28 @@ _LABEL_FIGURES = definition(
 )
 
 
-def _grids(met: Met) -> tuple[list[tuple[Meeting, Grid]], list[str]]:
+def _grids(met: shapes.Met) -> tuple[list[tuple[shapes.Meeting, rater_pairs.Grid]], list[str]]:
     """The raters who meet with at most MOST_LABELS different values, and notes on all."""
-    out: list[tuple[Meeting, Grid]] = []
+    out: list[tuple[shapes.Meeting, rater_pairs.Grid]] = []
     notes: list[str] = []
-    lacks: list[tuple[Meeting, str, Pairs]] = []
-    for meeting, labels in label_sets(met).items():
+    lacks: list[tuple[shapes.Meeting, str, shapes.Pairs]] = []
+    for meeting, labels in rater_pairs.label_sets(met).items():
         outer = met.pairs(meeting)
         values = np.concatenate([outer.complete.matrix.ravel(), np.array(labels or ())])
-        levels, labelled = levels_of(met.project, meeting, values, fine=met.selection.fine)
-        if not by_labels(meeting, met) or any(level.low < level.high for level in levels):
+        levels, labelled = rater_pairs.levels_of(met.project, meeting, values, fine=met.selection.fine)
+        if not rater_pairs.by_labels(meeting, met) or any(level.low < level.high for level in levels):
             notes.append(f"{where_of(meeting)}: a scale without labels has no confusion table")
             continue
         lacks.append((meeting, "", outer))
         if outer.complete.n:
-            out.append((meeting, Grid(outer.complete, levels, labelled)))
+            out.append((meeting, rater_pairs.Grid(outer.complete, levels, labelled)))
             continue
         why, chosen = "no case has a verdict from both", met.selection.cases.systems
-        if len(chosen) == 1 and compares_lists(meeting.protocol):
+        if len(chosen) == 1 and protocols.compares_lists(meeting.protocol):
             why = f"{chosen[0]} alone makes no pair: name two systems"
         notes.append(f"{where_of(meeting)}: {why}")
-    notes += [*lacking_notes(lacks), *_about(met)]
-    notes += orientation_notes({where_of(meeting): grid.both.seen for meeting, grid in out})
+    notes += [*words.lacking_notes(lacks), *_about(met)]
+    notes += words.orientation_notes({where_of(meeting): grid.both.seen for meeting, grid in out})
     if any(grid.both.seen.mirrored for _, grid in out):
         notes.append("counts: each of the n pairs is in the table twice, from the side of either system")
     return out, [*notes, *([] if met.meetings else [nothing(met)])]
@@ -576,10 +537,10 @@ def _pair(row: Row) -> tuple[object, ...]:
 def cell_cases(project: Project, row: Row, choose: Options) -> list[int]:
     """The ids of the cases that one row of `confusion_table` counts; `choose`: the table's own options."""
     among = choose.selection(raters=(str(row["rater_a"]), str(row["rater_b"])), aspect=str(row["aspect"]))
-    met = meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
+    met = shapes.meet(project, among, choose.truth, fills=(choose.missing_truth, choose.missing_judge))
     a, b = real(row, "value_a"), real(row, "value_b")
     mine = (meeting for meeting in met.meetings if tuple(_who(meeting).values()) == _pair(row))
-    grids = (Grid(met.pairs(meeting).complete, (), True) for meeting in mine)
+    grids = (rater_pairs.Grid(met.pairs(meeting).complete, (), True) for meeting in mine)
     return [case for grid in grids for case in grid.cases(Cell(a, a, b, b)).tolist()]
 
 
@@ -591,7 +552,7 @@ def by_label_table(project: Project, choose: Options) -> Table:
     for meeting, grid in found:
         a, b = grid.both.seen.both_sides(grid.both.matrix)
         users = np.tile(grid.both.user, a.size // grid.both.n)
-        scores = label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
+        scores = measures.label_scores(a, b, users, np.array([level.low for level in reversed(grid.levels)]))
         # label, average, value of the label
         lines: list[tuple[tuple[object, ...], Mapping[str, Estimate]]] = [
             ((level.name, None, level.low), scores.by_label.get(level.low, {})) for level in grid.levels
@@ -622,34 +583,36 @@ def together_table(project: Project, choose: Options) -> Table:
     left out. Raises UsageError if only one rater is chosen."""
     if len(choose.raters) == 1:
         raise UsageError("agreement needs at least two raters", next_step="Name two or more.")
-    met = meet(project, choose.selection())
+    met = shapes.meet(project, choose.selection())
     raters = met.ratings.raters
-    labels = label_sets(met)
-    every = [meeting for meeting in met.meetings if by_labels(meeting, met)]
+    labels = rater_pairs.label_sets(met)
+    every = [meeting for meeting in met.meetings if rater_pairs.by_labels(meeting, met)]
     if not choose.raters:
         every = [meeting for meeting in every if all(raters[q.rater].kind in FIRST_HAND for q in meeting[:2])]
-    alike = grouped((meeting[2:], meeting) for meeting in every)
+    alike = shapes.grouped((meeting[2:], meeting) for meeting in every)
     rows: list[Row] = []
     notes: list[str] = []
-    seen: dict[str, Orientation] = {}
+    seen: dict[str, shapes.Orientation] = {}
     for (protocol, aspect), several in alike.items():
-        asked = grouped((q.rater, q) for meeting in several for q in meeting[:2])
+        asked = shapes.grouped((q.rater, q) for meeting in several for q in meeting[:2])
         known, about = labels[several[-1]], f"{protocol}, {aspect}"
         if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         stats = tuple(dict.fromkeys(choose.stat)) or _USUAL_TOGETHER
-        stats = tuple(MANY_RATERS) if ALL in choose.stat else stats
+        stats = tuple(MANY_RATERS) if rater_pairs.ALL in choose.stat else stats
         if (protocol, aspect) in met.nominal:
             able = [stat for stat in (stats if choose.stat else MANY_RATERS) if MANY_RATERS[stat].nominal]
             if refused := [stat for stat in stats if choose.stat and stat not in able]:
                 notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
             stats = tuple(able)
-        outer = pairs(met.ratings.cases, [Side(met.ratings.verdicts[own[0]]) for own in asked.values()])
+        outer = shapes.pairs(
+            met.ratings.cases, [shapes.Side(met.ratings.verdicts[own[0]]) for own in asked.values()]
+        )
         judged = outer.judged_by(1)
         seen[about] = judged.seen
         items = np.broadcast_to(judged.row, judged.matrix.shape).ravel()
-        figures = many_raters_estimates(
+        figures = measures.many_raters_estimates(
             judged.matrix.ravel(), items, judged.cases.user[items], judged.seen.labels(known) or known, stats,
             mirrored=judged.seen.mirrored,
         )  # fmt: skip
@@ -658,7 +621,7 @@ def together_table(project: Project, choose: Options) -> Table:
             "ratings": int((~np.isnan(judged.stored)).sum()), "users": judged.users,
         }  # fmt: skip
         rows += [{**who, "stat": stat, **figures[stat].cells} for stat in stats]
-    notes += [*_about(met), *orientation_notes(seen)]
+    notes += [*_about(met), *words.orientation_notes(seen)]
     if rows:
         about = "of all raters together; n: the cases that two or more of them judged; interval over users"
         notes.append(definition(about))
@@ -668,7 +631,7 @@ def together_table(project: Project, choose: Options) -> Table:
         notes.append("fewer than two people have judged this project: choose raters" if few else nothing(met))
     answer = ""
     if (first := next((row for row in rows if row["value"] is not None), None)) is not None:
-        figure = f"{label_of(str(first['stat']))} {figure_text(first, 'value')}"
+        figure = f"{label_of(str(first['stat']))} {words.figure_text(first, 'value')}"
         answer = f"{first['raters']} raters of {first['aspect']}: {figure}."
     return Table("Agreement of all together", _TOGETHER, tuple(rows), tuple(notes), answer=answer)
 
@@ -689,10 +652,10 @@ def ensembles_table(project: Project, choose: Options) -> Table:
     truth. Raises UsageError without a truth, for a metric, another statistic, a set too small, or too much work."""
     members = _members(project, choose)
     met = _met(project, choose.but(raters=members))
-    alike = grouped((meeting[1:], meeting) for meeting in met.meetings)
+    alike = shapes.grouped((meeting[1:], meeting) for meeting in met.meetings)
     rows: list[Row] = []
     notes: list[str] = []
-    seen: dict[str, Orientation] = {}
+    seen: dict[str, shapes.Orientation] = {}
     for (truth, protocol, aspect), several in alike.items():
         where = f"{protocol}, {aspect}"
         if len(several) < 2:
@@ -702,7 +665,7 @@ def ensembles_table(project: Project, choose: Options) -> Table:
             continue
         _bounded(len(several))
         asked = [*(meeting.a for meeting in several), truth]
-        outer = pairs(met.ratings.cases, [met.side(question) for question in asked])
+        outer = shapes.pairs(met.ratings.cases, [met.side(question) for question in asked])
         both = outer.complete
         known = int((~np.isnan(outer.stored[-1])).sum())
         if known > both.n:
@@ -712,7 +675,7 @@ def ensembles_table(project: Project, choose: Options) -> Table:
         seen[where] = both.seen
         about: Row = {"aspect": aspect, "protocol": protocol}
         rows += [about | row for row in _subsets(both, [question.rater for question in asked[:-1]], choose)]
-    notes += [*_about(met), *orientation_notes(seen)]
+    notes += [*_about(met), *words.orientation_notes(seen)]
     if not rows and not notes:
         notes.append("no two raters answered a question that the truth answered")
     same = "only cases with a value from the truth and all these raters count, so that all sizes use the same cases"
@@ -726,7 +689,7 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
     if choose.truth is None:
         raise UsageError("ensembles need a truth to compare with", next_step="Name the truth.")
     for stat in choose.stat:
-        if stat not in (*CORRELATIONS, ALL):
+        if stat not in (*CORRELATIONS, rater_pairs.ALL):
             cause = f"Correlations do: {', '.join(CORRELATIONS)}."
             raise UsageError(f"“{stat}” does not apply to means of raters", cause)
     if SYSTEM in choose.level:
@@ -736,7 +699,7 @@ def _members(project: Project, choose: Options) -> tuple[str, ...]:
     if len(choose.raters) == 1:
         raise UsageError("an ensemble needs at least two raters")
     _bounded(len(choose.raters))
-    raters = meet(project, choose.selection(), choose.truth).ratings.raters
+    raters = shapes.meet(project, choose.selection(), choose.truth).ratings.raters
     if scaled := ", ".join(name for name in choose.raters if raters[name].of_metrics):
         raise UsageError(f"{scaled}: a metric has its own scale and cannot be averaged with other raters")
     singles = (r.name for r in raters.values() if r.kind not in COMBINED and not r.of_metrics)
@@ -752,8 +715,10 @@ def _bounded(raters: int) -> None:
         )
 
 
-def _subsets(both: Pairs, names: Sequence[str], choose: Options) -> Iterator[Row]:
-    stats = CORRELATIONS if ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or ("pearson",)
+def _subsets(both: shapes.Pairs, names: Sequence[str], choose: Options) -> Iterator[Row]:
+    stats = (
+        CORRELATIONS if rater_pairs.ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or ("pearson",)
+    )
     values = both.seen.both_sides(both.matrix)
     for level in choose.level:
         groups: IntArray | None = both.groups(level)

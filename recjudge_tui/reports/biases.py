@@ -34,18 +34,11 @@ from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.retrieval import list_values
+from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.data import text_lengths
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import load_evaluation_data, ranked_slates
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.ratings import (
-    Question,
-    Ratings,
-    judged_content,
-    load_questions,
-    project_questions,
-    project_raters,
-)
 
 RATING, BEYOND = "rating", "beyond truth"
 # covariate -> what a rater favours who rates higher with more of it, and with less
@@ -75,7 +68,7 @@ class Slope:
     """The slope of one question on one covariate, perhaps beyond a truth. `x` and `y` are within users; those without a
     difference are left out."""
 
-    question: Question
+    question: rated.Question
     covariate: str
     beyond: bool
     x: FloatArray
@@ -142,7 +135,7 @@ def biases(project: Project, choose: Options) -> Table:
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings, answer=said, brief=brief)
 
 
-def _of_texts(question: Question) -> bool:
+def _of_texts(question: rated.Question) -> bool:
     return protocol_facts(question.protocol).unit == "explanation"
 
 
@@ -157,11 +150,11 @@ def _finding(slope: Slope, estimate: Estimate, truth: str, *, claimed: bool) -> 
     return f"favours {more if (estimate.value or 0) > 0 else less} {what}{than}"
 
 
-def _slopes(project: Project, questions: Sequence[Question], choose: Options) -> list[Slope]:
+def _slopes(project: Project, questions: Sequence[rated.Question], choose: Options) -> list[Slope]:
     """The slopes of these questions on every covariate that their cases can have, those beyond the truth after their own."""
-    raters = project_raters(project.db, project.id)
-    others = [q for q in project_questions(project.db, project.id) if q.rater in choose.truth]
-    ratings = load_questions(project.db, project.id, [*questions, *others], choose.cases)
+    raters = rated.project_raters(project.db, project.id)
+    others = [q for q in rated.project_questions(project.db, project.id) if q.rater in choose.truth]
+    ratings = rated.load_questions(project.db, project.id, [*questions, *others], choose.cases)
     known = covariates(project.db, project.id, ratings, choose.k)
     unordered = categories(project.db, project.id)
     slopes: list[Slope] = []
@@ -175,9 +168,9 @@ def _slopes(project: Project, questions: Sequence[Question], choose: Options) ->
 
 
 def _slope(
-    ratings: Ratings,
-    question: Question,
-    truth: Sequence[Question],
+    ratings: rated.Ratings,
+    question: rated.Question,
+    truth: Sequence[rated.Question],
     name: str,
     covariate: _Covariate,
     reason: str,
@@ -210,9 +203,9 @@ def _slope(
     return Slope(question, name, bool(truth), x[kept] / scale, y[kept], user[kept], sd, reason)
 
 
-def covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapping[str, _Covariate]:
+def covariates(db: Database, project_id: int, ratings: rated.Ratings, k: int) -> Mapping[str, _Covariate]:
     """Covariate -> its values for the cases of these ratings."""
-    content = judged_content(db, project_id, ratings.cases.ids)
+    content = rated.judged_content(db, project_id, ratings.cases.ids)
     judged = np.unique(np.concatenate([np.zeros(0, np.int64), *(v.row for v in ratings.verdicts.values())]))
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
     ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))

@@ -13,15 +13,9 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words
 from recjudge_tui.reports.common.table import Column, Row, Table, columns, definition
 from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
-from recjudge_tui.reports.words import (
-    categories,
-    combined_notes,
-    label_names,
-    orientation_notes,
-    value_bounds,
-)
 from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, base, generation_notes, pairs
 from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
@@ -122,7 +116,7 @@ def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArra
     user, known = cases.user[verdicts.row], ~np.isnan(sure)
     calibrated = np.full(sure.size, np.nan)
     calibrated[known], uncalibrated = calibration.calibrated(sure[known], right[known], user[known])
-    notes = (*combined_notes([reference]), *generation_notes(valid.row.size - verdicts.row.size, 0))
+    notes = (*words.combined_notes([reference]), *generation_notes(valid.row.size - verdicts.row.size, 0))
     return Stated(
         pair, cases.ids[verdicts.row], user, verdicts.value, truth, sure, verdicts.flipped, calibrated, uncalibrated,
         off_scale, notes,
@@ -221,9 +215,9 @@ def strictness_table(
         met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in alike])
         known = met.judged_by(1)
         seen[f"{protocol}, {aspect}"] = how = known.seen
-        bounds = value_bounds(db, project_id, alike[0], met.stored)
-        names = label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
-        unordered = (protocol, aspect) in categories(db, project_id)
+        bounds = words.value_bounds(db, project_id, alike[0], met.stored)
+        names = words.label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
+        unordered = (protocol, aspect) in words.categories(db, project_id)
         labels = names or {}
         if how.mirrored:
             # without a common side a label and its mirror are one
@@ -247,7 +241,7 @@ def strictness_table(
                 count: Row = {"figure": "share", "label": name, "count": int((answers == value).sum())}
                 rows.append(head | {"against": ""} | count | share.cells)
         left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
-    notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
+    notes = [*words.orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
     if any(compares_lists(str(row["protocol"])) for row in rows):
         notes.append(definition("bias on pairs: above 0, the rater favours A more than the others do"))
     nobody = ("none of these raters has judged anything",)

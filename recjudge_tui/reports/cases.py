@@ -6,14 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from recjudge_tui.domain.material import (
-    ExplanationView,
-    ItemView,
-    ShownEvent,
-    SlateView,
-    UserView,
-    undated_text,
-)
+from recjudge_tui.domain import material
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
@@ -38,9 +31,9 @@ class Case(NamedTuple):
     row: StoredRow
     total: int
     details: list[CaseDetail]
-    user: UserView
-    slates: tuple[tuple[str, SlateView], ...]
-    explanation: ExplanationView | None
+    user: material.UserView
+    slates: tuple[tuple[str, material.SlateView], ...]
+    explanation: material.ExplanationView | None
     profile: str
 
     def marks(self, item_id: str) -> list[str]:
@@ -84,10 +77,10 @@ def written_profile(reply: str) -> str:
         return reply
 
 
-def user_lines(user: UserView, served_at: str) -> Iterator[str]:
+def user_lines(user: material.UserView, served_at: str) -> Iterator[str]:
     facts = [f"{one_line(key)} {one_line(value)}" for key, value in user.attributes.items()]
     yield "User" + (f": {', '.join(facts)}" if facts else "")
-    if undated := undated_text(user, served_at):
+    if undated := material.undated_text(user, served_at):
         yield f"  {undated}"
     parts = {"history": user.history, "searches": user.searches, "clicks": user.clicks}
     for name, events in (parts | {"other events": user.others}).items():
@@ -99,13 +92,13 @@ def user_lines(user: UserView, served_at: str) -> Iterator[str]:
     yield ""
 
 
-def _event(event: ShownEvent) -> str:
+def _event(event: material.ShownEvent) -> str:
     what = one_line(event.item.title if event.item else event.text)
     value = f" ({event.value:g})" if event.value is not None else ""
     return f"{event.timestamp[:10] or '–':10}  {one_line(event.type)}: {what}{value}"
 
 
-def _item(case: Case, item: ItemView) -> str:
+def _item(case: Case, item: material.ItemView) -> str:
     about = ", ".join(one_line(part) for part in (item.brand, item.category) if part)
     title = one_line(item.title) + (f" ({about})" if about else "")
     return " ".join([title, *(f"▲ {one_line(mark)}" for mark in case.marks(item.item_id))])

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recjudge_tui import shapes
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
@@ -22,6 +23,7 @@ from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words
 from recjudge_tui.reports.common.segments import about_occasions
 from recjudge_tui.reports.common.table import (
     Column,
@@ -37,57 +39,14 @@ from recjudge_tui.reports.common.table import (
 )
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
-from recjudge_tui.reports.words import (
-    adjusted,
-    categories,
-    orientation_notes,
-    p_text,
-    rater_notes,
-    scale_notes,
-    value_bounds,
-)
-from recjudge_tui.shapes import (
-    ABSENT,
-    FAILED,
-    FEWEST_CASES,
-    RUN,
-    Meeting,
-    Pairs,
-    Side,
-    Source,
-    grouped,
-    meet,
-    meetings,
-    pairs,
-    rank_of,
-    source,
-    system_parts,
-    under_protocol,
-    verdicts_of,
-)
+from recjudge_tui.stats import hypotheses
 from recjudge_tui.stats.agreement import RatedPair, agreement_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.hypotheses import (
-    NOTHING_CHANGED,
-    bowker,
-    holm,
-    sign_flip_test,
-    sign_test,
-    stuart_maxwell,
-    user_means,
-    users_for_each,
-)
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.steps import Step
-from recjudge_tui.store.answers import (
-    Answered,
-    Cell,
-    ChangedCase,
-    changed_cases,
-    judged_runs,
-)
+from recjudge_tui.store import answers
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
@@ -108,7 +67,7 @@ _TESTS = (
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
 _LONGEST = 60
-Sides = tuple[Source, Source]
+Sides = tuple[shapes.Source, shapes.Source]
 
 
 class PromptChange(NamedTuple):
@@ -126,16 +85,16 @@ class Part:
     about; `grid`: those on which both have a value; `ordered`: values are no categories. `bounds`: the lowest and the
     highest value. If values cannot be compared, the grid has no levels and `note` says why."""
 
-    meeting: Meeting
+    meeting: shapes.Meeting
     system: str
-    pairs: Pairs
+    pairs: shapes.Pairs
     grid: Grid
     ordered: bool
     bounds: tuple[float, float] | None
     note: str = ""
 
     @property
-    def both(self) -> Pairs:
+    def both(self) -> shapes.Pairs:
         return self.grid.both
 
     @property
@@ -161,7 +120,7 @@ class Part:
         # a test of categories has no difference of means, so there is no missing interval to explain
         about_means = self.change.note if self.ordered else ""
         if not self.changed:
-            return {"note": join_notes(NOTHING_CHANGED, about_means)}
+            return {"note": join_notes(hypotheses.NOTHING_CHANGED, about_means)}
         if self.both.seen.mirrored:
             return {"note": NO_SIDE}
         counts = self.grid.counts
@@ -171,19 +130,19 @@ class Part:
         if several and not (self.ordered or between_two):
             return {"note": UNORDERED}
         if several or not self.grid.labelled:
-            p = sign_flip_test(user_means(self.differences, self.both.user))
+            p = hypotheses.sign_flip_test(hypotheses.user_means(self.differences, self.both.user))
             if p is None:
                 return {"note": join_notes(NO_USER_CHANGED, about_means)}
             return {"test": SIGN_FLIPS, "p": p, "note": about_means}
         if between_two:
             up, down = (int((sign * self.differences > 0).sum()) for sign in (1, -1))
-            return {"test": MCNEMAR, "p": sign_test(up, down), "note": about_means}
-        margins, few = stuart_maxwell(counts), ""
+            return {"test": MCNEMAR, "p": hypotheses.sign_test(up, down), "note": about_means}
+        margins, few = hypotheses.stuart_maxwell(counts), ""
         if self.changed < _FEW:
             few = f"only {self.changed} cases changed, so chi-squared is only approximate"
         return {
             "test": STUART_MAXWELL, "statistic": margins.statistic, "df": margins.df, "p": margins.p,
-            "p_symmetry": bowker(counts).p, "note": join_notes(few, about_means),
+            "p_symmetry": hypotheses.bowker(counts).p, "note": join_notes(few, about_means),
         }  # fmt: skip
 
 
@@ -192,8 +151,8 @@ class Changes:
     """All differences between two sides. `differences` are those between the settings of their runs."""
 
     project: Project
-    first: Source
-    second: Source
+    first: shapes.Source
+    second: shapes.Source
     ratings: Ratings
     parts: tuple[Part, ...]
     prompt: PromptChange
@@ -206,13 +165,13 @@ class Changes:
         """The same, read through another connection."""
         return replace(self, project=replace(self.project, db=db))
 
-    def listed(self, meeting: Meeting, ids: Sequence[int]) -> list[ChangedCase]:
+    def listed(self, meeting: shapes.Meeting, ids: Sequence[int]) -> list[answers.ChangedCase]:
         """These cases with both verdicts on a question."""
         a, b = (
-            Answered(x.rater_id, *q[1:], x.run_id)
+            answers.Answered(x.rater_id, *q[1:], x.run_id)
             for x, q in zip((self.first, self.second), meeting[:2], strict=True)
         )
-        return changed_cases(self.project.db, a, b, ids)
+        return answers.changed_cases(self.project.db, a, b, ids)
 
 
 def compare(project: Project, choose: Options) -> Table:
@@ -233,39 +192,40 @@ def compare(project: Project, choose: Options) -> Table:
 
 def sides_named(project: Project, first: str, second: str) -> Sides:
     """Both sides by name; raises as `source`, and UsageError if they are the same."""
-    a, b = source(project, first), source(project, second)
+    a, b = shapes.source(project, first), shapes.source(project, second)
     if (a.rater, a.run_id) == (b.rater, b.run_id):
         raise UsageError(f"{a.name} cannot be compared with itself", next_step="Name two raters or runs.")
     return a, b
 
 
-def shared_questions(project: Project, sides: Sides, selection: Selection) -> list[Meeting]:
+def shared_questions(project: Project, sides: Sides, selection: Selection) -> list[shapes.Meeting]:
     """The questions of the selection that both sides answered on one scale, `overall` first; reads no verdict."""
     first, second = sides
     questions, raters = project_questions(project.db, project.id), project_raters(project.db, project.id)
     if first.rater == second.rater:
-        within = under_protocol(questions, raters, selection.protocol)
+        within = shapes.under_protocol(questions, raters, selection.protocol)
         both = [question for question in within if first.answers(question) and second.answers(question)]
-        return [Meeting(q, q, *q[1:]) for q in both if selection.aspect in (None, q.aspect)]
+        return [shapes.Meeting(q, q, *q[1:]) for q in both if selection.aspect in (None, q.aspect)]
     both = [question for question in questions if first.answers(question) or second.answers(question)]
-    return meetings(both, raters, replace(selection, raters=(first.rater,)), second.rater)
+    return shapes.meetings(both, raters, replace(selection, raters=(first.rater,)), second.rater)
 
 
 def compare_sides(
-    project: Project, sides: Sides, selection: Selection, among: Sequence[Meeting] | None = None, *, by_system: bool = False
+    project: Project, sides: Sides, selection: Selection, among: Sequence[shapes.Meeting] | None = None, *,
+    by_system: bool = False,
 ) -> Changes:  # fmt: skip
     """Two sides on the questions that both answered, or on some of these; the prompts are those of the first question."""
     first, second = sides
     if among is None:
         # also says what is wrong with the protocol and the aspect
-        meet(project, replace(selection, raters=(first.rater, second.rater)))
+        shapes.meet(project, replace(selection, raters=(first.rater, second.rater)))
         among = shared_questions(project, sides, selection)
-    ratings = verdicts_of(project, (q for meeting in among for q in meeting[:2]), selection)
+    ratings = shapes.verdicts_of(project, (q for meeting in among for q in meeting[:2]), selection)
     parts = [part for meeting in among for part in _parts(project, ratings, meeting, sides, by_system)]
     # the protocol under which each side answered the first question; a side without runs has its own
     protocols = [q.protocol for q in among[0][:2]] if among else [side.protocol for side in sides]
     a, b = (
-        judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
+        answers.judged_runs(project.db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, protocols, strict=True)
     )
     prompt = prompt_change(project, (first.name, second.name), a, b)
@@ -276,26 +236,26 @@ def compare_sides(
     nothing = f"no question that both {first.name} and {second.name} answered"
     notes: list[str] = [] if among else [Note(nothing, "data", Step("judge", {}))]
     notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
-    notes += map(str, orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
-    notes += rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
+    notes += map(str, words.orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
+    notes += words.rater_notes(ratings.raters[side.rater] for side in sides)
+    notes += words.scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
 
 
 def _parts(
-    project: Project, ratings: Ratings, meeting: Meeting, sides: Sides, by_system: bool
+    project: Project, ratings: Ratings, meeting: shapes.Meeting, sides: Sides, by_system: bool
 ) -> Iterator[Part]:
     a, b = (side.verdicts(project, ratings, q) for side, q in zip(sides, meeting[:2], strict=True))
     values = np.concatenate([side.value[~np.isnan(side.value)] for side in (a, b)])
     of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
     comparable = compares_lists(meeting.protocol) or not of_metric
     levels, labelled = levels_of(project, meeting, values) if comparable else ((), False)
-    unordered = meeting[2:] in categories(project.db, project.id)
-    bounds = value_bounds(project.db, project.id, meeting.a, values) if comparable else None
-    for system, within in system_parts(ratings.cases, a, b) if by_system else [("", None)]:
-        met = pairs(ratings.cases, (Side(a), Side(b)), within)
+    unordered = meeting[2:] in words.categories(project.db, project.id)
+    bounds = words.value_bounds(project.db, project.id, meeting.a, values) if comparable else None
+    for system, within in shapes.system_parts(ratings.cases, a, b) if by_system else [("", None)]:
+        met = shapes.pairs(ratings.cases, (shapes.Side(a), shapes.Side(b)), within)
         note = "" if comparable else OF_METRICS
         yield Part(meeting, system, met, Grid(met.complete, levels, labelled), not unordered, bounds, note)
 
@@ -305,10 +265,10 @@ def usual_sides(project: Project) -> tuple[str, str] | None:
     one; None if there are none."""
     raters = project_raters(project.db, project.id)
     questions = project_questions(project.db, project.id)
-    asked = grouped((q.rater, (question_of(q.protocol), q.aspect)) for q in questions)
+    asked = shapes.grouped((q.rater, (question_of(q.protocol), q.aspect)) for q in questions)
     answered = {rater: {*own} for rater, own in asked.items()}
     by_run = [name for name in reversed(newest_judges(project.db, project.id)) if name in answered]
-    others = sorted(answered.keys() - set(by_run), key=lambda name: rank_of(raters[name]))
+    others = sorted(answered.keys() - set(by_run), key=lambda name: shapes.rank_of(raters[name]))
     for later, earlier in combinations(by_run, 2):
         if answered[later] & answered[earlier]:
             return earlier, later
@@ -322,8 +282,10 @@ def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
     names = {question.rater for question in project_questions(project.db, project.id)}
     every = list_runs(project.db, project.id)
     runs = [run for run in every if run["rater"] in names and run["protocol"] in offered()]
-    by_run = ((f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}") for run in runs)
-    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *by_run)
+    by_run = (
+        (f"{shapes.RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}") for run in runs
+    )
+    return (*((name, name) for name in sorted(names, key=lambda name: shapes.rank_of(raters[name]))), *by_run)
 
 
 # ---- towards people --------------------------------------------------------------------------------------------------
@@ -335,7 +297,7 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     towards it and away, and the agreement of both sides with it."""
     project, met, raters = changes.project, part.both, changes.ratings.raters
     if truth is not None:
-        source(project, truth)
+        shapes.source(project, truth)
     sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
     beside = [
         q
@@ -348,14 +310,14 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     if not part.grid.labelled or not beside or not (truth or of_judges):
         return None
     given = {}
-    for question, verdicts in verdicts_of(project, beside, changes.selection).verdicts.items():
+    for question, verdicts in shapes.verdicts_of(project, beside, changes.selection).verdicts.items():
         values = np.full(met.cases.ids.size, np.nan)
         values[verdicts.row] = verdicts.value
         given[question] = values[met.row] * met.seen.turn
     known = {question: ~np.isnan(values) for question, values in given.items()}
-    chosen = max(beside, key=lambda question: (known[question].sum(), rank_of(raters[question.rater])))
+    chosen = max(beside, key=lambda question: (known[question].sum(), shapes.rank_of(raters[question.rater])))
     kept = known[chosen]
-    if kept.sum() < FEWEST_CASES:
+    if kept.sum() < shapes.FEWEST_CASES:
         return None
     x, y, t, user = met.x[kept], met.y[kept], given[chosen][kept], met.user[kept]
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
@@ -405,7 +367,9 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
     Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
     rows = [_summary_row(changes, part) for part in changes.parts]
-    rows = adjusted(adjusted(rows, holm, "p_holm"), holm, "p_symmetry_holm", "p_symmetry")
+    rows = words.adjusted(
+        words.adjusted(rows, hypotheses.holm, "p_holm"), hypotheses.holm, "p_symmetry_holm", "p_symmetry"
+    )
     notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
     notes += [*changes.notes, definition(_TESTS)]
     notes.append(definition("difference: mean of the second minus the first; interval over users"))
@@ -436,7 +400,7 @@ def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
         return f"{second} moved {some} towards {moved['truth']}{figures} and {moved['away']} away{about}."
     ways = ""
     if row["up"] is not None:
-        chance = f" ({p_text(real(row, 'p_holm'))})" if row["p_holm"] is not None else ""
+        chance = f" ({words.p_text(real(row, 'p_holm'))})" if row["p_holm"] is not None else ""
         ways = f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}{chance}"
     where = f" of {row['system']}" if row.get("system") else ""
     return f"{second} differs from {first} on {row['changed']} of {cases}{where}{ways}{about}."
@@ -445,17 +409,17 @@ def _answer(changes: Changes, rows: Sequence[Row], moved: Row | None) -> str:
 def _summary_row(changes: Changes, part: Part) -> Row:
     both, comparable, (a, b) = part.both, not part.note, part.pairs.state
     # all outside n: only one was asked, or either failed
-    failed = (a != ABSENT) & (b != ABSENT) & ((a == FAILED) | (b == FAILED))
+    failed = (a != shapes.ABSENT) & (b != shapes.ABSENT) & ((a == shapes.FAILED) | (b == shapes.FAILED))
     row = _who(changes, part.meeting, part.system) | {
         "n": both.n, "changed": part.changed if comparable else None,
         "share": part.changed / both.n if comparable and both.n else None, **_UNTESTED, **part.test(),
-        "only_a": int((b == ABSENT).sum()), "only_b": int((a == ABSENT).sum()), "failed": int(failed.sum()),
+        "only_a": int((b == shapes.ABSENT).sum()), "only_b": int((a == shapes.ABSENT).sum()), "failed": int(failed.sum()),
     }  # fmt: skip
     # whether a rise and a fall of the value mean something
     if not part.ordered or both.seen.mirrored or part.note:
         return row | dict.fromkeys((*_DIRECTED, "ci_low", "ci_high"))
     counts = (int((sign * part.differences > 0).sum()) for sign in (1, -1))
-    users = users_for_each(both.y, both.x, both.user)
+    users = hypotheses.users_for_each(both.y, both.x, both.user)
     means = (float(side.mean()) if both.n else None for side in (both.x, both.y))
     cells = (*counts, *users, *direction_words(part.meeting.protocol), *means, part.change.value)
     return row | dict(zip(_DIRECTED, cells, strict=True)) | part.change.ends()
@@ -486,7 +450,7 @@ def transitions(changes: Changes) -> Table:
     return seen_first(replace(table, answer=answer), _TRANSITIONS_FIRST, filled)
 
 
-def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
+def cases_table(changes: Changes, cell: answers.Cell | None = None) -> Table:
     """One row per changed case, by question and case; with a cell, the cases in it."""
     rows: list[Row] = []
     for meeting, alike in groupby(changes.parts, key=lambda part: part.meeting):
@@ -499,7 +463,7 @@ def cases_table(changes: Changes, cell: Cell | None = None) -> Table:
     return seen_first(replace(table, answer="" if cell else answer), _CASES_FIRST)
 
 
-def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
+def _case(protocol: str, case: answers.ChangedCase, ordered: bool) -> Row:
     before, now = case.labels
     up, down = direction_words(protocol)
     if compares_lists(protocol):
@@ -514,7 +478,7 @@ def _case(protocol: str, case: ChangedCase, ordered: bool) -> Row:
     }  # fmt: skip
 
 
-def _who(changes: Changes, meeting: Meeting, system: str = "") -> Row:
+def _who(changes: Changes, meeting: shapes.Meeting, system: str = "") -> Row:
     who: Row = {"rater_a": changes.first.name, "rater_b": changes.second.name} | meeting.cells
     return who | ({"system": system} if system else {})
 
@@ -598,7 +562,7 @@ class Comparison(NamedTuple):
     second: str
     question: tuple[str, str]
     occasions: OccasionFilter
-    questions: tuple[Meeting, ...] = ()
+    questions: tuple[shapes.Meeting, ...] = ()
     changes: Changes | None = None
     summary: Mapping[str, Any] = {}
     answer: str = ""

@@ -4,7 +4,7 @@ tab and the docs' table follow from the declaration. Loads nothing heavy: a repo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from operator import ge, gt, le, lt
@@ -75,36 +75,28 @@ class Report:
         return next((option for option in self.options if option.name == name), None)
 
 
-class Options(Mapping[str, Any]):
+class Options(dict[str, Any]):
     """The values of a report's options: `choose.k`, and what they select: `choose.selection()`."""
 
     def __init__(self, values: Mapping[str, Any], cases: CaseSelection) -> None:
-        self._values, self.cases = dict(values), cases
+        super().__init__(values)
+        self.cases = cases
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._values[name]
+            return self[name]
         except KeyError:
             raise AttributeError(name) from None
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
     def but(self, **changes: Any) -> Options:
         """The same options with some of them changed."""
-        return Options(self._values | changes, self.cases)
+        return Options(self | changes, self.cases)
 
     def selection(self, **changes: Any) -> Selection:
         """What the options select; `changes` are fields of a Selection that stand above them."""
         from recjudge_tui.domain.selection import Selection
 
-        given = self._values.get
+        given = self.get
         rater = given("rater")
         chosen = Selection(
             given("protocol") or None, given("aspect"), (*((rater,) if rater else ()), *(given("raters") or ())),
@@ -230,13 +222,8 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
         return made
     others = {option.name for option in (SYSTEMS, *OCCASIONS) if option in report.options}
     plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in others}
-    others |= {
-        "by",
-        "over",
-        "where",
-        *(name for name, value in plain.items() if value in (None, "", [], False)),
-    }
-    kept = {name: value for name, value in plain.items() if name not in others}
+    others |= {"by", "over", "where"}
+    kept = {n: v for n, v in plain.items() if n not in others and v not in (None, "", [], False)}
     return replace(made, settings=kept | {**made.settings})
 
 
@@ -255,6 +242,13 @@ CROWD = own("crowd", tuple, "One board from the verdicts of these raters, or of 
 BY_SYSTEM = own("by_system", bool, "Add a row for each system whose lists were used.")
 LIMIT = own("limit", int, "Show only the first N.", None, {"ge": 1}, metavar="N")
 _SHARE = {"ge": 0.0, "le": 1.0}
+
+_LISTINGS: tuple[tuple[str, str, str, Section], ...] = (
+    ("imports list", "List the imports of a project, newest first.", "imports", "Data"),
+    ("rater list", "List the raters of a project, what they judged and how they were asked.", "raters", "People"),
+    ("runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "run_settings", "Judge"),
+    ("runs failures", "Show why calls failed, by run and kind of failure.", "failures", "Judge"),
+)  # fmt: skip
 
 _DECLARED = (
     Report(
@@ -712,29 +706,9 @@ _DECLARED = (
         examples=("cases list -p movies --limit 20",),
         section="Data",
     ),
-    Report(
-        "imports list", "List the imports of a project, newest first.", "listings:imports",
-        (),
-        examples=("imports list -p movies",),
-        section="Data",
-    ),
-    Report(
-        "rater list", "List the raters of a project, what they judged and how they were asked.", "listings:raters",
-        (),
-        examples=("rater list -p movies",),
-        section="People",
-    ),
-    Report(
-        "runs settings", "Show how each run was asked: judge, served model, prompt and settings.", "listings:run_settings",
-        (),
-        examples=("runs settings -p movies",),
-        section="Judge",
-    ),
-    Report(
-        "runs failures", "Show why calls failed, by run and kind of failure.", "listings:failures",
-        (),
-        examples=("runs failures -p movies",),
-        section="Judge",
+    *(
+        Report(name, summary, f"listings:{listed}", (), examples=(f"{name} -p movies",), section=section)
+        for name, summary, listed, section in _LISTINGS
     ),
     Report(
         "verdicts list", "List the verdicts of a project, with the reasons to look at each.", "verdict_list:verdicts",

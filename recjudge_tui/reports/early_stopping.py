@@ -6,14 +6,7 @@ from itertools import groupby, takewhile
 
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.text import money
-from recjudge_tui.protocols.early_stopping import (
-    StoppingStatus,
-    deciding_aspect,
-    status_text,
-    stopping_criterion,
-    stopping_status,
-    user_outcomes,
-)
+from recjudge_tui.protocols import early_stopping as rule
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.shapes import Base
@@ -25,7 +18,7 @@ from recjudge_tui.store.runs import case_statuses, run_progress, run_row, stored
 MOST_PAIRS = 10
 
 
-def run_stopping_status(db: Database, run: StoredRow) -> StoppingStatus | None:
+def run_stopping_status(db: Database, run: StoredRow) -> rule.StoppingStatus | None:
     """The current status of a run that stops when decided; None for any other run, and for one without comparisons.
     `run` is a row of `runs`. Evaluated as during the run: user by user in the order of the plan, up to the user who
     decides or the first one with an outstanding call."""
@@ -33,15 +26,17 @@ def run_stopping_status(db: Database, run: StoredRow) -> StoppingStatus | None:
     if settings.until != "decided":
         return None
     prompt, chosen = prompt_by_id(db, run["prompt_id"]), protocol_named(run["protocol"])
-    cases = case_statuses(db, run["id"], deciding_aspect(prompt))
-    what = stopping_criterion(chosen, prompt, settings, ((case.system_a, case.system_b) for case in cases))
+    cases = case_statuses(db, run["id"], rule.deciding_aspect(prompt))
+    what = rule.stopping_criterion(
+        chosen, prompt, settings, ((case.system_a, case.system_b) for case in cases)
+    )
     if what is None:
         return None
     users = [list(mine) for _, mine in groupby(cases, key=lambda case: case.user_id)]
     ended = takewhile(lambda mine: not any(case.open for case in mine), users)
     values = [{(case.system_a, case.system_b): case.value for case in mine} for mine in ended]
-    return stopping_status(
-        what, update_state(what.rule, initial_state(what.rule), user_outcomes(what, values)), len(users)
+    return rule.stopping_status(
+        what, update_state(what.rule, initial_state(what.rule), rule.user_outcomes(what, values)), len(users)
     )
 
 
@@ -78,14 +73,14 @@ def stop_lines(db: Database, run_id: int) -> list[str]:
     return lines
 
 
-def _holds(status: StoppingStatus) -> str:
+def _holds(status: rule.StoppingStatus) -> str:
     if len(status.compared) == 1:
         return f"anytime-valid {status.level:.0%} interval"
     return f"anytime-valid intervals, {status.level:.0%} for all {len(status.compared)} pairs together"
 
 
-def _shortened(status: StoppingStatus) -> str:
+def _shortened(status: rule.StoppingStatus) -> str:
     """The status as a sentence; of many pairs, how many."""
-    start, _, pairs = status_text(status).partition(": ")
+    start, _, pairs = rule.status_text(status).partition(": ")
     many = len(status.compared)
     return f"{start}: {pairs}" if many <= MOST_PAIRS else f"{start}, of {many} pairs"

@@ -20,15 +20,7 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.writers.data import (
-    EXPORT_FORMATS,
-    PARQUET,
-    ExportCounts,
-    ExportFormat,
-    harmless,
-    text_file,
-    write_rows,
-)
+from recjudge_tui.reports.common.writers import data as files
 from recjudge_tui.reports.verdict_list import listed_verdicts, project_filter
 from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.stats.retrieval import truth_key, truths_of
@@ -60,12 +52,12 @@ _TABLES: dict[str, tuple[Sequence[str], Callable[..., Iterable[Sequence[Any]]]]]
 def export(
     project: Project,
     what: str,
-    fmt: ExportFormat | RankingFormat,
+    fmt: files.ExportFormat | RankingFormat,
     target: Path | TextIO,
     filter_text: str = "",
     systems: Sequence[str] = (),
     occasions: OccasionFilter = EVERY_OCCASION,
-) -> ExportCounts:
+) -> files.ExportCounts:
     """Write one kind of data. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
     everything but images.
 
@@ -89,7 +81,9 @@ def export(
     if fmt == "trec" or fmt == "ranx":
         if what not in RANKINGS:
             cause = f"the format {fmt} is only for {' and '.join(RANKINGS)}"
-            raise UsageError(cause, next_step=f"Use one of {', '.join((*EXPORT_FORMATS, PARQUET))}.")
+            raise UsageError(
+                cause, next_step=f"Use one of {', '.join((*files.EXPORT_FORMATS, files.PARQUET))}."
+            )
         if what != LISTS:
             return _write_qrels(project, fmt, target, occasions)
         if len(chosen) != 1:
@@ -100,11 +94,11 @@ def export(
         return write_verdicts(project, filter_text, fmt, target, occasions)
     columns, rows_of = _TABLES[what]
     asked = (chosen, occasions) if what == LISTS else () if what in WITHOUT_OCCASION else (occasions,)
-    return write_rows(columns, rows_of(db, key, *asked), fmt, target)
+    return files.write_rows(columns, rows_of(db, key, *asked), fmt, target)
 
 
 def left_out(
-    project: Project, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
+    project: Project, what: str, fmt: files.ExportFormat | RankingFormat, occasions: OccasionFilter
 ) -> str:
     """A sentence on the cases that an export leaves out because a time was chosen; empty if there are none."""
     counted: Countable = "cases"
@@ -120,12 +114,12 @@ def left_out(
 def write_verdicts(
     project: Project,
     filter_text: str,
-    fmt: ExportFormat,
+    fmt: files.ExportFormat,
     target: Path | TextIO,
     occasions: OccasionFilter = EVERY_OCCASION,
     *,
     ids: Sequence[int] | None = None,
-) -> ExportCounts:
+) -> files.ExportCounts:
     """Write the verdicts that match `filter_text`, by id, or those of `ids`; notes say which raters are made from others.
 
     Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
@@ -140,7 +134,7 @@ def write_verdicts(
             seen.add(row[at])
             yield row
 
-    written, raters = write_rows(EXPORTED, rows(), fmt, target), project_raters(project.db, project.id)
+    written, raters = files.write_rows(EXPORTED, rows(), fmt, target), project_raters(project.db, project.id)
     return written._replace(notes=tuple(combined_notes(raters[name] for name in seen)))
 
 
@@ -152,7 +146,7 @@ _Query = tuple[str, Sequence[tuple[str, float | int]]]
 
 def _write_run(
     project: Project, system: str, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
-) -> ExportCounts:
+) -> files.ExportCounts:
     """Write the current lists of one system as a run; rows are documents.
 
     Scores that are missing or do not strictly decrease with the rank are replaced by n, n-1, ..., 1, so that a tool
@@ -180,12 +174,12 @@ def _write_run(
         replaced,
         f"the run is named {name}, because a name in a TREC file has no spaces.": fmt == "trec" and name != system,
     }  # fmt: skip
-    return ExportCounts(rows, notes=tuple(note for note, holds in notes.items() if holds))
+    return files.ExportCounts(rows, notes=tuple(note for note, holds in notes.items() if holds))
 
 
 def _write_qrels(
     project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
-) -> ExportCounts:
+) -> files.ExportCounts:
     """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 
     The events that count on an occasion, and the value of an item with several values, are as in the offline metrics
@@ -205,7 +199,7 @@ def _write_qrels(
                 documents = [(item, _relevance(user, item, gain)) for item, gain in gains.items()]
                 yield query_name(user, occasion), documents
 
-    return ExportCounts(_write(queries(), fmt, target, "{query} 0 {document} {value}"))
+    return files.ExportCounts(_write(queries(), fmt, target, "{query} 0 {document} {value}"))
 
 
 def query_name(user_id: str, occasion: Occasion) -> str:
@@ -218,7 +212,7 @@ def _write(
 ) -> int:
     """Write the queries, in a TREC file each document as a `line` with the run's name; returns the number of documents."""
     written = 0
-    with text_file(target) as file:
+    with files.text_file(target) as file:
         before = "{"
         for query, documents in queries:
             written += len(documents)
@@ -229,7 +223,7 @@ def _write(
                     file.write(line.format(document=_trec_id(document), **of_query) + "\n")
             elif documents:
                 entry = (json.dumps(part, ensure_ascii=False) for part in (query, dict(documents)))
-                file.write(f"{before}\n{harmless(': '.join(entry))}")
+                file.write(f"{before}\n{files.harmless(': '.join(entry))}")
                 before = ","
         if fmt == "ranx":
             file.write("\n}\n" if before == "," else "{}\n")

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from recjudge_tui import shapes
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.project import Project
@@ -22,18 +23,6 @@ from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
 from recjudge_tui.reports.served import model_changed, served_notes
 from recjudge_tui.reports.words import earlier_notes, rater_notes
-from recjudge_tui.shapes import (
-    Matched,
-    Meeting,
-    Source,
-    check_sides,
-    grouped,
-    matched_sides,
-    meet,
-    source,
-    under_protocol,
-    verdicts_of,
-)  # fmt: skip
 from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -41,14 +30,8 @@ from recjudge_tui.stats.hypotheses import holm_claims, sign_test
 from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.stats.registry import STATISTICS
+from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.data import check_systems
-from recjudge_tui.store.ratings import (
-    Question,
-    Verdicts,
-    newest_lists,
-    project_questions,
-    project_raters,
-)
 from recjudge_tui.store.runs import ServedModel, served_models
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
@@ -85,34 +68,36 @@ class Gate:
 
     def __init__(self, project: Project, choose: Options, bounds: tuple[Bound, ...]) -> None:
         self.project, self.choose, self.bounds = project, choose, bounds
-        self.later = later = source(project, choose.rater)
-        self.earlier = earlier = None if choose.against is None else source(project, choose.against)
+        self.later = later = shapes.source(project, choose.rater)
+        self.earlier = earlier = None if choose.against is None else shapes.source(project, choose.against)
         if choose.truth is not None and choose.truth in (later.rater, earlier and earlier.rater):
             raise UsageError(f"{choose.truth} cannot be its own truth")
         if earlier is not None:
-            check_sides(later, earlier)
+            shapes.check_sides(later, earlier)
         selection = choose.selection(raters=(later.rater,))
-        met = meet(project, selection, choose.truth)
+        met = shapes.meet(project, selection, choose.truth)
         check_systems(project.db, project.id, choose.systems)
-        questions = project_questions(project.db, project.id)
+        questions = rated.project_questions(project.db, project.id)
         # without a truth every rater meets every other
         found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]
-        within = under_protocol(questions, project_raters(project.db, project.id), choose.protocol)
+        within = shapes.under_protocol(
+            questions, rated.project_raters(project.db, project.id), choose.protocol
+        )
         mine = [q for q in within if later.answers(q) and choose.aspect in (None, q.aspect)]
         asked = list(dict.fromkeys([*mine, *(meeting.a for meeting in found)]))
         before = [question._replace(rater=earlier.rater) for question in asked] if earlier else []
         wanted = [*asked, *(meeting.b for meeting in found), *(q for q in before if q in questions)]
-        ratings = verdicts_of(project, wanted, selection)
+        ratings = shapes.verdicts_of(project, wanted, selection)
         own = {question: later.verdicts(project, ratings, question) for question in asked}
         self.mine = [question for question in mine if own[question].row.size]
         if not self.mine:
             raise NotFoundError(f"{later.name} has judged none of this", "Name another protocol or rater.")
         ratings = replace(ratings, verdicts=ratings.verdicts | own)
         self.met = replace(met, ratings=ratings, meetings=tuple(m for m in found if own[m.a].row.size))
-        self.compared: dict[Question, Matched] = {}
+        self.compared: dict[rated.Question, shapes.Matched] = {}
         for question in asked if earlier else ():
             assert earlier is not None
-            if (match := matched_sides(project, ratings, later, earlier, question)) is not None:
+            if (match := shapes.matched_sides(project, ratings, later, earlier, question)) is not None:
                 self.compared[question] = match
         if later == earlier and not self.compared:
             raise UsageError(
@@ -122,12 +107,12 @@ class Gate:
             )
 
     @cached_property
-    def newest(self) -> dict[Question, Verdicts]:
+    def newest(self) -> dict[rated.Question, rated.Verdicts]:
         """The verdicts on the newest lists that each rater judged."""
-        return newest_lists(self.met.ratings).verdicts
+        return rated.newest_lists(self.met.ratings).verdicts
 
     @cached_property
-    def labels(self) -> dict[Meeting, list[float] | None]:
+    def labels(self) -> dict[shapes.Meeting, list[float] | None]:
         return label_sets(self.met)
 
     @property
@@ -140,7 +125,7 @@ class Gate:
         first = (usual or ["qwk"])[:1] if self.choose.truth else []
         return [*first, *([_WINS] if self.choose.systems else []), _FAILURES]
 
-    def values(self, name: str, verdicts: Verdicts) -> FloatArray:
+    def values(self, name: str, verdicts: rated.Verdicts) -> FloatArray:
         """What is averaged: 1 for a failure; the win of the first system (a tie is .5), NaN for other pairs."""
         if name == _FAILURES:
             return np.isnan(verdicts.value).astype(np.float64)
@@ -175,7 +160,7 @@ def gate(project: Project, choose: Options) -> Table:
         for name, (_, runs) in zip(("served", "served_before"), served, strict=True):
             settings[name] = [run._asdict() | {"models": list(run.models)} for run in runs]
         settings["served_changed"] = model_changed(served[0][1], served[1][1])
-    notes += earlier_notes(newest_lists(made.met.ratings), made.mine)
+    notes += earlier_notes(rated.newest_lists(made.met.ratings), made.mine)
     raters = [made.later.rater, *([choose.truth] if choose.truth else [])]
     notes += rater_notes(made.met.ratings.raters[name] for name in raters)
     columns = tuple(replace(column, level=choose.level) for column in _COLUMNS)
@@ -234,13 +219,14 @@ def _corrected(
 
 
 def _rows(
-    made: Gate, check: str, name: str, demand: str, cells: Callable[[Question, Meeting | None], Row | None], state: str
+    made: Gate, check: str, name: str, demand: str,
+    cells: Callable[[rated.Question, shapes.Meeting | None], Row | None], state: str,
 ) -> Iterator[Row]:  # fmt: skip
     """A row for each question that a figure is about, or one with this state that says why there is none."""
     choose, of_truth = made.choose, name in STATISTICS
     reference = choose.truth if of_truth else " over ".join(choose.systems) if name == _WINS else None
     about: Row = {"check": check, "figure": name, "reference": reference, "demand": demand, "ci_low": None}
-    asked: list[tuple[Question, Meeting | None]] = [(question, None) for question in made.mine]
+    asked: list[tuple[rated.Question, shapes.Meeting | None]] = [(question, None) for question in made.mine]
     if of_truth:
         asked = [(meeting.a, meeting) for meeting in made.met.meetings]
     found = [(question, meeting, cells(question, meeting)) for question, meeting in asked]
@@ -256,7 +242,9 @@ def _rows(
 def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
     for bound in made.bounds:
 
-        def cells(question: Question, meeting: Meeting | None, bound: Bound = bound) -> Row | None:
+        def cells(
+            question: rated.Question, meeting: shapes.Meeting | None, bound: Bound = bound
+        ) -> Row | None:
             figure = _figure(made, bound.name, question, meeting, level)
             if figure is None:
                 return None
@@ -273,7 +261,7 @@ def _bound_rows(made: Gate, level: float) -> Iterator[Row]:
 
 
 def _figure(
-    made: Gate, name: str, question: Question, meeting: Meeting | None, level: float
+    made: Gate, name: str, question: rated.Question, meeting: shapes.Meeting | None, level: float
 ) -> Estimate | None:
     """The cell that the figure's own report has; None where the rater did not compare the two systems."""
     if meeting is not None:
@@ -293,7 +281,7 @@ def _figure(
 def _change_rows(made: Gate, level: float) -> Iterator[Row]:
     for name in made.stats:
 
-        def cells(question: Question, meeting: Meeting | None, name: str = name) -> Row:
+        def cells(question: rated.Question, meeting: shapes.Meeting | None, name: str = name) -> Row:
             found, match = _change(made, name, question, meeting, level), made.compared.get(question)
             change, low, high = found.change, found.change.ci_low, found.change.ci_high
             worse = None if low is None or high is None else low > 0 if name == _FAILURES else high < 0
@@ -314,7 +302,9 @@ def _change_rows(made: Gate, level: float) -> Iterator[Row]:
         yield from _rows(made, "change", name, demand, cells, UNKNOWN)
 
 
-def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, level: float) -> Change:
+def _change(
+    made: Gate, name: str, question: rated.Question, meeting: shapes.Meeting | None, level: float
+) -> Change:
     """The figure of both sides on what is paired, and its change: users are left out of both at once."""
     assert made.earlier is not None
     if question not in made.compared:
@@ -367,12 +357,12 @@ def ends(table: Table) -> tuple[int, str]:
 def _paired_notes(made: Gate) -> Iterator[Note]:
     """How the verdicts of the two sides were paired, and what was left out; questions alike share a note."""
     matches = ((f"{q.protocol}, {q.aspect}", match) for q, match in made.compared.items())
-    alike = grouped((f"paired {match.rule_text}: {match.words()}", where) for where, match in matches)
+    alike = shapes.grouped((f"paired {match.rule_text}: {match.words()}", where) for where, match in matches)
     for text, places in alike.items():
         yield Note(text if len(alike) == 1 else f"{'; '.join(places)}: {text}")
 
 
-def _served(made: Gate, side: Source, at: int) -> tuple[str, list[ServedModel]]:
+def _served(made: Gate, side: shapes.Source, at: int) -> tuple[str, list[ServedModel]]:
     """A side's name and the models behind its compared runs."""
     ids = {match.runs[at] for match in made.compared.values()}
     protocols = {question.protocol for question in made.mine}

@@ -89,10 +89,6 @@ def _ranked(protocol: str) -> dict[str, Any]:
     return {"protocol": protocol, "method": "" if compares_lists(protocol) else "mean"}
 
 
-def _in_orders(protocol: str) -> dict[str, Any] | None:
-    return {"protocol": protocol} if compares_lists(protocol) else None
-
-
 def _shares(protocol: str) -> dict[str, Any] | None:
     labelled = protocol_facts(protocol).labels and not compares_lists(protocol)
     return {"protocol": protocol, "method": "share"} if labelled else None
@@ -230,7 +226,11 @@ SECTIONS: dict[str, Section] = {
     "shares": Section("Rating shares", "leaderboard", _shares),
     "metrics": Section("Offline metrics", "metrics"),
     "flags": Section("Flagged items", "flags"),
-    "position": Section("Position consistency", "robustness position", _in_orders),
+    "position": Section(
+        "Position consistency",
+        "robustness position",
+        lambda p: {"protocol": p} if compares_lists(p) else None,
+    ),
     "biases": Section("Biases", "biases"),
     "failures": Section("Failures", "runs failures"),
     "cost": Section("Cost", "cost"),

@@ -17,7 +17,7 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports import means
+from recjudge_tui.reports import means, words
 from recjudge_tui.reports.common.table import (
     Note,
     Row,
@@ -35,43 +35,14 @@ from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.metrics import JudgedLists
 from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.slices import slices
-from recjudge_tui.reports.words import (
-    about_base,
-    adjusted,
-    briefly,
-    interval_text,
-    no_pairs,
-    no_verdicts,
-    p_text,
-)
 from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
+from recjudge_tui.stats import ranking as fits
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import ALPHA, POWER, TOP_K
 from recjudge_tui.stats.estimate import Interval, join_notes
 from recjudge_tui.stats.hypotheses import holm
-from recjudge_tui.stats.ranking import (
-    NEVER_LOST,
-    NO_CASES,
-    CountTies,
-    Neighbours,
-    Ties,
-    bradley_terry,
-    neighbours,
-    pair_intervals,
-    q_of,
-    rank_ranges,
-    ranks,
-    rating_intervals,
-    system_intervals,
-    win_rate_of,
-)
-from recjudge_tui.store.ratings import (
-    Question,
-    in_generation,
-    newest_judged,
-    of_selection,
-)
+from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.runs import newest_judges
 
 _WHO = columns("system opponent rater aspect")
@@ -157,28 +128,31 @@ class Scores:
 
 
 def scores(
-    contests: Battles, method: str, *, ties: Ties = "davidson", count_ties: CountTies = "half"
+    contests: Battles, method: str, *, ties: fits.Ties = "davidson", count_ties: fits.CountTies = "half"
 ) -> Scores:
     """The systems of one question by a method of METHODS."""
     tallies = contests.counts.total.tallies()
     if method == "bt":
-        fit = bradley_terry(contests.counts.total, ties)
-        intervals = rating_intervals(contests.counts, fit)
+        fit = fits.bradley_terry(contests.counts.total, ties)
+        intervals = fits.rating_intervals(contests.counts, fit)
         tie = f"Davidson's tie parameter {fit.tie:.3f}" if fit.tie else ""
         value = [none_if_nan(rating) for rating in fit.ratings]
         return Scores(value, fit.connectivity.notes, fit.places(), intervals, tie)
     figure: Literal["q", "win_rate"] = "q" if method == "q" else "win_rate"
-    value = [none_if_nan(x) for x in (q_of(tallies) if figure == "q" else win_rate_of(tallies, count_ties))]
+    value = [
+        none_if_nan(x)
+        for x in (fits.q_of(tallies) if figure == "q" else fits.win_rate_of(tallies, count_ties))
+    ]
     # a system that never lost is first by Q, although its Q is not finite
     unbeaten = [figure == "q" and bool(counts.any()) for counts in tallies]
     known = [
         (np.inf if first else None) if x is None else x if figure == "q" else round(x, 9)
         for x, first in zip(value, unbeaten, strict=True)
     ]
-    reasons = [NEVER_LOST if first else NO_CASES for first in unbeaten]
+    reasons = [fits.NEVER_LOST if first else fits.NO_CASES for first in unbeaten]
     notes = [why if x is None else "" for x, why in zip(value, reasons, strict=True)]
-    intervals = system_intervals(contests.counts, figure, count_ties=count_ties)
-    return Scores(value, notes, ranks(known), intervals, unmet(contests))
+    intervals = fits.system_intervals(contests.counts, figure, count_ties=count_ties)
+    return Scores(value, notes, fits.ranks(known), intervals, unmet(contests))
 
 
 def unmet(contests: Battles) -> str:
@@ -204,13 +178,13 @@ class Board:
     contests: Battles
     scores: Scores
     order: list[int]
-    tested: list[Neighbours]
+    tested: list[fits.Neighbours]
     ranges: Mapping[int, tuple[int, int]]
     sanity: Sanity
 
 
 def boards(
-    chosen: Base, method: str, *, ties: Ties = "davidson", count_ties: CountTies = "half"
+    chosen: Base, method: str, *, ties: fits.Ties = "davidson", count_ties: fits.CountTies = "half"
 ) -> Iterator[Board]:
     """Every question of the base, ranked; a judge whose verdicts say nothing ranks nobody."""
     for question in chosen.questions:
@@ -222,8 +196,8 @@ def boards(
         placed = _by_place(contests, scored.places)
         order = [at for at in placed if scored.places[at] is not None]
         tests = {} if sane.worthless else contests.tests
-        tested = neighbours(order, tests, contests.groups)
-        yield Board(contests, scored, placed, tested, rank_ranges(order, tests, contests.groups), sane)
+        tested = fits.neighbours(order, tests, contests.groups)
+        yield Board(contests, scored, placed, tested, fits.rank_ranges(order, tests, contests.groups), sane)
 
 
 def _by_place(contests: Battles, places: Sequence[int | None]) -> list[int]:
@@ -261,8 +235,8 @@ def ranking(project: Project, choose: Options) -> Table:
     lines: list[str] = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
     told = [(b.contests.question, b.scores.about) for b in ranked if b.scores.about]
     lines += [f"{question.rater}, {question.aspect}: {about}" for question, about in told]
-    lines += [] if rows else [no_pairs(chosen)]
-    lines += [*decided_notes(chosen), *about_base(chosen, origins=True)]
+    lines += [] if rows else [words.no_pairs(chosen)]
+    lines += [*decided_notes(chosen), *words.about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
     facts = {"neighbours": [fact for board in ranked for fact in neighbour_facts(board)]}
     shown = [replace(c, decimals=1) if choose.method == "bt" and c in _SCORED else c for c in COLUMNS]
@@ -270,7 +244,7 @@ def ranking(project: Project, choose: Options) -> Table:
     table = Table(title, tuple(shown), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
     brief = [
         row | {
-            "place": place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
+            "place": _place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
             "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
             # a share in percent
             "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
@@ -284,7 +258,12 @@ def ranking(project: Project, choose: Options) -> Table:
         f"score|{method.label}|float|{decimals}", "interval|95 % CI", "wins|W|int", "ties|T (⇄)", "losses|L|int",
         "ndcg|(nDCG)", "note",
     )  # fmt: skip
-    return briefly(table, heads, brief, method.kind, about_rater(ranked[0]) if one else title)
+    if one:
+        # `rules · not a language model · pairwise overall · 20 users`
+        asked, users = ranked[0].contests.question, quantity(ranked[0].contests.counts.count, "user")
+        about_rater = (asked.rater, ranked[0].sanity.kind_words, f"{asked.protocol} {asked.aspect}", users)
+        title = " · ".join(filter(None, about_rater))
+    return words.briefly(table, heads, brief, method.kind, title)
 
 
 _DEFINITIONS = definitions(f"""\
@@ -296,23 +275,25 @@ rank range: the ranks that the tests of all pairs cannot rule out""")
 
 
 def pair_rows(
-    contests: Battles, method: str, order: Sequence[int], ties: CountTies = "half"
+    contests: Battles, method: str, order: Sequence[int], ties: fits.CountTies = "half"
 ) -> Iterator[Row]:
     """Each system in `order` against each of its opponents, scored by winrate or q."""
     total, users = contests.counts.total, contests.counts.users_of_pairs
-    intervals = pair_intervals(contests.counts, "q" if method == "q" else "win_rate", count_ties=ties)
+    intervals = fits.pair_intervals(contests.counts, "q" if method == "q" else "win_rate", count_ties=ties)
     column = {(int(a), int(b)): at for at, (a, b) in enumerate(zip(total.first, total.second, strict=True))}
     for system in order:
         for other in range(len(contests.systems)):
             if other == system or not contests.met(system, other):
                 continue
             counts = contests.grid[system, other]
-            value = none_if_nan(float(q_of(counts) if method == "q" else win_rate_of(counts, ties)))
+            value = none_if_nan(float(fits.q_of(counts) if method == "q" else fits.win_rate_of(counts, ties)))
             at = column.get((min(system, other), max(system, other)))
             interval = Interval(None, None)
             if value is not None and at is not None:
                 interval = intervals[at][int(system > other)]
-            reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
+            reason = (
+                interval.note if value is not None else fits.NEVER_LOST if counts.any() else fits.NO_CASES
+            )
             row = _cells(contests, system, other, value, interval, reason)
             yield row | {"users": 0 if at is None else int(users[at])}
 
@@ -324,26 +305,19 @@ def _cells(
     against = [at for at in range(len(contests.systems)) if at != system] if other is None else [other]
     counts = contests.grid[system, against].sum(axis=0)
     wins, ties, losses = (int(count) for count in counts)
-    q = none_if_nan(float(q_of(counts)))
+    q = none_if_nan(float(fits.q_of(counts)))
     return {
         "system": contests.systems[system], "opponent": None if other is None else contests.systems[other],
         "rater": contests.question.rater, "aspect": contests.question.aspect, "rank": None, "wins": wins, "ties": ties,
         "losses": losses, "position_ties": int(contests.position_ties[system, against].sum()),
         "failed": int(contests.failed[system, against].sum()), "n": wins + ties + losses, "q": q,
-        "win_rate": none_if_nan(float(win_rate_of(counts))), "score": value, "ci_low": interval.low,
-        "ci_high": interval.high, "note": reason or (NO_CASES if not counts.any() else NEVER_LOST if q is None else ""),
+        "win_rate": none_if_nan(float(fits.win_rate_of(counts))), "score": value, "ci_low": interval.low,
+        "ci_high": interval.high,
+        "note": reason or (fits.NO_CASES if not counts.any() else fits.NEVER_LOST if q is None else ""),
     }  # fmt: skip
 
 
-def about_rater(board: Board) -> str:
-    """`rules · not a language model · pairwise overall`."""
-    question = board.contests.question
-    kind = f"{board.sanity.kind_words} · " if board.sanity.kind_words else ""
-    users = quantity(board.contests.counts.count, "user")
-    return f"{question.rater} · {kind}{question.protocol} {question.aspect} · {users}"
-
-
-def place_text(row: Row) -> str:
+def _place_text(row: Row) -> str:
     """`1-2`, the ranks that the tests allow; `–` without a rank."""
     low, high = row.get("rank_low"), row.get("rank_high")
     if row["rank"] is None:
@@ -370,14 +344,14 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
     by = f"By {board.contests.question.rater}, " if len(raters) > 1 else ""
     leader = f"{by}{names[first.upper]}"
     if first.separable:
-        text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({p_text(first.p_holm)})."
+        text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({words.p_text(first.p_holm)})."
     else:
         close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
         others = ", ".join(names[at] for at in close[:_MOST_NAMED])
         others += " and others" if len(close) > _MOST_NAMED else ""
         needed = more_users(first)
         more = "" if needed is None else f"; about {quantity(needed, 'more user')} would tell"
-        p = f" ({p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
+        p = f" ({words.p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
     known = {name: value for name, value in ndcg[0].items() if value is not None}
     placed = [names[at] for at in board.order if names[at] in known]
@@ -388,7 +362,7 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
     return text
 
 
-def more_users(pair: Neighbours) -> int | None:
+def more_users(pair: fits.Neighbours) -> int | None:
     """About how many more users would separate the two, rounded up to two digits because it is a rough guide."""
     if pair.more is None:
         return None
@@ -425,22 +399,22 @@ def matrix(project: Project, choose: Options) -> Table:
     rows: list[Row] = []
     for question in chosen.questions:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
-        tested = {
-            (contests.systems[a], contests.systems[b]): {
-                "lead": test.ahead(a),
-                "p": test.p,
-                "p_holm": test.p_holm,
-            }
-            for test in contests.tests.values()
-            for a, b in ((test.first, test.second), (test.second, test.first))
-        }
+        tested: dict[tuple[str, str], Row] = {}
+        for test in contests.tests.values():
+            for a, b in ((test.first, test.second), (test.second, test.first)):
+                names = contests.systems[a], contests.systems[b]
+                tested[names] = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
-    lines = [*([] if rows else [no_pairs(chosen)]), *about_base(chosen, origins=True), *_ABOUT_MATRIX]
+    lines = [
+        *([] if rows else [words.no_pairs(chosen)]),
+        *words.about_base(chosen, origins=True),
+        *_ABOUT_MATRIX,
+    ]
     answer = ""
     if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
         counts = f"{first['wins']} won, {first['ties']} tied, {first['losses']} lost"
-        figure = f"Q {first['q']:.2f} [{interval_text(first)}]"
+        figure = f"Q {first['q']:.2f} [{words.interval_text(first)}]"
         answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with {figure}: {counts}."
     title = f"Q matrix: {choose.protocol}"
     table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
@@ -478,14 +452,9 @@ def q_metrics(project: Project, choose: Options) -> Table:
     for question in questions:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
+        about: Row = {"rater": question.rater, "aspect": question.aspect}
         values += [
-            {
-                "rater": question.rater,
-                "aspect": question.aspect,
-                "metric": metric,
-                "system": system,
-                "value": value,
-            }
+            about | {"metric": metric, "system": system, "value": value}
             for metric, of_systems in measured.items()
             for system, value in of_systems.items()
             if value is not None
@@ -498,14 +467,14 @@ def q_metrics(project: Project, choose: Options) -> Table:
         if left_out := judged.not_judged(at):
             lists = f"{left_out:,} current lists that it has not judged are not measured"
             notes.append(f"{question.rater}: {lists}")
-    notes = [*dict.fromkeys(notes)] if rows else [no_pairs(chosen)]
-    notes += [*about_base(chosen, origins=True), *_ABOUT_CORRELATIONS]
+    notes = [*dict.fromkeys(notes)] if rows else [words.no_pairs(chosen)]
+    notes += [*words.about_base(chosen, origins=True), *_ABOUT_CORRELATIONS]
     title = f"Q against metrics: {choose.protocol}"
     return Table(title, _CORRELATIONS, tuple(rows), tuple(notes), {"k": k}, {"measured": values})
 
 
 def correlation_rows(
-    question: Question, q: _Values, measured: Mapping[str, _Values], k: int, groups: int = 1
+    question: rated.Question, q: _Values, measured: Mapping[str, _Values], k: int, groups: int = 1
 ) -> list[Row]:
     """The correlation of Q (by system) with each metric of METRICS (metric -> system -> value)."""
     systems = sorted(q)
@@ -524,7 +493,7 @@ def correlation_rows(
             "note": join_notes(correlation.note, f"no finite Q: {no_q}" if no_q else "",
                                f"no metric{lacking}" if no_metric else ""),
         })  # fmt: skip
-    return adjusted(rows, lambda p: holm(p, groups), "p_holm")
+    return words.adjusted(rows, lambda p: holm(p, groups), "p_holm")
 
 
 # ---- beside absolute scores and AUC ----------------------------------------------------------------------------------
@@ -551,8 +520,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     alone = base(project, Selection("absolute", OVERALL, readers=True, cases=choose.cases), newest=False)
     cases, named = alone.ratings.cases, chosen.selection.raters
-    absolute = {q.rater: of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
-    pairs: dict[tuple[str, str], Question] = {}
+    absolute = {q.rater: rated.of_selection(cases, v) for q, v in alone.ratings.verdicts.items()}
+    pairs: dict[tuple[str, str], rated.Question] = {}
     for question in chosen.questions:
         # people may have answered under both protocols of pairs: the requested one takes precedence
         if (question.rater, question.aspect) not in pairs or question.protocol == choose.protocol:
@@ -572,8 +541,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
         in_pairs = None if asked is None else chosen.ratings.verdicts[asked]
         scored = absolute.get(scorer)
         if scored is not None and cases.lifetimes is not None:
-            newest = newest_judged(cases.lifetimes, (in_pairs or scored).row)
-            here = in_generation(cases.lifetimes, scored.row, newest)
+            newest = rated.newest_judged(cases.lifetimes, (in_pairs or scored).row)
+            here = rated.in_generation(cases.lifetimes, scored.row, newest)
             later = cases.lifetimes.since[scored.row] > newest
             left_out = generation_notes(int((~here & ~later).sum()), int(later.sum()))
             notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
@@ -591,18 +560,18 @@ def side_by_side(project: Project, choose: Options) -> Table:
                 means[cases.systems[place]] = float(known.value[of == place].mean()), int((of == place).sum())
         found = _sides(rater, aspect, means, {} if asked is None else _counted_q(chosen, asked), auc)
         rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in found]
-    lines = [*notes] if rows else [f"{no_verdicts(chosen)}, in pairs or alone"]
-    lines += [*about_base(chosen, origins=True), *_ABOUT_SIDES]
+    lines = [*notes] if rows else [f"{words.no_verdicts(chosen)}, in pairs or alone"]
+    lines += [*words.about_base(chosen, origins=True), *_ABOUT_SIDES]
     return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(lines))
 
 
-def _counted_q(chosen: Base, question: Question) -> _Figures:
+def _counted_q(chosen: Base, question: rated.Question) -> _Figures:
     """Q over all opponents."""
     contests = battles(chosen.ratings, question)
     tallies = contests.counts.total.tallies()
     return {
         name: (none_if_nan(float(q)), int(counts.sum()))
-        for name, q, counts in zip(contests.systems, q_of(tallies), tallies, strict=True)
+        for name, q, counts in zip(contests.systems, fits.q_of(tallies), tallies, strict=True)
     }
 
 

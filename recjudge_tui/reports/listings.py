@@ -20,6 +20,7 @@ from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import plain_value, reused_words
 from recjudge_tui.reports.words import rater_notes
 from recjudge_tui.steps import Step
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.cases import case_count, list_cases
 from recjudge_tui.store.data import event_counts, heldout_types, repeated_events, systems
 from recjudge_tui.store.database import Database, StoredRow, now
@@ -29,15 +30,6 @@ from recjudge_tui.store.projects import project_counts, project_overview
 from recjudge_tui.store.prompts import list_prompts
 from recjudge_tui.store.raters import list_raters
 from recjudge_tui.store.ratings import project_raters
-from recjudge_tui.store.runs import (
-    list_runs,
-    odd_runs,
-    run_conditions,
-    run_failures,
-    run_progress,
-    run_row,
-    run_summary,
-)
 from recjudge_tui.store.triage import project_entries
 
 
@@ -81,7 +73,7 @@ def projects(db: Database) -> Table:
 def project(of: Project) -> Table:
     """The content of one project, one row per kind of thing, with names if there are few."""
     db, key = of.db, of.id
-    known, runs_made = list_raters(db, key), list_runs(db, key)
+    known, runs_made = list_raters(db, key), run_store.list_runs(db, key)
     verdicts = sum(row["verdicts"] for row in known)
     counts = dict(project_counts(db, key)) | {"cases": case_count(db, key), "raters": len(known)}
     counts |= {"verdicts": verdicts, "runs": len(runs_made)}
@@ -147,7 +139,7 @@ def raters(of: Project, _: Options) -> Table:
     """One row per rater: its kind, its verdicts, the raters that it is made from, and how its runs were asked."""
     found = list_raters(of.db, of.id)
     asked: dict[str, dict[str, None]] = {}
-    for run, prompt in run_conditions(of.db, of.id):
+    for run, prompt in run_store.run_conditions(of.db, of.id):
         spec = json.loads(run["judge"])["spec"]
         others = {"protocol", *settings_that("cases", "draw", "work")}
         said = "; ".join(filter(None, (spec, prompt.name, _unusual(run["settings"], others))))
@@ -213,8 +205,10 @@ _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 
 def runs(db: Database, of: Project | None = None, only: Collection[int] = ()) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers. `only`: of these runs."""
-    found = [run for run in list_runs(db, None if of is None else of.id) if not only or run["id"] in only]
-    odd = [error.sentences for error in odd_runs(db, None if of is None else of.id)]
+    found = [
+        run for run in run_store.list_runs(db, None if of is None else of.id) if not only or run["id"] in only
+    ]
+    odd = [error.sentences for error in run_store.odd_runs(db, None if of is None else of.id)]
     said = (*odd, *(text for run in found for text in run_notes(run)))
     return _listed(
         "Runs", _RUNS, [{**run, "address": _address(run)} for run in found], _runs_answer(found),
@@ -257,11 +251,11 @@ def run_notes(run: StoredRow) -> tuple[str, ...]:
 
 def run(db: Database, run_id: int) -> Table:
     """One run, with its settings; notes have its error and why calls failed. Raises NotFoundError."""
-    summary, stored = run_summary(db, run_id), run_row(db, run_id)
+    summary, stored = run_store.run_summary(db, run_id), run_store.run_row(db, run_id)
     stands = stop_lines(db, run_id)
     # if a stopping rule ended the run, these lines give the reason
     named = ("error",) if not stands or summary["state"] != "done" else ()
-    progress = run_progress(db, run_id)
+    progress = run_store.run_progress(db, run_id)
     settings = {k: v for k, v in json.loads(stored["settings"]).items() if v not in ("", [], None)}
     address = _address(summary)
     notes = [
@@ -281,7 +275,7 @@ def run(db: Database, run_id: int) -> Table:
 def run_settings(of: Project, _: Options) -> Table:
     """One row per run, oldest first: judge, served model, prompt, and the settings that change what is judged."""
     rows: list[Row] = []
-    for run, prompt in run_conditions(of.db, of.id):
+    for run, prompt in run_store.run_conditions(of.db, of.id):
         settings, judge = json.loads(run["settings"]), json.loads(run["judge"])
         served = json.loads(run["identity"] or "{}")
         usual = {c.name: settings.get(c.name, "" if c.kind == "text" else None) for c in _SETTINGS}
@@ -313,8 +307,8 @@ def failures(of: Project, _: Options) -> Table:
             "error_kind": failure["error_kind"], "failed": failure["calls"],
             "example": one_line(failure["example"] or "", 300),
         }
-        for run in reversed(list_runs(of.db, of.id))
-        for failure in run_failures(of.db, run["id"])
+        for run in reversed(run_store.list_runs(of.db, of.id))
+        for failure in run_store.run_failures(of.db, run["id"])
     ]  # fmt: skip
     kinds: Counter[str] = Counter()
     for row in rows:
@@ -329,7 +323,7 @@ def failure_lines(db: Database, run_id: int) -> list[str]:
     return [
         f"{quantity(failure['calls'], 'call')} failed ({failure['error_kind']}), for instance:"
         f" {one_line(failure['example'] or '', 300 if at else 2000)}"
-        for at, failure in enumerate(run_failures(db, run_id))
+        for at, failure in enumerate(run_store.run_failures(db, run_id))
     ]
 
 

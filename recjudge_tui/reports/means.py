@@ -14,6 +14,7 @@ from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words as say
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -28,18 +29,6 @@ from recjudge_tui.reports.common.table import (
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import (
-    about_base,
-    briefly,
-    interval_text,
-    label_names,
-    no_verdicts,
-    p_text,
-    scale_notes,
-    share_cells,
-    value_bounds,
-    wide,
-)
 from recjudge_tui.shapes import Base, base, scores
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
@@ -59,9 +48,9 @@ def board(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     table = _by_mean(chosen) if choose.method == "mean" else _by_share(chosen)
     warnings = [Note(line, "warning") for q in chosen.questions for line in sanity(chosen, q).lines]
-    empty = [] if table.rows or table.notes else [no_verdicts(chosen)]
-    scales = scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
-    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *scales, *about_base(chosen))
+    empty = [] if table.rows or table.notes else [say.no_verdicts(chosen)]
+    scales = say.scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
+    notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *scales, *say.about_base(chosen))
     return replace(table, notes=notes, settings={"method": choose.method})
 
 
@@ -80,7 +69,7 @@ def _by_mean(chosen: Base) -> Table:
     rows: list[Row] = []
     for question in ordered:
         every = scores(chosen.ratings, question)
-        bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        bounds = say.value_bounds(chosen.project.db, chosen.project.id, question, every.value)
         own: list[Row] = []
         for at, system in enumerate(every.systems):
             mine = every.of(at)
@@ -101,7 +90,7 @@ def _by_mean(chosen: Base) -> Table:
     notes += [definition(about)] if rows else []
     title = f"Mean scores: {chosen.selection.protocol}"
     table = Table(title, _MEANS, tuple(rows), tuple(notes), answer=_said(tested))
-    return briefly(table, _MEANS_BRIEF, rows, "float")
+    return say.briefly(table, _MEANS_BRIEF, rows, "float")
 
 
 def _said(tested: Sequence[MeasuredPairs]) -> str:
@@ -118,7 +107,7 @@ def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPa
         parts = [every.of(at) for at in range(len(every.systems))]
         values = occasions([(np.searchsorted(owners, mine.user), mine.value) for mine in parts], owners)
         averages = [None if np.isnan(mine.value).all() else float(np.nanmean(mine.value)) for mine in parts]
-        bounds = value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        bounds = say.value_bounds(chosen.project.db, chosen.project.id, question, every.value)
         tests = mean_tests(values, owners, bounds, chosen.selection.groups)
         tested.append(measured_pairs(f"{question.rater}, {question.aspect}", every.systems, averages, tests))
     return tested
@@ -182,7 +171,7 @@ def pairs(project: Project, choose: Options) -> Table:
         for row in pair_rows(found)
     ]
     notes = pair_notes(tested) if rows else ["no rater has judged two systems"]
-    notes += [*others, *about_base(chosen)]
+    notes += [*others, *say.about_base(chosen)]
     title = f"Pairs of systems by mean score: {choose.protocol}"
     return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=_said(tested)), BRIEF_PAIRS)
 
@@ -214,7 +203,7 @@ def pair_sentence(pairs: MeasuredPairs) -> str:
     for first, second in pairwise(pairs.order):
         test = pairs.tests[min(first, second), max(first, second)]
         upper, lower = pairs.systems[first], pairs.systems[second]
-        p = p_text(test.p_holm)
+        p = say.p_text(test.p_holm)
         if test.p_holm is None:
             words.append(f"{upper} and {lower} cannot be compared, {test.note}")
         elif not test.separable:
@@ -241,7 +230,7 @@ def _by_share(chosen: Base) -> Table:
         alike = [q for q in chosen.questions if q.aspect == aspect]
         values = np.concatenate([chosen.ratings.verdicts[q].value for q in alike])
         protocol = chosen.selection.protocol or alike[0].protocol
-        names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
+        names = say.label_names(project.db, project.id, protocol, aspect, values, fine=fine)
         if names is None:
             notes.append(f"{aspect}: {protocol} scores have no labels to count")
             continue
@@ -261,7 +250,10 @@ def _by_share(chosen: Base) -> Table:
     about = "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard"
     notes += [definition(f"{about} where rare)")] if rows else []
     # one row a system, rater and aspect: the share of each label with its interval
-    brief = wide(rows, "system rater aspect n note", lambda row: row["label"], _share_text)
+    brief = say.wide(
+        rows, "system rater aspect n note", lambda row: row["label"],
+        lambda r: "–" if r["share"] is None else f"{100 * real(r, 'share'):.1f} [{say.interval_text(r, 'share')}]",
+    )  # fmt: skip
     met = [label for label in labels if any(label in row for row in brief)]
     shown = columns(*_WHO, *(Column(label, f"{label} %") for label in met), "n note")
     title = f"Shares of labels: {chosen.selection.protocol}"
@@ -278,17 +270,12 @@ def _share_rows(chosen: Base, question: Question, names: dict[float, str]) -> It
         kept = ~np.isnan(mine.value)
         beyond = {float(v): f"{v:g}" for v in np.unique(mine.value[kept]) if float(v) not in names}
         for value, name in (names | beyond).items():
-            cells = share_cells(np.where(kept, mine.value == value, np.nan), mine.user)
+            cells = say.share_cells(np.where(kept, mine.value == value, np.nan), mine.user)
             yield cells | {
                 "system": system, "rater": question.rater, "aspect": question.aspect, "label": name,
                 "users": np.unique(mine.user[kept]).size, "failed": int((~kept).sum()),
                 "note": cells["note"] if cells["share"] is None else "",
             }  # fmt: skip
-
-
-def _share_text(row: Row) -> str:
-    share = row["share"]
-    return f"{100 * share:.1f} [{interval_text(row, 'share')}]" if isinstance(share, float) else "–"
 
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
@@ -300,5 +287,5 @@ def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
         return ""
     best.sort(key=lambda row: (-real(row, "share"), str(row["system"])))
     (top, of_top), (last, of_last) = ((f"{100 * real(row, 'share'):.0f} % of {row['system']}'s",
-                                       f"[{interval_text(row, 'share')}]") for row in (best[0], best[-1]))  # fmt: skip
+                                       f"[{say.interval_text(row, 'share')}]") for row in (best[0], best[-1]))  # fmt: skip
     return f"{first['rater']} calls {top} lists {first['label']} {of_top}, {last} {of_last}."

@@ -13,6 +13,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
+from recjudge_tui.reports import means as tables
 from recjudge_tui.reports.common.table import (
     Column,
     Note,
@@ -25,53 +26,27 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.means import (
-    BRIEF_PAIRS,
-    PAIR_COLUMNS,
-    MeasuredPairs,
-    measured_pairs,
-    occasions,
-    pair_notes,
-    pair_rows,
-)
 from recjudge_tui.reports.words import figure_text, p_text
 from recjudge_tui.shapes import Base, grouped
+from recjudge_tui.stats import retrieval
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import mean_tests
 from recjudge_tui.stats.intervals import mean_estimates
-from recjudge_tui.stats.retrieval import (
-    LIST_METRICS,
-    NEAR,
-    NO_CUTOFF,
-    REDUNDANCY,
-    EvaluationData,
-    Gain,
-    RankedList,
-    coverage,
-    list_values,
-)
 from recjudge_tui.steps import Step
+from recjudge_tui.store import histories
 from recjudge_tui.store.cases import untimed_count, untimed_note
 from recjudge_tui.store.data import check_judgeable, systems
-from recjudge_tui.store.histories import (
-    current_list_ids,
-    has_held_out,
-    held_out_copies,
-    lists_of,
-    load_evaluation_data,
-    ranked_slates,
-)
 from recjudge_tui.store.ratings import CaseColumns, judged_content
 
 COVERAGE = "coverage"
-METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
+METRICS = (*(name for name in retrieval.LIST_METRICS if name not in retrieval.REDUNDANCY), COVERAGE)
 # what people read first, the last ones only where there is room
 MAIN = ("ndcg", "recall", "hit_rate", "auc", "ild", COVERAGE, "popularity")
 _MOST_COLUMNS = 3
 _COLUMNS = columns("system metric", "k|k|int", "value", "ci_*", "n|Lists|int", "users? note")
-_PAIRS = columns("system opponent metric", "k|k|int", *PAIR_COLUMNS)
+_PAIRS = columns("system opponent metric", "k|k|int", *tables.PAIR_COLUMNS)
 _USUALLY_RELEVANT = (
     "judged above 0 (heldout_relevance, qrels), or with another value above 0 of at least the user's mean over all their"
     " valued events"
@@ -83,10 +58,10 @@ ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by t
  precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them; rprec is\
  the precision in as many items as are relevant; auc is over all scored candidates of the file
 urd: entropy in bits of a list's categories; ild: mean Jaccard distance between the categories of two of its items
-title_ild: ild of the words of titles; near_duplicates: share of items that have {NEAR:.0%} of their words and a category\
- in common with an item above; category_coverage: share of the catalogue's categories that a list shows
+title_ild: ild of the words of titles; near_duplicates: share of items that have {retrieval.NEAR:.0%} of their words\
+ and a category in common with an item above; category_coverage: share of the catalogue's categories that a list shows
 a mean over lists; interval over users, each with all their lists (jackknife, Korn and Graubard at the ends)""")
-ListsOfSystems = Mapping[str, Sequence[RankedList]]
+ListsOfSystems = Mapping[str, Sequence[retrieval.RankedList]]
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -117,7 +92,7 @@ class SystemLists(NamedTuple):
 class Measured:
     """The lists of several systems, with the codes of their users and of their occasions (user and context)."""
 
-    def __init__(self, lists: Sequence[SystemLists], data: EvaluationData) -> None:
+    def __init__(self, lists: Sequence[SystemLists], data: retrieval.EvaluationData) -> None:
         self.systems, self.data = lists, data
         met: dict[tuple[str, str], int] = {}
         self.occasion: list[IntArray] = []
@@ -128,40 +103,42 @@ class Measured:
         self.owners = np.array([self.users[user] for user, _ in met], dtype=np.int64)
         self.user = [self.owners[occasion] for occasion in self.occasion]
 
-    def pairs(self, metrics: Sequence[str], groups: int) -> list[MeasuredPairs]:
+    def pairs(self, metrics: Sequence[str], groups: int) -> list[tables.MeasuredPairs]:
         """For each metric of lists the test of every pair of systems, Holm-adjusted within the metric; two systems are
         compared on the occasions for which both have a list."""
         found, names = [], [of.system for of in self.systems]
         for metric in dict.fromkeys(name for name in metrics if name != COVERAGE):
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
-            values, bounds = occasions(rows, self.owners), LIST_METRICS[metric].bounds
+            values, bounds = tables.occasions(rows, self.owners), retrieval.LIST_METRICS[metric].bounds
             tests = mean_tests(values, self.owners, bounds, groups)
-            found.append(measured_pairs(metric, names, [of.mean(metric) for of in self.systems], tests))
+            found.append(
+                tables.measured_pairs(metric, names, [of.mean(metric) for of in self.systems], tests)
+            )
         return found
 
 
 def measure(
     project: Project, metrics: Sequence[str], k: int = TOP_K, *, cases: CaseSelection = EVERY_CASE,
-    lists: ListsOfSystems | None = None, relevant_from: float | None = None, gain: Gain = "relevant",
+    lists: ListsOfSystems | None = None, relevant_from: float | None = None, gain: retrieval.Gain = "relevant",
 ) -> Measured:  # fmt: skip
     """The metrics of every list against the events held out for its occasion (docs/occasions.md); `lists` None: of the
     current lists of these cases. Raises UsageError for an unknown metric and NotFoundError for an unknown system."""
-    check_known("metric", metrics, (*METRICS, *REDUNDANCY))
+    check_known("metric", metrics, (*METRICS, *retrieval.REDUNDANCY))
     db, names = project.db, tuple(name for name in metrics if name != COVERAGE)
     rule = relevant_from, gain
-    data = load_evaluation_data(db, project.id, *rule)
+    data = histories.load_evaluation_data(db, project.id, *rule)
 
-    def values(system: str, ranked: Sequence[RankedList]) -> SystemLists:
+    def values(system: str, ranked: Sequence[retrieval.RankedList]) -> SystemLists:
         items: dict[str, str] = {}
         shown = [tuple(items.setdefault(item, item) for item in one.items[:k]) for one in ranked]
         users, contexts = [one.user_id for one in ranked], [one.context for one in ranked]
-        return SystemLists(system, users, contexts, shown, list_values(ranked, data, k, names))
+        return SystemLists(system, users, contexts, shown, retrieval.list_values(ranked, data, k, names))
 
     def read(system: str) -> SystemLists:
         # the groups of one report use the same lists, which are read and measured once
         of_all = CaseSelection(cases.occasions, cases.segment if cases.imported else None)
         key = (measure, project.id, system, of_all, k, names, rule)
-        return db.kept(key, lambda: values(system, lists_of(db, project.id, system, of_all)))
+        return db.kept(key, lambda: values(system, histories.lists_of(db, project.id, system, of_all)))
 
     known = systems(db, project.id) if lists is None else list(lists)
     check_judgeable(db, project.id, cases.systems, known)
@@ -185,11 +162,11 @@ def metrics(project: Project, choose: Options) -> Table:
     tested = measured.pairs(names, choose.cases.groups)
     answer = _answer(measured, tested, names, k)
     if choose.table == "pairs":
-        cutoff = {pairs.name: None if pairs.name in NO_CUTOFF else k for pairs in tested}
-        rows = [{"metric": p.name, "k": cutoff[p.name]} | row for p in tested for row in pair_rows(p)]
-        notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
+        cutoff = {pairs.name: None if pairs.name in retrieval.NO_CUTOFF else k for pairs in tested}
+        rows = [{"metric": p.name, "k": cutoff[p.name]} | row for p in tested for row in tables.pair_rows(p)]
+        notes = tables.pair_notes(tested) if rows else ["fewer than two systems have lists"]
         title = f"Pairs of systems by offline metrics at {k}"
-        return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), BRIEF_PAIRS)
+        return seen_first(Table(title, _PAIRS, tuple(rows), tuple(notes), answer=answer), tables.BRIEF_PAIRS)
     rows = list(_rows(measured, k, names))
     title, notes = f"Offline metrics at {k}", [*_notes(project, measured, tested, choose)]
     brief = _brief(title, rows, choose.metrics or MAIN)
@@ -202,25 +179,25 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
     known = [~np.isnan(column) for column in columns]
     values = [column[kept] for column, kept in zip(columns, known, strict=True)]
     owners = [measured.user[at][kept] for (at, _), kept in zip(cells, known, strict=True)]
-    bounds = [LIST_METRICS[name].bounds for _, name in cells]
+    bounds = [retrieval.LIST_METRICS[name].bounds for _, name in cells]
     means = dict(zip(cells, mean_estimates(values, owners, bounds), strict=True))
     for at, system in enumerate(measured.systems):
         lists = len(system.users)
         for name in metrics:
             found = means.get((at, name)) or _coverage(system, measured, k)
             if name != COVERAGE and found.n < lists:
-                reason = LIST_METRICS[name].reason
+                reason = retrieval.LIST_METRICS[name].reason
                 left_out = join_notes(found.note, f"{lists - found.n} of {lists} lists left out: {reason}")
                 none = undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
                 found = replace(found, note=left_out) if found.n else none
             found = found if lists else undefined("no list")
-            cutoff = None if name in NO_CUTOFF else k
+            cutoff = None if name in retrieval.NO_CUTOFF else k
             row = {"system": system.system, "metric": name, "k": cutoff, **found.cells}
             yield row | {"users": found.groups or 0}
 
 
 def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
-    covered = coverage(system.shown, measured.data.categories, k)
+    covered = retrieval.coverage(system.shown, measured.data.categories, k)
     if covered is None:
         return undefined("no items were imported, so the catalogue is unknown")
     note = "no interval: coverage always falls when users are left out"
@@ -228,7 +205,7 @@ def _coverage(system: SystemLists, measured: Measured, k: int) -> Estimate:
 
 
 def _notes(
-    project: Project, measured: Measured, tested: Sequence[MeasuredPairs], choose: Options
+    project: Project, measured: Measured, tested: Sequence[tables.MeasuredPairs], choose: Options
 ) -> Iterator[str]:
     if not measured.systems:
         yield Note("no lists yet", step=Step("import lists"))
@@ -236,12 +213,12 @@ def _notes(
     if not measured.data.truths:
         nothing = "nothing is held out: no event has a type that begins with heldout_"
         yield Note(nothing, step=Step("import events"))
-    yield from held_out_copies(project.db, project.id).sentences
+    yield from histories.held_out_copies(project.db, project.id).sentences
     if replace(choose.cases, systems=()) == EVERY_CASE:
         yield from filter(None, (_without_list(measured, at) for at in range(len(measured.systems))))
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
         yield untimed_note(untimed, "lists")
-    yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
+    yield from tables.pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     least = choose.relevant_from
     value = _USUALLY_RELEVANT if least is None else f"with a value of at least {least:g}"
     yield definition(
@@ -264,7 +241,9 @@ def _without_list(measured: Measured, at: int) -> str:
     return f"{system.system}: {lacking} with held-out events {verbs} not counted" if lacking else ""
 
 
-def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequence[str], k: int) -> str:
+def _answer(
+    measured: Measured, tested: Sequence[tables.MeasuredPairs], metrics: Sequence[str], k: int
+) -> str:
     """Which system is first and which last by the first metric that is defined, and whether the first two differ."""
     first = [name for name in MAIN if name in metrics] or list(metrics)
     ranked = {pairs.name: pairs for pairs in tested if pairs.order}
@@ -273,7 +252,7 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
         return ""
     values = [figure_text({"value": of.mean(pairs.name)}, "value", 3) for of in measured.systems]
     texts = {at: f"{pairs.systems[at]} ({values[at]})" for at in pairs.order}
-    name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
+    name = pairs.name if pairs.name in retrieval.NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
     best, second, last = pairs.order[0], pairs.order[1], pairs.order[-1]
@@ -312,12 +291,12 @@ class JudgedLists:
     @classmethod
     def where_held_out(cls, chosen: Base) -> JudgedLists | None:
         """The lists of a base's cases; None where no event is held out, so that no metric is defined."""
-        held_out = has_held_out(chosen.project.db, chosen.project.id)
+        held_out = histories.has_held_out(chosen.project.db, chosen.project.id)
         return cls(chosen.project, chosen.ratings.cases) if held_out else None
 
     @cached_property
     def _current(self) -> dict[str, tuple[int, ...]]:
-        return current_list_ids(self._project.db, self._project.id)
+        return histories.current_list_ids(self._project.db, self._project.id)
 
     def of_cases(self, rows: IntArray) -> dict[str, tuple[int, ...]]:
         """System -> the ids of its lists in these cases."""
@@ -333,7 +312,7 @@ class JudgedLists:
 
         def read() -> tuple[dict[int, int], SystemLists]:
             ids = np.unique(np.concatenate([self._content.slate_a, self._content.slate_b]))
-            ranked = dict(ranked_slates(self._project.db, self._project.id, ids[ids > 0].tolist()))
+            ranked = dict(histories.ranked_slates(self._project.db, self._project.id, ids[ids > 0].tolist()))
             (every,) = measure(self._project, metrics, k, lists={"": list(ranked.values())}).systems
             return {slate: at for at, slate in enumerate(ranked)}, every
 
@@ -348,9 +327,9 @@ class JudgedLists:
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""
         if metric == COVERAGE:
-            catalogue = load_evaluation_data(self._project.db, self._project.id).categories
+            catalogue = histories.load_evaluation_data(self._project.db, self._project.id).categories
             shown = {of.system: of.shown for of in self.lists(rows, (), k)}
-            return {name: coverage(lists, catalogue, k) for name, lists in shown.items()}
+            return {name: retrieval.coverage(lists, catalogue, k) for name, lists in shown.items()}
         return {of.system: of.mean(metric) for of in self.lists(rows, (metric,), k)}
 
     def not_judged(self, rows: IntArray) -> int:

@@ -9,21 +9,14 @@ from operator import itemgetter
 
 import numpy as np
 
+from recjudge_tui.domain import protocols as facts
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.protocols import (
-    OVERALL,
-    SAER,
-    compares_lists,
-    offered,
-    protocol_facts,
-    question_of,
-    with_unit,
-)
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words as say
 from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
 from recjudge_tui.reports.common.page import Page, render_page
@@ -45,14 +38,6 @@ from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, on_cases
 from recjudge_tui.reports.robustness import OUTCOMES
 from recjudge_tui.reports.served import model_text
-from recjudge_tui.reports.words import (
-    adjusted,
-    is_judging,
-    is_people,
-    origin_notes,
-    rater_notes,
-    speaks_for_people,
-)
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
@@ -109,8 +94,8 @@ _FIRST = (
 def _read(row: Row) -> Row:
     """A figure by its name with its question, its reference, and its interval in its own unit."""
     name, of, aspect = (str(row.get(key) or "") for key in ("figure", "protocol", "aspect"))
-    if aspect not in ("", OVERALL):
-        of = aspect if of in with_unit("explanation") else f"{of} · {aspect}"
+    if aspect not in ("", facts.OVERALL):
+        of = aspect if of in facts.with_unit("explanation") else f"{of} · {aspect}"
     return {
         "figure": label_of(name) if name in STATISTICS else name, "of": of, "against": row.get("against") or "",
         "value": _amount(row), "people": row.get("people"), "n": row.get("n"),
@@ -241,10 +226,10 @@ def _settings(run: StoredRow) -> str:
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:
     """The usual statistics against every person and consensus, by protocol and aspect, with the human ceiling."""
-    people = [name for name, rater in of.raters.items() if speaks_for_people(rater)]
+    people = [name for name, rater in of.raters.items() if say.speaks_for_people(rater)]
     met: set[str] = set()
     if not of.protocols:
-        yield _missing("agreement", "it only judged adversarial pairs", of.again(SAER[0]))
+        yield _missing("agreement", "it only judged adversarial pairs", of.again(facts.SAER[0]))
     if people and of.protocols:
         for row in of.mine("agreement", raters=(of.rater.name, *people)):
             if str(row["protocol"]) in _scales(of.protocols):
@@ -262,7 +247,7 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
     """By how much it rates lists and texts higher than the annotators do, on the same cases."""
     annotators = [name for name, rater in of.raters.items() if rater.kind == "annotator"]
-    alone = [protocol for protocol in of.protocols if not compares_lists(protocol)]
+    alone = [protocol for protocol in of.protocols if not facts.compares_lists(protocol)]
     table = strictness_table(of.project, (of.rater.name,), annotators, alone, of.cases)
     for row in table.rows:
         if row["rater"] == of.rater.name and row["figure"] == "bias" and row["value"] is not None:
@@ -272,19 +257,19 @@ def strictness_rows(of: PassportSource) -> Iterator[Row]:
 
 def _scales(protocols: tuple[str, ...]) -> set[str]:
     """The protocols under which agreement may be reported: their own, or the one whose question they answer."""
-    return {*protocols, *map(question_of, protocols)}
+    return {*protocols, *map(facts.question_of, protocols)}
 
 
 def position_rows(of: PassportSource) -> Iterator[Row]:
     """All pairs of systems together: position consistency, true ties, and Set 1 minus Set 2, by protocol and aspect."""
     answered: list[Row] = []
-    for protocol in filter(compares_lists, of.protocols):
+    for protocol in filter(facts.compares_lists, of.protocols):
         rows = of.mine("robustness position", protocol=protocol, rater=of.rater.name, gap=False)
         # the row about all systems is the first of its aspect
         answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
     if not answered:
-        yield _missing("position consistency", "it judged no pair of lists", of.again(SAER[1]))
-    for row in adjusted(answered, holm, "p_holm"):
+        yield _missing("position consistency", "it judged no pair of lists", of.again(facts.SAER[1]))
+    for row in say.adjusted(answered, holm, "p_holm"):
         where, p = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"]}, row["p_holm"]
         if row["consistency"] is None:
             why = "no pair was answered in both orders"
@@ -345,7 +330,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         twice = [(user, counts) for (_, user), counts in values.items() if counts.total() > 1]
         shares = [sum(c * (c - 1) for c in n.values()) / (n.total() * (n.total() - 1)) for _, n in twice]
         if not shares:
-            if protocol in offered():
+            if protocol in facts.offered():
                 yield _missing(
                     "equal answers", "no call was asked twice", of.repeated(protocol), protocol=protocol
                 )
@@ -359,9 +344,9 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
 def confidence_rows(of: PassportSource) -> Iterator[Row]:
     """How far the judge's stated confidence can be believed: against the labels of each person."""
     questions = project_questions(of.project.db, of.project.id)
-    answered = {q for q in questions if q.rater == of.rater.name and protocol_facts(q.protocol).labels}
+    answered = {q for q in questions if q.rater == of.rater.name and facts.protocol_facts(q.protocol).labels}
     met = False
-    for name in (name for name, rater in of.raters.items() if speaks_for_people(rater)):
+    for name in (name for name, rater in of.raters.items() if say.speaks_for_people(rater)):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
         for row in error_table(stated_confidences(of.project, of.rater.name, name, cases=of.cases)).rows:
@@ -394,14 +379,14 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
 def preference_rows(of: PassportSource) -> Iterator[Row]:
     """The judge's own preferences, and by how much they exceed those of people on the same cases."""
     if not of.protocols:
-        yield _missing("prefers popular items", "it only judged adversarial pairs", of.again(SAER[0]))
+        yield _missing("prefers popular items", "it only judged adversarial pairs", of.again(facts.SAER[0]))
         return
-    people = [name for name, rater in of.raters.items() if is_people(rater)]
+    people = [name for name, rater in of.raters.items() if say.is_people(rater)]
     rows = on_cases(of.project, "biases", of.cases, rater=of.rater.name, truth=tuple(people)).rows
     key = itemgetter("protocol", "aspect", "covariate")
     beyond = {key(row): row for row in rows if row["figure"] != RATING}
     for row in (row for row in rows if row["figure"] == RATING):
-        of_texts = protocol_facts(str(row["protocol"])).unit == "explanation"
+        of_texts = facts.protocol_facts(str(row["protocol"])).unit == "explanation"
         name = _PREFERENCES["texts" if of_texts else str(row["covariate"])]
         yield _row(name, "", row)
         if (further := beyond.get(key(row))) is not None:
@@ -457,7 +442,7 @@ def passport(project: Project, choose: Options) -> Table:
     runs = stored_runs(db, rater_id=row["id"])
     raters = project_raters(db, project.id)
     if not runs:
-        judges = [name for name, rater_of in raters.items() if is_judging(rater_of)]
+        judges = [name for name, rater_of in raters.items() if say.is_judging(rater_of)]
         known = f"Judges: {', '.join(judges) or 'none yet'}."
         raise UsageError(
             f"“{rater}” has no passport because it has no runs", f"It is of the kind {row['kind']}.", known
@@ -472,9 +457,9 @@ def passport(project: Project, choose: Options) -> Table:
     ]
     steps = [Note(f"{name} was not measured", "data", step) for name, step in asked if isinstance(step, Step)]
     compared = {rater, *(str(row.get("against")) for row in found)}
-    notes = rater_notes(raters[name] for name in compared if name in raters)
+    notes = say.rater_notes(raters[name] for name in compared if name in raters)
     notes += [
-        *origin_notes(db, project.id, questions),
+        *say.origin_notes(db, project.id, questions),
         *steps,
         *definitions(f"intervals are {level_text()}, over users\n{FORMULA}"),
     ]

@@ -22,20 +22,9 @@ from recjudge_tui.reports.common.table import Row, Table, columns, definitions, 
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, label_names
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
+from recjudge_tui.stats import planning as designs
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.planning import (
-    Discordance,
-    detectable,
-    intraclass,
-    mean_inverse,
-    possible_correlation,
-    power_of,
-    share_discordance,
-    units_needed,
-    user_factor,
-    win_rate_discordance,
-)
 from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.ratings import Question
 
@@ -88,17 +77,17 @@ class _Situation:
 
     @property
     def factor(self) -> float:
-        return user_factor(self.inverse, self.icc or 0.0)
+        return designs.user_factor(self.inverse, self.icc or 0.0)
 
-    def discordance(self, difference: float) -> Discordance:
+    def discordance(self, difference: float) -> designs.Discordance:
         """Raises ValueError for an impossible difference."""
         if self.of_pairs:
-            return win_rate_discordance(0.5 + difference, self.ties, self.consistency)
+            return designs.win_rate_discordance(0.5 + difference, self.ties, self.consistency)
         target, correlation = self.share + difference, self.correlation
         if self.fitted and 0 <= target <= 1:
             # a measured correlation may be impossible for the planned shares
-            correlation = possible_correlation(target, self.share, correlation)
-        return share_discordance(target, self.share, correlation)
+            correlation = designs.possible_correlation(target, self.share, correlation)
+        return designs.share_discordance(target, self.share, correlation)
 
     def cells(self) -> Row:
         names = ("ties", "consistency") if self.of_pairs else ("share", "correlation")
@@ -166,12 +155,16 @@ def _stated(situation: _Situation, choose: Options) -> _Situation:
     names = ("ties", "consistency", "share", "correlation", "cases_per_user", "icc")
     given = {name: choose[name] for name in names if choose[name] is not None}
     made = replace(situation, fitted=bool(situation.n) and "correlation" not in given, **given)
-    return replace(made, inverse=mean_inverse(made.cases_per_user)) if "cases_per_user" in given else made
+    return (
+        replace(made, inverse=designs.mean_inverse(made.cases_per_user))
+        if "cases_per_user" in given
+        else made
+    )
 
 
 def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
     expected, factor = situation.discordance(difference), situation.factor
-    users = units_needed(expected, alpha=choose.alpha, power=choose.power, factor=factor)
+    users = designs.units_needed(expected, alpha=choose.alpha, power=choose.power, factor=factor)
     needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
     why = "more than ten million" if expected.delta else "cannot be detected"
     return situation.cells() | {
@@ -185,13 +178,13 @@ def _rows(situation: _Situation, choose: Options) -> Iterator[Row]:
     """A row for each difference, with what the cases at hand could have shown."""
     most = 0.5 - situation.ties / 2 if situation.of_pairs else 1.0 - situation.share
     test = {"alpha": choose.alpha, "factor": situation.factor}
-    reach = detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
+    reach = designs.detectable(situation.discordance, 0.0, most, situation.users, power=choose.power, **test)
     at_hand: Row = {"n": situation.n, "users": situation.users, "seen": situation.seen, "detectable": reach}
     at_hand |= {} if situation.of_pairs else {"label": situation.label}
     few = "too few cases for any difference" if reach is None else ""
     for difference in choose.difference:
         try:
-            power = power_of(situation.discordance(difference), situation.users, **test)
+            power = designs.power_of(situation.discordance(difference), situation.users, **test)
             row = _needed(situation, difference, choose) | {"power_at_hand": power}
         except ValueError as error:
             row = situation.cells() | {"difference": difference, "note": str(error)}
@@ -256,7 +249,7 @@ def _shares(
 def _at_hand(situation: _Situation, values: FloatArray, users: IntArray, **measured: Any) -> _Situation:
     """The available cases, and how alike those of one user are."""
     sizes = np.unique(users, return_counts=True)[1]
-    alike = intraclass(values, users)
+    alike = designs.intraclass(values, users)
     unknown = alike.value is None and values.size > sizes.size
     note = join_notes(
         f"correlation within users unknown: {alike.note}" if unknown else "",

@@ -10,38 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.made_lists import (
-    ABOUT,
-    ADVERSARIAL,
-    CORRECT,
-    FAULT_KINDS,
-    PLANTED,
-    PREFIXES,
-    FaultKind,
-    Variant,
-    planted_list,
-)
+from recjudge_tui.domain import made_lists
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.issues import ISSUE_OF, Shopper, free_places
 from recjudge_tui.project import Project
+from recjudge_tui.reports import words
 from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
-from recjudge_tui.reports.words import (
-    adjusted,
-    briefly,
-    count_text,
-    earlier_notes,
-    first_few,
-    interval_text,
-    made_of,
-    sanity_warnings,
-    share_cells,
-    share_text,
-)
 from recjudge_tui.shapes import (
     Answers,
     Base,
@@ -63,29 +42,9 @@ from recjudge_tui.stats.hypotheses import holm, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import Tally, tally
 from recjudge_tui.steps import Step
-from recjudge_tui.store.cases import (
-    PlantedCase,
-    foreign_lists,
-    items_had,
-    judged_faults,
-    load_material,
-    who_judged,
-)
+from recjudge_tui.store import cases as stored
+from recjudge_tui.store import ratings as rating_store
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.ratings import (
-    Question,
-    Verdicts,
-    adversarial_lifetimes,
-    folded,
-    in_generation,
-    judged_content,
-    list_lifetimes,
-    load_flags,
-    load_questions,
-    newest_judged,
-    newest_lists,
-    of_selection,
-)
 from recjudge_tui.store.runs import stored_runs
 
 RATER, NOTE = columns("rater note")
@@ -144,7 +103,7 @@ def position(project: Project, choose: Options) -> Table:
     table = _raw_counts(chosen, asked) if choose.counts else _by_order(chosen, asked, choose)
     left_out = ((", ".join(part.question[::2]), part.earlier) for part in asked if part.earlier)
     earlier = [f"{about}: {count:,} calls about earlier lists left out" for about, count in left_out]
-    return replace(table, notes=(*table.notes, *earlier, *made_of(chosen)))
+    return replace(table, notes=(*table.notes, *earlier, *words.made_of(chosen)))
 
 
 def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
@@ -169,10 +128,10 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
                     who | {"gap": size} | _order_row(orders.among(gap == size), part.cases.user)
                     for size in np.unique(gap[~np.isnan(gap)]).tolist()
                 ]
-    for row in (rows := adjusted(rows, holm, "p_holm")):
+    for row in (rows := words.adjusted(rows, holm, "p_holm")):
         side, p = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2", _number(row["p_holm"])
         row["favoured"] = side if p is not None and p < ALPHA else ""
-    notes = sanity_warnings(reasons)
+    notes = words.sanity_warnings(reasons)
     if choose.gap and all(row["gap"] is None for row in rows):
         unrated = "no rows by gap: there are no pointwise ratings of both lists of a pair"
         notes.append(Note(unrated, "data", Step("judge")))
@@ -190,19 +149,19 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
     ]  # fmt: skip
     table = Table(
         f"Position: {choose.protocol}", _POSITION, tuple(rows), (*notes, *_ABOUT_POSITION),
-        answer=first_few(said),
+        answer=words.first_few(said),
     )  # fmt: skip
-    return briefly(table, _POSITION_BRIEF, brief)
+    return words.briefly(table, _POSITION_BRIEF, brief)
 
 
 def _order_said(row: Row, reason: str) -> str:
     if reason or not row["pairs"]:
         return f"{row['rater']}: {reason or row['note']}"
     shared = f"{row['consistent']:,} of {row['pairs']:,} pairs have the same answer in both orders"
-    alike = f"{shared} ({share_text(row, 'consistency')})"
+    alike = f"{shared} ({words.share_text(row, 'consistency')})"
     if row["consistency"] == 1 or row["first_share"] is None:
         return f"{row['rater']}: {alike}: position does not matter"
-    ends = interval_text({"ci_low": row["first_low"], "ci_high": row["first_high"]}, "share")
+    ends = words.interval_text({"ci_low": row["first_low"], "ci_high": row["first_high"]}, "share")
     share = 100 * (_number(row["first_share"]) or 0)
     claim = "position matters" if row["favoured"] else "neither place is favoured beyond chance"
     first = f"the first list wins {share:.0f} % of {row['decided']:,} answers (95 % CI {ends})"
@@ -235,8 +194,8 @@ def _order_row(orders: BothOrders, users: IntArray) -> Row:
 def _gaps(project: Project, rater: str) -> FloatArray:
     """By case: the difference between the rater's pointwise ratings of the pair's two lists; NaN if one is missing."""
     ratings = base(project, Selection(raters=(rater,)), newest=False).ratings
-    cases, question = ratings.cases, Question(rater, SAER[0], OVERALL)
-    content = judged_content(project.db, project.id, cases.ids)
+    cases, question = ratings.cases, rating_store.Question(rater, SAER[0], OVERALL)
+    content = rating_store.judged_content(project.db, project.id, cases.ids)
     sides = [
         # a list that was never imported is identified by its user and system
         np.where(slate > 0, slate, -1 - cases.user * len(cases.systems) - system)
@@ -275,7 +234,7 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
 
 # ---- another user's list ---------------------------------------------------------------------------------------------
 
-VARIANTS: tuple[Variant, ...] = ("published", "unseen")
+VARIANTS: tuple[made_lists.Variant, ...] = ("published", "unseen")
 _NO_PAIRS = Note("no adversarial pair has been judged yet", "data", Step("robustness"))
 _ADVERSARIAL = columns(
     RATER, "lists|Lists", "system", "outcome|Outcome", "count|Pairs|int", "share", "ci_*|CI|share",
@@ -299,9 +258,9 @@ class _Pairs:
     case: 1 if the own list was shown first, 0 if not, NaN if unknown (people)."""
 
     base: Base
-    own_first: Mapping[Question, FloatArray]
+    own_first: Mapping[rating_store.Question, FloatArray]
 
-    def among(self, kept: Callable[[Question, Verdicts], BoolArray]) -> _Pairs:
+    def among(self, kept: Callable[[rating_store.Question, rating_store.Verdicts], BoolArray]) -> _Pairs:
         """The marked verdicts only, and the raters who have any."""
         every = self.base.ratings.verdicts
         verdicts = {q: every[q].among(kept(q, every[q])) for q in self.base.questions}
@@ -311,17 +270,17 @@ class _Pairs:
 
     def newest(self) -> _Pairs:
         """Each rater's verdicts on the newest lists that it judged."""
-        return replace(self, base=replace(self.base, ratings=newest_lists(self.base.ratings)))
+        return replace(self, base=replace(self.base, ratings=rating_store.newest_lists(self.base.ratings)))
 
-    def of_lists(self, variant: Variant, system: str | None = None) -> _Pairs:
+    def of_lists(self, variant: made_lists.Variant, system: str | None = None) -> _Pairs:
         """The verdicts on one kind of lists, or on those of one system."""
-        cases, foreign = self.base.ratings.cases, PREFIXES[variant][0]
+        cases, foreign = self.base.ratings.cases, made_lists.PREFIXES[variant][0]
         names = ((name.startswith(foreign), name.removeprefix(foreign)) for name in cases.systems)
         wanted = np.array([here and system in (None, name) for here, name in names], dtype=np.bool_)
         return self.among(lambda _, own: wanted[cases.system_a[own.row]])
 
     @property
-    def by_rater(self) -> dict[str, Verdicts]:
+    def by_rater(self) -> dict[str, rating_store.Verdicts]:
         return {question.rater: self.base.ratings.verdicts[question] for question in self.base.questions}
 
     def systems(self) -> list[str]:
@@ -346,15 +305,17 @@ class _Pairs:
     def notes(self) -> list[str]:
         """What is wrong with the raters' verdicts, and what the raters are."""
         wrong = [Note(f"{rater}: {why}", "warning") for rater, why in self.reasons().items()]
-        return [*wrong, *made_of(self.base, origins=False)]
+        return [*wrong, *words.made_of(self.base, origins=False)]
 
 
 def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> Base:
     """The verdicts on cases made to test judges, judges before people."""
-    judged = who_judged(project.db, project.id, protocol)
-    questions = [Question(rater, protocol, aspect) for rater, aspect in judged.items()]
-    ratings = load_questions(project.db, project.id, questions, within)
-    selected = {q: of_selection(ratings.cases, verdicts) for q, verdicts in ratings.verdicts.items()}
+    judged = stored.who_judged(project.db, project.id, protocol)
+    questions = [rating_store.Question(rater, protocol, aspect) for rater, aspect in judged.items()]
+    ratings = rating_store.load_questions(project.db, project.id, questions, within)
+    selected = {
+        q: rating_store.of_selection(ratings.cases, verdicts) for q, verdicts in ratings.verdicts.items()
+    }
     ratings = replace(ratings, verdicts=selected)
     questions.sort(key=lambda question: rank_of(ratings.raters[question.rater]))
     return Base(project, Selection(protocol), ratings, tuple(questions), LeftOut())
@@ -362,16 +323,18 @@ def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EV
 
 def _pairs(project: Project, within: CaseSelection = EVERY_CASE) -> _Pairs:
     """All verdicts on adversarial pairs, on the lists of every import."""
-    chosen = verdicts_on_made(project, ADVERSARIAL, within)
+    chosen = verdicts_on_made(project, made_lists.ADVERSARIAL, within)
     cases = chosen.ratings.cases
-    cases = replace(cases, lifetimes=adversarial_lifetimes(project.db, project.id, cases.ids))
+    cases = replace(cases, lifetimes=rating_store.adversarial_lifetimes(project.db, project.id, cases.ids))
     own_first = {question: np.full(cases.ids.size, np.nan) for question in chosen.questions}
-    for part in answers(project, ADVERSARIAL, newest=False):
+    for part in answers(project, made_lists.ADVERSARIAL, newest=False):
         if part.question in own_first:
             own_first[part.question][part.row] = part.swapped
     # labels may have degrees, but only the chosen list counts
     every = chosen.ratings.verdicts.items()
-    verdicts = {question: replace(own, value=np.sign(own.value) * CORRECT) for question, own in every}
+    verdicts = {
+        question: replace(own, value=np.sign(own.value) * made_lists.CORRECT) for question, own in every
+    }
     return _Pairs(replace(chosen, ratings=replace(chosen.ratings, cases=cases, verdicts=verdicts)), own_first)
 
 
@@ -402,7 +365,7 @@ def adversarial(project: Project, choose: Options) -> Table:
                 others = {"wrong": made[1]["share"], "tie": made[2]["share"]}
                 brief.append(correct | others | {"failed": correct["failed"] or None})
                 if system is None and variant == rows[0]["lists"]:
-                    often = f"{count_text(correct)} pairs ({share_text(correct)})"
+                    often = f"{words.count_text(correct)} pairs ({words.share_text(correct)})"
                     reason = reasons.get(question.rater)
                     told = f": {reason}" if reason else f" prefers the user's own list in {often}"
                     said[question.rater] = question.rater + told
@@ -413,12 +376,12 @@ def adversarial(project: Project, choose: Options) -> Table:
         notes.append(Note("the raters saw different pairs", "data", Step("choose", {"option": "rater"})))
     if len(systems) == 1:
         notes.append("all lists are from one system, because there was no second one for half of them")
-    notes += [*earlier_notes(newest.base.ratings, about), *_ABOUT_PAIRS]
-    table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=first_few([*said.values()]))
-    return briefly(table, _ADVERSARIAL_BRIEF, brief)
+    notes += [*words.earlier_notes(newest.base.ratings, about), *_ABOUT_PAIRS]
+    table = Table(title, _ADVERSARIAL, tuple(rows), tuple(notes), answer=words.first_few([*said.values()]))
+    return words.briefly(table, _ADVERSARIAL_BRIEF, brief)
 
 
-def _outcome_rows(pairs: _Pairs, question: Question) -> list[Row]:
+def _outcome_rows(pairs: _Pairs, question: rating_store.Question) -> list[Row]:
     own = pairs.base.ratings.verdicts[question]
     own_first, users = pairs.own_first[question][own.row], pairs.base.ratings.cases.user[own.row]
     answered, unknown = ~np.isnan(own.value), np.isnan(own_first).all()
@@ -427,7 +390,7 @@ def _outcome_rows(pairs: _Pairs, question: Question) -> list[Row]:
         hits = np.where(answered, own.value == meant, np.nan)
         first, second = (hits[answered & (own_first == place)] for place in (1, 0))
         rows.append(
-            {"outcome": outcome, **share_cells(hits, users), "failed": int((~answered).sum())}
+            {"outcome": outcome, **words.share_cells(hits, users), "failed": int((~answered).sum())}
             | {"own_first": float(first.mean()) if first.size else None}
             | {"own_second": float(second.mean()) if second.size else None}
             | {"own_first_n": None if unknown else int((own_first == 1).sum())}
@@ -439,10 +402,10 @@ def _gives_itself_away(pairs: _Pairs) -> Iterator[str]:
     """How often a foreign list, as published, shows what the user already has."""
     project, ratings = pairs.base.project, pairs.of_lists("published").base.ratings
     published = {row for own in ratings.verdicts.values() for row in own.row.tolist()}
-    shown = foreign_lists(project.db, ratings.cases.ids[sorted(published)].tolist())
+    shown = stored.foreign_lists(project.db, ratings.cases.ids[sorted(published)].tolist())
     if shown:
         users = {user for user, _ in shown.values()}
-        has = {user: items_had(project.db, project.id, user) for user in users}
+        has = {user: stored.items_had(project.db, project.id, user) for user in users}
         held = [len(has[user] & set(items)) for user, items in shown.values()]
         yield (
             f"as published, {sum(n > 0 for n in held)} of {len(held)} foreign lists show something that the user"
@@ -480,15 +443,21 @@ def ablation(project: Project, choose: Options) -> Table:
     every = _pairs(project, choose.cases).among(lambda q, own: np.full(own.row.size, q.rater in ids))
     newest, cases = every.newest(), every.base.ratings.cases
     judged_rows = {q: newest.base.ratings.verdicts[q].row for q in newest.base.questions}
-    asked = [part for part in answers(project, ADVERSARIAL, newest=False) if part.question in judged_rows]
+    asked = [
+        part
+        for part in answers(project, made_lists.ADVERSARIAL, newest=False)
+        if part.question in judged_rows
+    ]
     spent = {part.question.rater: part.among(np.isin(part.row, judged_rows[part.question])) for part in asked}
     rows: list[Row] = []
     for variant in VARIANTS:
         own = newest.of_lists(variant).by_rater
         for name in (name for name in names if name in own):
             value, runs = own[name].value, stored_runs(project.db, rater_id=ids[name])
-            runs = [run for run in runs if run["protocol"] == ADVERSARIAL]
-            counted = share_cells(np.where(np.isnan(value), np.nan, value > 0), cases.user[own[name].row])
+            runs = [run for run in runs if run["protocol"] == made_lists.ADVERSARIAL]
+            counted = words.share_cells(
+                np.where(np.isnan(value), np.nan, value > 0), cases.user[own[name].row]
+            )
             row: Row = {
                 "rater": name, "lists": variant, "against": None, "prompt": runs[-1]["prompt"] if runs else None,
                 "wrong": int((value == -1).sum()), "ties": int((value == 0).sum()),
@@ -500,11 +469,11 @@ def ablation(project: Project, choose: Options) -> Table:
         for a, b in combinations([name for name in names if name in of], 2):
             against = _compared(pairs(cases, (Side(of[a]), Side(of[b]))))
             tested.append({"rater": a, "lists": variant, "against": b} | against)
-        rows += adjusted(tested, holm, "p_holm")
+        rows += words.adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
     if not rows:
         return Table(title, _ABLATION, (), (_NO_PAIRS,))
-    notes = [*newest.notes(), *earlier_notes(newest.base.ratings, newest.base.questions)]
+    notes = [*newest.notes(), *words.earlier_notes(newest.base.ratings, newest.base.questions)]
     judged = {question.rater for question in newest.base.questions}
     if any(every.base.ratings.raters[name].kind == "rules" for name in judged):
         notes.append("rules reads the lists, not the prompt: its answers are the same for every prompt")
@@ -514,7 +483,7 @@ def ablation(project: Project, choose: Options) -> Table:
     own_rows = [row | {"better": ", ".join(_beaten(rows, row))} for row in alone]
     answer = _best_prompt(own_rows, newest.reasons())
     table = Table(title, _ABLATION, tuple(rows), (*notes, *_ABOUT_ABLATION), answer=answer)
-    return briefly(table, _ABLATION_BRIEF, own_rows)
+    return words.briefly(table, _ABLATION_BRIEF, own_rows)
 
 
 def _spent(part: Answers) -> Row:
@@ -567,7 +536,7 @@ def _best_prompt(own: Sequence[Row], reasons: Mapping[str, str]) -> str:
         beaten = able[0]["better"]
         best = f"{able[0]['rater']} beats {beaten}" if beaten else "none is told from the others"
         said.insert(0, f"the user's own list is preferred by {shares}{f': {best}' if len(able) > 1 else ''}")
-    return first_few(said)
+    return words.first_few(said)
 
 
 # ---- planted faults -------------------------------------------------------------------------------------------------
@@ -595,7 +564,7 @@ class _Lists(NamedTuple):
     kind: IntArray
     system: tuple[str, ...]
     planted: IntArray
-    free: dict[FaultKind, BoolArray]
+    free: dict[made_lists.FaultKind, BoolArray]
 
 
 def injected(project: Project, choose: Options) -> Table:
@@ -603,14 +572,14 @@ def injected(project: Project, choose: Options) -> Table:
     verdicts are not in n. `rater`: that rater, and the others on its lists."""
     if choose.rater is not None:
         rater_row(project.db, project.id, choose.rater)
-    chosen = verdicts_on_made(project, PLANTED, choose.cases)
+    chosen = verdicts_on_made(project, made_lists.PLANTED, choose.cases)
     raters = {question: chosen.rater(question) for question in chosen.questions}
     faults, left_out = _faults_counted(chosen, choose.rater)
     title = "Planted faults"
     if not faults:
         nothing = Note("no list with a planted fault has been judged yet", "data", Step("planted"))
         return Table(title, _INJECTED, (), (nothing,))
-    flags = load_flags(project.db, project.id, chosen.ratings.cases, raters)
+    flags = rating_store.load_flags(project.db, project.id, chosen.ratings.cases, raters)
     items = Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
     lists = _made_lists(items, faults)
     systems = sorted({*lists.system}) if choose.by_system and len({*lists.system}) > 1 else []
@@ -620,33 +589,35 @@ def injected(project: Project, choose: Options) -> Table:
     notes = [*left_out]
     if len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in raters}) > 1:
         notes.append(Note("the raters judged different lists", "data", Step("choose", {"option": "rater"})))
-    notes += made_of(chosen, origins=False)
+    notes += words.made_of(chosen, origins=False)
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
         notes.append(f"{same}: its figures show what these alone can detect")
     kinds = [
-        f"{kind} ({ISSUE_OF[kind]}): {ABOUT[kind]}" for at, kind in enumerate(FAULT_KINDS) if at in lists.kind
+        f"{kind} ({ISSUE_OF[kind]}): {made_lists.ABOUT[kind]}"
+        for at, kind in enumerate(made_lists.FAULT_KINDS)
+        if at in lists.kind
     ]
     brief: list[Row] = []
     said: dict[str, str] = {}
     for at in range(0, len(rows), len(OUTCOMES)):
         found, other, missed, alarm = rows[at : at + len(OUTCOMES)]
-        counts = {"found": count_text(found), "other": other["count"], "missed": missed["count"]}
-        alarms = {"alarms": count_text(alarm) if alarm["n"] else "–", "failed": found["failed"] or None}
+        counts = {"found": words.count_text(found), "other": other["count"], "missed": missed["count"]}
+        alarms = {"alarms": words.count_text(alarm) if alarm["n"] else "–", "failed": found["failed"] or None}
         brief.append(found | counts | alarms)
-        told = f"flags {count_text(found)} planted faults for their issue ({share_text(found)})"
+        told = f"flags {words.count_text(found)} planted faults for their issue ({words.share_text(found)})"
         clean = f", {alarm['count']:,} false alarms in {alarm['n']:,} faultless items" if alarm["n"] else ""
         said.setdefault(str(found["rater"]), f"{found['rater']} {told}{clean}")
     about = (*_ABOUT_FAULTS, definition("; ".join(kinds)))
-    answer = first_few([said[name] for name in sorted(said, key=lambda name: name != choose.rater)])
+    answer = words.first_few([said[name] for name in sorted(said, key=lambda name: name != choose.rater)])
     table = Table(title, _INJECTED, tuple(rows), (*notes, *about), answer=answer)
-    return briefly(table, _INJECTED_BRIEF, brief)
+    return words.briefly(table, _INJECTED_BRIEF, brief)
 
 
-def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase], list[str]]:
+def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[stored.PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     project, ratings = chosen.project, chosen.ratings
-    faults = judged_faults(project.db, project.id)
+    faults = stored.judged_faults(project.db, project.id)
     if (selected := ratings.cases.selected) is not None:
         chosen_ids = set(ratings.cases.ids[selected].tolist())
         faults = [case for case in faults if case.case_id in chosen_ids]
@@ -655,46 +626,49 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase],
         judged = set(ratings.cases.ids[np.concatenate([np.zeros(0, dtype=np.int64), *own])].tolist())
         faults = [case for case in faults if case.case_id in judged]
     sources = np.array([case.fault.source_slate_id for case in faults], dtype=np.int64)
-    lifetimes = list_lifetimes(project.db, project.id, sources) if faults else None
+    lifetimes = rating_store.list_lifetimes(project.db, project.id, sources) if faults else None
     if lifetimes is None:
         return faults, []
     every = np.arange(sources.size)
-    here = in_generation(lifetimes, every, newest_judged(lifetimes, every))
+    here = rating_store.in_generation(lifetimes, every, rating_store.newest_judged(lifetimes, every))
     left_out = int((~here).sum())
     kept = [case for case, stood in zip(faults, here.tolist(), strict=True) if stood]
     return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
-def _made_lists(items: Items, faults: Sequence[PlantedCase]) -> _Lists:
+def _made_lists(items: Items, faults: Sequence[stored.PlantedCase]) -> _Lists:
     """The made lists as they were shown."""
     cases = items.ratings.cases
     row = np.searchsorted(cases.ids, [case.case_id for case in faults])
-    free = {kind: np.zeros(items.case.size, dtype=np.bool_) for kind in FAULT_KINDS}
+    free = {kind: np.zeros(items.case.size, dtype=np.bool_) for kind in made_lists.FAULT_KINDS}
     planted = []
     for case, start in zip(faults, np.searchsorted(items.case, row).tolist(), strict=True):
         # a made list contains only the shown part of the original list
-        material = load_material(items.project.db, case.run_id, case.case_id, int(items.rank.max()))
+        material = stored.load_material(items.project.db, case.run_id, case.case_id, int(items.rank.max()))
         shown = material.slates[0].items
         places = {item: start + at for at, item in enumerate(dict.fromkeys(item.item_id for item in shown))}
         planted.append(places[case.fault.item_id])
         shopper = Shopper(material.user)
-        for kind in FAULT_KINDS:
+        for kind in made_lists.FAULT_KINDS:
             for place in free_places(kind, shopper, shown):
                 at = places[shown[place].item_id]
                 free[kind][at] = at != planted[-1]
-    names = [planted_list(cases.systems[place]) for place in cases.system_a[row].tolist()]
-    kinds = np.array([FAULT_KINDS.index(case.fault.kind) for case in faults])
+    names = [made_lists.planted_list(cases.systems[place]) for place in cases.system_a[row].tolist()]
+    kinds = np.array([made_lists.FAULT_KINDS.index(case.fault.kind) for case in faults])
     return _Lists(row, kinds, tuple(name.system if name else "" for name in names), np.array(planted), free)
 
 
 def _fault_rows(
-    items: Items, question: Question, lists: _Lists, systems: tuple[str | None, ...]
+    items: Items, question: rating_store.Question, lists: _Lists, systems: tuple[str | None, ...]
 ) -> Iterator[Row]:
     """A row for each of OUTCOMES, of all faults and of each kind, by system (None: all)."""
     user = items.ratings.cases.user
-    issues = {folded(issue): at for at, issue in enumerate(items.lists.issues)}
+    issues = {rating_store.folded(issue): at for at, issue in enumerate(items.lists.issues)}
     # an issue that nobody flags has no index
-    marked = [items.flagged(question, issues.get(folded(ISSUE_OF[kind]), -1)) for kind in FAULT_KINDS]
+    marked = [
+        items.flagged(question, issues.get(rating_store.folded(ISSUE_OF[kind]), -1))
+        for kind in made_lists.FAULT_KINDS
+    ]
     right = np.choose(lists.kind, [mask[lists.planted] for mask in marked])
     any_issue = items.flagged(question)[lists.planted]
     outcome = np.where(right, DETECTED, np.where(any_issue, OTHER_ISSUE, MISSED))
@@ -712,15 +686,15 @@ def _fault_rows(
             asked = of_system & (value != 0) & np.isin(lists.kind, kinds)
             if not asked.any():
                 continue
-            fault = FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL
+            fault = made_lists.FAULT_KINDS[kinds[0]] if len(kinds) == 1 else ALL
             head: Row = {"rater": question.rater, "fault": fault, "system": system}
             failed, users = np.isnan(value[asked]), user[lists.row[asked]]
             for name in OUTCOMES[:3]:
-                counted = share_cells(np.where(failed, np.nan, outcome[asked] == name), users)
+                counted = words.share_cells(np.where(failed, np.nan, outcome[asked] == name), users)
                 ended = {"users": np.unique(users).size, "failed": int(failed.sum())}
                 yield head | {"outcome": name} | counted | ended
-            free = [lists.free[FAULT_KINDS[kind]] & valid for kind in kinds]
+            free = [lists.free[made_lists.FAULT_KINDS[kind]] & valid for kind in kinds]
             hits = np.concatenate([marked[kind][here] for kind, here in zip(kinds, free, strict=True)])
             users = np.concatenate([user[items.case[here]] for here in free])
-            counted = share_cells(hits.astype(np.float64), users)
+            counted = words.share_cells(hits.astype(np.float64), users)
             yield head | {"outcome": FALSE_ALARM} | counted | {"users": np.unique(users).size, "failed": None}

@@ -14,19 +14,8 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line
+from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.runs import (
-    marked_counts,
-    newest_calls,
-    newest_times,
-    other_stage,
-    prompt_label,
-    run_failures,
-    run_progress,
-    run_row,
-    stored_runs,
-    verdict_counts,
-)
 
 NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50
@@ -195,16 +184,16 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
 
     Raises NotFoundError when the run is gone.
     """
-    row = run_row(db, run_id)
+    row = run_store.run_row(db, run_id)
     moment = moment or datetime.now(timezone.utc)
     settings = RunSettings.model_validate_json(row["settings"])
     # pauses between attempts do not count as time without progress
-    times = newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
+    times = run_store.newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
     stored = "project_id project rater state wanted error seconds wanted_concurrency"
     known = {name: row[name] for name in stored.split()}
     moments = "attempt_started_at heartbeat_at finished_at waiting_until retry_why retry_at"
     known |= {name: row[name] or "" for name in moments.split()}
-    progress, marked = run_progress(db, run_id), marked_counts(db, run_id)
+    progress, marked = run_store.run_progress(db, run_id), run_store.marked_counts(db, run_id)
     worthless: tuple[str, ...] = ()
     if row["state"] == "done" and progress.done:
         from recjudge_tui.reports.sanity import lines_of_run
@@ -213,20 +202,20 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     return RunWatch(
         run_id=run_id,
         **known,
-        prompt=prompt_label(db, row["prompt_id"]),
+        prompt=run_store.prompt_label(db, row["prompt_id"]),
         settings=settings,
         judge=JudgeSpec.model_validate_json(row["judge"]),
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         concurrency=row["concurrency"] or settings.concurrency,
         progress=progress,
         retried=marked["retried"],
-        failures={row.error_kind: row.calls for row in run_failures(db, run_id)},
+        failures={row.error_kind: row.calls for row in run_store.run_failures(db, run_id)},
         marked=marked,
-        tallies=_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
+        tallies=_tallies(run_store.verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=_pace(times, moment if row["state"] == "running" else None),
-        done=tuple(newest_calls(db, run_id, "done", newest)),
-        failed=tuple(newest_calls(db, run_id, "failed", newest)),
-        other=other_stage(db, run_id),
+        done=tuple(run_store.newest_calls(db, run_id, "done", newest)),
+        failed=tuple(run_store.newest_calls(db, run_id, "failed", newest)),
+        other=run_store.other_stage(db, run_id),
         worthless=worthless,
     )
 
@@ -303,7 +292,7 @@ def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]
     """
     defaults = {"prompt": None} | {name: option.default for name, option in RUN_OPTIONS.items()}
     labels = {"prompt": "prompt"} | {name: option.label for name, option in RUN_OPTIONS.items()}
-    runs = stored_runs(db, project_id=project_id)
+    runs = run_store.stored_runs(db, project_id=project_id)
     found: dict[int, tuple[str, ...]] = {}
     for protocol in dict.fromkeys(run["protocol"] for run in runs):
         alike = [run for run in runs if run["protocol"] == protocol]

@@ -17,19 +17,10 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_fi
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.reports.words import combined_notes
+from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
 from recjudge_tui.store.ratings import project_raters
-from recjudge_tui.store.verdicts import (
-    ATTENTION,
-    Queue,
-    VerdictRow,
-    count_verdicts,
-    filtered_ids,
-    queue,
-    verdict_rows,
-    verdicts_on,
-)
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
@@ -47,7 +38,9 @@ def verdicts(project: Project, choose: Options) -> Table:
     ids = listing.ids
     shown = ids[: choose.limit]
     place = {key: at for at, key in enumerate(shown)}
-    rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(project.db, shown))
+    rows = tuple(
+        _row(row, listing.reason(place[row.verdict_id])) for row in stored.verdict_rows(project.db, shown)
+    )
     notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
     raters, named = project_raters(project.db, project.id), dict.fromkeys(str(row["rater"]) for row in rows)
     notes += map(Note, combined_notes(raters[name] for name in named))
@@ -56,7 +49,7 @@ def verdicts(project: Project, choose: Options) -> Table:
     return seen_first(table, "case_id systems rater aspect label why decision")
 
 
-def _answer(listing: Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
+def _answer(listing: stored.Queue, chosen: VerdictFilter, rows: tuple[Row, ...]) -> str:
     """How many there are, and of a queue why."""
     through = f" match “{chosen.text()}”" if chosen else ""
     said = f"{quantity(len(listing.ids), 'verdict')}{through}"
@@ -75,18 +68,18 @@ def project_filter(db: Database, project_id: int, text: str) -> VerdictFilter:
     return chosen
 
 
-def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> Queue:
+def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> stored.Queue:
     """The verdicts that match, in the order `sort` (one of ORDERS), with their reasons where they stand as in the
     queue. With `queue:` in the filter these are verdicts of the queue, in its order unless another one than `id` is
     asked for."""
-    if sort != ATTENTION and not chosen.queue():
-        return Queue(filtered_ids(db, project_id, chosen, sort), ())
-    queued = queue(db, project_id, chosen, suspect_cases(db, project_id))
-    if sort in (ATTENTION, "id"):
+    if sort != stored.ATTENTION and not chosen.queue():
+        return stored.Queue(stored.filtered_ids(db, project_id, chosen, sort), ())
+    queued = stored.queue(db, project_id, chosen, suspect_cases(db, project_id))
+    if sort in (stored.ATTENTION, "id"):
         return queued
     kept = set(queued.ids)
-    ordered = filtered_ids(db, project_id, chosen.without("queue"), sort)
-    return Queue(array("q", (key for key in ordered if key in kept)), ())
+    ordered = stored.filtered_ids(db, project_id, chosen.without("queue"), sort)
+    return stored.Queue(array("q", (key for key in ordered if key in kept)), ())
 
 
 class Listing(NamedTuple):
@@ -110,12 +103,12 @@ def list_verdicts(
     """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
     ids = listed_verdicts(db, project_id, chosen, sort).ids
     if only is not None:
-        kept = verdicts_on(db, only)
+        kept = stored.verdicts_on(db, only)
         if given:
             matching, kept = {*ids}, kept & {*given}
             ids = array("q", (key for key in given if key in matching)) if sort == "id" else ids
         return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept))
-    total = count_verdicts(db, project_id) if chosen else len(ids)
+    total = stored.count_verdicts(db, project_id) if chosen else len(ids)
     unknown = ""
     if not ids:
         try:
@@ -126,7 +119,7 @@ def list_verdicts(
     return Listing(ids, total, unknown)
 
 
-def _row(row: VerdictRow, reason: str) -> Row:
+def _row(row: stored.VerdictRow, reason: str) -> Row:
     decision = _DECIDED.get(row.triage.decision, row.triage.decision)
     names = ("user_id", "rater", "rater_kind", "protocol", "aspect", "value", "confidence")
     return {name: getattr(row, name) for name in names} | {
@@ -141,7 +134,7 @@ def _row(row: VerdictRow, reason: str) -> Row:
     }
 
 
-def _reasons(row: VerdictRow) -> Iterator[str]:
+def _reasons(row: stored.VerdictRow) -> Iterator[str]:
     """The reasons why the verdict is worth reading, most important first."""
     if row.failed:
         yield row.error_kind.replace("_", " ") or "failed"

@@ -8,22 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from recjudge_tui import shapes
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts, question_of
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES, RUN_RATERS, rules_note
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, definition
-from recjudge_tui.shapes import (
-    FEWEST_CASES,
-    Base,
-    LeftOut,
-    Meeting,
-    Orientation,
-    Pairs,
-    generation_notes,
-    grouped,
-)  # fmt: skip
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.registry import usual_statistic
@@ -39,7 +30,7 @@ _NAMED = 8
 _MOST_PAIRS = 4
 
 
-def about_base(chosen: Base, *, origins: bool = False) -> list[str]:
+def about_base(chosen: shapes.Base, *, origins: bool = False) -> list[str]:
     """What a selection left out: earlier lists, cases without a time, readers and people with few labels; crowds; and what
     must stand beside figures of raters made from others and of the built-in rules. `origins`: see `origin_notes`."""
     notes = left_out_notes(chosen.left_out)
@@ -56,18 +47,18 @@ def about_base(chosen: Base, *, origins: bool = False) -> list[str]:
     return notes + made_of(chosen, origins=origins)
 
 
-def left_out_notes(left_out: LeftOut) -> list[str]:
+def left_out_notes(left_out: shapes.LeftOut) -> list[str]:
     """Who does not count unless asked for."""
     readers, few = (", ".join(names) for names in left_out)
     texts = [f"without the overrides of {readers}"] if readers else []
-    texts += [f"without {few}: fewer than {FEWEST_CASES} labels"] if few else []
+    texts += [f"without {few}: fewer than {shapes.FEWEST_CASES} labels"] if few else []
     return [Note(text, "data", Step("include readers")) for text in texts]
 
 
 def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
     same = ((p, q) for p, q in used if p != q.protocol and question_of(p) == question_of(q.protocol))
-    by_protocols = grouped(
+    by_protocols = shapes.grouped(
         (f"are of {q.protocol} cases: {p} asks the same question", q.rater) for p, q in same
     )
     return [f"verdicts of {', '.join(dict.fromkeys(raters))} {text}" for text, raters in by_protocols.items()]
@@ -75,7 +66,7 @@ def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
 
 def few_cases(n: int) -> str:
     """A warning about a figure of fewer than FEWEST_CASES cases; empty with more cases, and without any."""
-    return f"only {quantity(n, 'case')}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
+    return f"only {quantity(n, 'case')}: too few to conclude from" if 0 < n < shapes.FEWEST_CASES else ""
 
 
 def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
@@ -83,12 +74,12 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
     rater is one note."""
     with_earlier = [q for q in dict.fromkeys(questions) if q in ratings.earlier]
     notes = [untimed_note(ratings.untimed, "cases")] if ratings.untimed else []
-    for rater, own in grouped((q.rater, q) for q in with_earlier).items():
-        by_counts = grouped((ratings.earlier[q], f"{q.protocol}, {q.aspect}") for q in own)
+    for rater, own in shapes.grouped((q.rater, q) for q in with_earlier).items():
+        by_counts = shapes.grouped((ratings.earlier[q], f"{q.protocol}, {q.aspect}") for q in own)
         for earlier, alike in by_counts.items():
             named = "; ".join(alike)
             who = rater if len(by_counts) == 1 else f"{rater} ({named})"
-            sentences = generation_notes(earlier.left_out, 0)
+            sentences = shapes.generation_notes(earlier.left_out, 0)
             if earlier.replaced:
                 again = "cases are about lists that were imported again since"
                 sentences.append(f"{earlier.replaced:,} of {earlier.n:,} {again}")
@@ -96,7 +87,7 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
     return notes
 
 
-def made_of(chosen: Base, *, origins: bool = True) -> list[str]:
+def made_of(chosen: shapes.Base, *, origins: bool = True) -> list[str]:
     """Where verdicts come from, if it limits them (`origins`: pairs judged in one order, battles known only as counts), and
     what must stand beside figures of raters made from others and of the built-in rules."""
     crowds, db, key = chosen.ratings.crowds, chosen.project.db, chosen.project.id
@@ -142,7 +133,9 @@ def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -
     wanted = {*questions}
     asked, counted = {question[:2] for question in wanted}, one_order_counts(db, project_id)
     notes = []
-    for who, counts in grouped((row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked).items():
+    for who, counts in shapes.grouped(
+        (row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked
+    ).items():
         orders, pairs = {(first, second): calls for first, second, calls in counts}, []
         for (first, second), n in orders.items():
             other = orders.get((second, first), 0)
@@ -226,13 +219,13 @@ def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]])
 # ---- figures and answers -----------------------------------------------------------------------------------------------
 
 
-def no_pairs(chosen: Base) -> str:
+def no_pairs(chosen: shapes.Base) -> str:
     """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
     every = chosen.ratings.cases.selected is None
     return f"{'no pair of lists has' if every else 'none of these pairs of lists has'} been judged{' yet' * every}"
 
 
-def no_verdicts(chosen: Base) -> str:
+def no_verdicts(chosen: shapes.Base) -> str:
     return f"there are no verdicts {'yet' if chosen.ratings.cases.selected is None else 'on these'}"
 
 
@@ -260,15 +253,15 @@ def figure_text(row: Row, name: str, decimals: int = 2, *, percent: bool = False
     return texts[0] if isinstance(cells[0], float) else "–"
 
 
-def orientation_notes(by_where: Mapping[str, Orientation]) -> list[str]:
+def orientation_notes(by_where: Mapping[str, shapes.Orientation]) -> list[str]:
     """One note for each side from which figures see pairs; `by_where` names the figures that do."""
-    wheres = grouped((how.words(), where) for where, how in by_where.items() if how.words())
+    wheres = shapes.grouped((how.words(), where) for where, how in by_where.items() if how.words())
     if len(wheres) == 1:
         return [definition(words) for words in wheres]
     return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
 
 
-def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
+def lacking_notes(lacks: Iterable[tuple[shapes.Meeting, str, shapes.Pairs]]) -> list[str]:
     """What is missing from each comparison (its system, empty for all of them); the same of several aspects is one note."""
     places: dict[tuple[str, str], list[str]] = {}
     for meeting, system, outer in lacks:
@@ -279,7 +272,7 @@ def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[str]:
     return [f"{who}, {'; '.join(where)}): {sentence}" for (who, sentence), where in places.items()]
 
 
-def two_systems(chosen: Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
+def two_systems(chosen: shapes.Base, question: Question, named: Sequence[str]) -> tuple[str, str]:
     """The two systems named, or the only two that the question is about. Raises UsageError where there are others."""
     if len(named) == 2:
         return named[0], named[1]
@@ -322,7 +315,7 @@ def share_cells(hits: FloatArray, user: IntArray) -> Row:
 
 def sanity_warnings(reasons: Mapping[tuple[str, str], str]) -> list[str]:
     """Why verdicts say nothing, by rater and aspect; one line where it is the same for several aspects."""
-    alike = grouped(((rater, reason), aspect) for (rater, aspect), reason in reasons.items() if reason)
+    alike = shapes.grouped(((rater, reason), aspect) for (rater, aspect), reason in reasons.items() if reason)
     return [Note(f"{rater}, {', '.join(a)}: {reason}", "warning") for (rater, reason), a in alike.items()]
 
 

@@ -128,13 +128,9 @@ def _cost(levels: FloatArray, power: float) -> FloatArray:
     if math.isnan(power):
         levels = np.arange(levels.size, dtype=np.float64)
     gap = np.abs(levels[:, None] - levels)
-    cost = (
-        gap * (gap + 1) / 2
-        if math.isnan(power)
-        else (gap > 0).astype(np.float64)
-        if power == 0
-        else gap**power
-    )
+    cost: FloatArray = gap * (gap + 1) / 2
+    if not math.isnan(power):
+        cost = gap**power if power else (gap > 0).astype(np.float64)
     return cost / max(float(cost.max()), 1e-300)
 
 

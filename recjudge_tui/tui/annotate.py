@@ -18,36 +18,14 @@ from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.store import people as people_store
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.people import (
-    Assignment,
-    Task,
-    mark_opened,
-    next_open,
-    own_tasks,
-    own_verdict,
-    project_assignments,
-    rater_assignment,
-    reveal_tasks,
-    skip_task,
-    submit_verdict,
-    task_of,
-)
 from recjudge_tui.store.projects import labellers
-from recjudge_tui.tui.answer_sheet import (
-    AnswerSheet,
-    Opinion,
-    flag_form,
-    guidelines_content,
-    opinions_content,
-    shown_content,
-    titles_of,
-    words_of,
-)
+from recjudge_tui.tui import answer_sheet
 from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import Column, RowList
-from recjudge_tui.tui.screens import COMMON, FILTER, BaseScreen, ListScreen
+from recjudge_tui.tui.screens import COMMON, FILTER, WITHOUT_TAB, BaseScreen, ListScreen
 from recjudge_tui.tui.widgets import GLYPHS, KeyLine, TextPane, TopBar, bar, keyed, number
 
 if TYPE_CHECKING:
@@ -84,8 +62,8 @@ class Turn(NamedTuple):
     shown: ShownCase | None = None
     questions: tuple[AspectQuestion, ...] = ()
     own: CaseAnswers = CaseAnswers(())
-    task: Task | None = None
-    assignment: Assignment | None = None
+    task: people_store.Task | None = None
+    assignment: people_store.Assignment | None = None
     dispute: Dispute | None = None
 
     @property
@@ -128,39 +106,40 @@ class OwnCases(Desk):
         self.rater_id, self.protocol, self.reveal_at_end = rater_id, protocol, reveal_at_end
 
     def first(self, db: Database) -> Turn:
-        return self._turn(db, next_open(db, self.rater_id, self.protocol))
+        return self._turn(db, people_store.next_open(db, self.rater_id, self.protocol))
 
     def settle(
         self, db: Database, turn: Turn, judged: CaseAnswers | None, seconds: float, reason: str
     ) -> Turn:
         assert turn.task is not None
         if judged is None:
-            skip_task(db, turn.task.id, reason, seconds)
+            people_store.skip_task(db, turn.task.id, reason, seconds)
         else:
-            submit_verdict(db, turn.task.id, judged, seconds)
+            people_store.submit_verdict(db, turn.task.id, judged, seconds)
         return self.first(db)
 
     def beside(self, db: Database, turn: Turn, step: int) -> Turn | None:
         """The settled case before or after this one (from the end: the last one); past the last settled case, the first
         open one."""
         task = turn.task
-        closed = [each for each in own_tasks(db, self.rater_id, self.protocol) if each.state != "open"]
+        mine = people_store.own_tasks(db, self.rater_id, self.protocol)
+        closed = [each for each in mine if each.state != "open"]
         if step < 0:
             goal = next((t.id for t in closed[::-1] if task is None or t.position < task.position), None)
         elif task is None:
             return None
         else:
             goal = next((t.id for t in closed if t.position > task.position), None)
-            goal = goal or next_open(db, self.rater_id, self.protocol)
+            goal = goal or people_store.next_open(db, self.rater_id, self.protocol)
             if goal is None and not task.revealed:
                 return self._turn(db, None)
         return None if goal is None or (task and goal == task.id) else self._turn(db, goal)
 
     def reveal(self, db: Database, turn: Turn) -> Turn:
         """Reveal this case, or all of the annotator's cases once all are settled, and show it."""
-        every = [task.id for task in own_tasks(db, self.rater_id, self.protocol)]
+        every = [task.id for task in people_store.own_tasks(db, self.rater_id, self.protocol)]
         ids = [turn.task.id] if turn.left and turn.task is not None else every
-        reveal_tasks(db, ids)
+        people_store.reveal_tasks(db, ids)
         return self._turn(db, ids[0])
 
     def can(self, action: str, turn: Turn) -> bool:
@@ -174,23 +153,23 @@ class OwnCases(Desk):
     def _turn(self, db: Database, task_id: int | None) -> Turn:
         from recjudge_tui.people.annotation import shown_case
 
-        of = rater_assignment(db, self.rater_id, self.protocol)
+        of = people_store.rater_assignment(db, self.rater_id, self.protocol)
         progress = f" {GLYPHS.dot} ".join((of.rater, of.protocol, f"{of.done + of.skipped}/{of.all}"))
         if task_id is None:
             return Turn("Done", progress, of.open, end=_end(of), assignment=of)
-        mark_opened(db, task_id)
-        task = task_of(db, task_id)
-        own = own_verdict(db, task) if task.state == "done" else CaseAnswers(())
+        people_store.mark_opened(db, task_id)
+        task = people_store.task_of(db, task_id)
+        own = people_store.own_verdict(db, task) if task.state == "done" else CaseAnswers(())
         shown = shown_case(db, task)
-        state = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}[
-            task.state
-        ]
-        title = f"Case {task.position}{state}{', revealed' if task.revealed else ''}"
+        states = {"open": "", "done": ", given", "skipped": f", skipped: {one_line(task.reason, 40)}"}
+        title = f"Case {task.position}{states[task.state]}{', revealed' if task.revealed else ''}"
         above = _everybody(db, task, own, shown) if task.revealed else None
         return Turn(title, progress, of.open, above, "", shown, shown.questions, own, task, of)
 
 
-def _everybody(db: Database, task: Task, own: CaseAnswers, shown: ShownCase) -> Callable[[int], Content]:
+def _everybody(
+    db: Database, task: people_store.Task, own: CaseAnswers, shown: ShownCase
+) -> Callable[[int], Content]:
     """Everybody's verdicts, the annotator's own first, and whose lists these are, in the order shown."""
     from recjudge_tui.store.cases import case_row
     from recjudge_tui.store.people import other_verdicts
@@ -200,21 +179,21 @@ def _everybody(db: Database, task: Task, own: CaseAnswers, shown: ShownCase) -> 
     systems = systems[::-1] if task.first == "b" else systems
     about = "   ".join(f"List {n} = {name}" for n, name in enumerate(systems, 1))
     about = about if len(systems) > 1 else "".join(f"made by {name}" for name in systems)
-    mine = words_of(shown.questions, {answer.aspect: answer.value for answer in own.answers})
+    mine = answer_sheet.words_of(shown.questions, {answer.aspect: answer.value for answer in own.answers})
     values: dict[tuple[str, str], dict[str, float | None]] = {}
     notes: dict[str, dict[str, None]] = {}
     for verdict in other_verdicts(db, task.id):
         values.setdefault((verdict.rater, verdict.rater_kind), {})[verdict.aspect] = verdict.value
         notes.setdefault(verdict.rater, {}).update({verdict.reasoning: None} if verdict.reasoning else {})
-    opinions = [Opinion("you", mine or "skipped")]
+    opinions = [answer_sheet.Opinion("you", mine or "skipped")]
     opinions += [
-        Opinion(rater, words_of(shown.questions, given), kind, tuple(notes[rater]))
+        answer_sheet.Opinion(rater, answer_sheet.words_of(shown.questions, given), kind, tuple(notes[rater]))
         for (rater, kind), given in values.items()
     ]
-    return partial(opinions_content, "Everybody's verdicts", about, opinions)
+    return partial(answer_sheet.opinions_content, "Everybody's verdicts", about, opinions)
 
 
-def _end(assignment: Assignment) -> str:
+def _end(assignment: people_store.Assignment) -> str:
     """The text after the last case.
 
     It has no figure of agreement, which would tell a blind annotator how others answered.
@@ -265,7 +244,7 @@ class Disputes(Desk):
         dispute = dispute_of(db, self.project_id, self.rater_id, self.protocol, queue.left[0])
         several = len(dispute.questions) > 1
         opinions = [
-            Opinion(f"annotator {number}", ", ".join(
+            answer_sheet.Opinion(f"annotator {number}", ", ".join(
                 f"{question.aspect.replace('_', ' ')} {words}" if several else words
                 for question, words in zip(dispute.questions, ballot.words, strict=True)
             ), notes=(ballot.note,) if ballot.note else ())
@@ -274,7 +253,7 @@ class Disputes(Desk):
 
         def above(width: int) -> Content:
             return Content.assemble(
-                (previous, "dim"), opinions_content("The annotators differ", "", opinions, width)
+                (previous, "dim"), answer_sheet.opinions_content("The annotators differ", "", opinions, width)
             )
 
         title = f"Case {queue.disputed - left + 1} of {queue.disputed}"
@@ -333,7 +312,7 @@ class AnnotationScreen(BaseScreen):
         Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
         Binding("G", "guidelines", "guidelines", id="judging.guidelines"),
         Binding("tab", "guidelines", "guidelines", show=False, id="judging.guidelines_too"),
-        *[binding for binding in COMMON if isinstance(binding, Binding) and binding.id != "app.next_panel"],
+        *WITHOUT_TAB,
     ]
 
     def __init__(self, project_id: int, desk: Desk) -> None:
@@ -352,7 +331,7 @@ class AnnotationScreen(BaseScreen):
                 pane = TextPane(id=name)
                 pane.can_focus = False
                 yield pane
-        yield AnswerSheet()
+        yield answer_sheet.AnswerSheet()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -382,10 +361,11 @@ class AnnotationScreen(BaseScreen):
             return
         if turn is not None:
             self.query_one(TopBar).show(right=turn.progress)
-            sheet, box = self.query_one(AnswerSheet), self.query_one("#shown", TextPane)
+            sheet, box = self.query_one(answer_sheet.AnswerSheet), self.query_one("#shown", TextPane)
             sheet.display = turn.shown is not None
             if turn.shown is not None:
-                titles, guidelines = titles_of(turn.shown.material), guidelines_content(turn.shown.guidelines)
+                titles = answer_sheet.titles_of(turn.shown.material)
+                guidelines = answer_sheet.guidelines_content(turn.shown.guidelines)
                 sheet.show(turn.questions, turn.own, titles, locked=turn.is_revealed)
                 self.query_one("#guidelines", TextPane).show(lambda _: guidelines)
             box.border_title = Content(turn.title)
@@ -412,11 +392,11 @@ class AnnotationScreen(BaseScreen):
 
     def action_answer(self, key: str) -> None:
         self.time.touch()
-        self.query_one(AnswerSheet).press(key)
+        self.query_one(answer_sheet.AnswerSheet).press(key)
 
     def action_aspect(self, step: int) -> None:
         self.time.touch()
-        self.query_one(AnswerSheet).move(step)
+        self.query_one(answer_sheet.AnswerSheet).move(step)
 
     def action_page(self, way: int) -> None:
         self.time.touch()
@@ -433,7 +413,7 @@ class AnnotationScreen(BaseScreen):
 
     def action_keep(self) -> None:
         self.time.touch()
-        sheet = self.query_one(AnswerSheet)
+        sheet = self.query_one(answer_sheet.AnswerSheet)
         missing = sheet.missing()
         if missing:
             sheet.border_subtitle = Content(f"no answer on {missing} yet")
@@ -450,26 +430,28 @@ class AnnotationScreen(BaseScreen):
         self.ask(AskLine("Skip this case", "Why can this case not be judged? The reason is stored."), skip)
 
     def action_note(self) -> None:
-        sheet = self.query_one(AnswerSheet)
+        sheet = self.query_one(answer_sheet.AnswerSheet)
         ask = AskLine("Note on this case", "A short note, stored with the verdict", sheet.note)
         self.ask(ask, sheet.set_note)
 
     def action_flag(self) -> None:
         if shown := self.shown:
             self.time.touch()
-            titles = titles_of(shown.material)
-            sheet = self.query_one(AnswerSheet)
-            self.ask(flag_form(titles, shown.issues), lambda given: sheet.add_flag(ItemFlag(**given)))
+            titles = answer_sheet.titles_of(shown.material)
+            sheet = self.query_one(answer_sheet.AnswerSheet)
+            self.ask(
+                answer_sheet.flag_form(titles, shown.issues), lambda given: sheet.add_flag(ItemFlag(**given))
+            )
 
     def action_drop_flag(self) -> None:
         self.time.touch()
-        self.query_one(AnswerSheet).drop_flag()
+        self.query_one(answer_sheet.AnswerSheet).drop_flag()
 
     def action_leave(self) -> None:
         """Leave: wait for a verdict that is being stored, and ask about unconfirmed input."""
         if self.busy and self.shown is not None:
             self._leaving = True
-        elif self.query_one(AnswerSheet).changed and self.shown is not None:
+        elif self.query_one(answer_sheet.AnswerSheet).changed and self.shown is not None:
             text = "Your answers to this case are not confirmed and will be lost. Earlier cases are saved."
             self.ask(Confirm("Leave?", text, "leave", "stay"), lambda _: self._leave())
         else:
@@ -504,7 +486,7 @@ class AnnotationScreen(BaseScreen):
             return self.turn is not None and not self.busy and self.desk.can(action, self.turn)
         ours = ("answer", "aspect", "keep", "skip", "note", "flag", "drop_flag")
         if action in ours:
-            sheet = self.query(AnswerSheet)
+            sheet = self.query(answer_sheet.AnswerSheet)
             if self.busy or self.shown is None or not sheet or sheet.first().locked:
                 return False
             if action == "answer":
@@ -516,7 +498,7 @@ class AnnotationScreen(BaseScreen):
 
     def _content(self, turn: Turn, width: int) -> Content:
         parts = [turn.above(width)] if turn.above is not None else []
-        parts += [shown_content(turn.shown.material, width)] if turn.shown is not None else []
+        parts += [answer_sheet.shown_content(turn.shown.material, width)] if turn.shown is not None else []
         parts += [Content(keyed(self.app, turn.end))] if turn.end else []
         return Content("\n").join(parts)
 
@@ -559,7 +541,7 @@ _EMPTY = """No cases are assigned to annotators yet.
 Annotators work blind: they see other verdicts only after giving their own."""
 
 
-_COLUMNS: tuple[Column[Assignment], ...] = (
+_COLUMNS: tuple[Column[people_store.Assignment], ...] = (
     Column("annotator", lambda each, _: (each.rater, ""), 30, 10),
     Column("protocol", lambda each, _: (each.protocol, ""), 16),
     Column("judged", lambda each, _: (f"{_settled(each)}/{each.all}", ""), 15, right=True),
@@ -568,7 +550,7 @@ _COLUMNS: tuple[Column[Assignment], ...] = (
 )
 
 
-def _settled(assignment: Assignment) -> int:
+def _settled(assignment: people_store.Assignment) -> int:
     return assignment.done + assignment.skipped
 
 
@@ -579,7 +561,8 @@ class AnnotateScreen(ListScreen):
         FILTER,
         *COMMON,
     ]
-    LISTED = "Annotators"
+    LISTED, PLACE = "Annotators", "Annotate"
+    WORDS = "part of a name or a protocol"
     OF_ROWS = ("adjudicate",)
 
     def __init__(self, project_id: int) -> None:
@@ -587,20 +570,14 @@ class AnnotateScreen(ListScreen):
         self.project_id = project_id
         self.rows = RowList(_COLUMNS, lambda each: self.every.index(each))
 
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")
-        yield self.words("part of a name or a protocol")
-        yield from self.listed()
-        yield KeyLine()
-
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
         self._read()
 
     def _read(self) -> None:
-        self.fill(project_assignments(self.host.db, self.project_id))
+        self.fill(people_store.project_assignments(self.host.db, self.project_id))
 
-    def searched(self, row: Assignment) -> str:
+    def searched(self, row: people_store.Assignment) -> str:
         return f"{row.rater} {row.protocol}"
 
     def nothing(self) -> str:

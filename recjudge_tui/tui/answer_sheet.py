@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -145,8 +146,11 @@ class AnswerSheet(Widget):
         typed = self._typed.get(question.aspect, "")
         typed = typed[:-1] if key == "backspace" else (typed + key)[:_LONGEST_NUMBER]
         self._typed[question.aspect] = typed
-        value = _number(typed)
-        if value is not None and question.low <= value <= question.high:
+        try:
+            value = float(typed)
+        except ValueError:
+            value = math.nan
+        if question.low <= value <= question.high:
             # the label of a number is the number, as a judge's reply is stored
             self._answers[question.aspect] = AspectAnswer(question.aspect, value, f"{value:g}")
         else:
@@ -173,12 +177,8 @@ class AnswerSheet(Widget):
 
     def _line(self, place: int, question: AspectQuestion, width: int) -> Content:
         here = place == self.at and not self.locked
-        name = (
-            fit(one_line(question.aspect.replace("_", " "), _ASPECT), _ASPECT)
-            if len(self.questions) > 1
-            else ""
-        )
-        head = f"{GLYPHS.crumb if here else ' '} {name} "
+        name = fit(one_line(question.aspect.replace("_", " "), _ASPECT), _ASPECT)
+        head = f"{GLYPHS.crumb if here else ' '} {name if len(self.questions) > 1 else ''} "
         given = self._answers.get(question.aspect)
         parts: list[tuple[str, str]] = [(head, "bold" if here else "")]
         if not question.options:
@@ -197,13 +197,6 @@ class AnswerSheet(Widget):
             room -= cell_len(text) + 1
             parts += [(text, _CHOSEN if chosen else "" if here else "dim"), (" ", "")]
         return Content.assemble(*parts)
-
-
-def _number(typed: str) -> float | None:
-    try:
-        return float(typed)
-    except ValueError:
-        return None
 
 
 # ---- flags -------------------------------------------------------------------------------------------------------
@@ -322,18 +315,11 @@ def _judged(material: Material, width: int) -> Iterator[Content]:
 
 def _item(item: ItemView, rank: int, width: int, shared: bool) -> list[Content]:
     """The item's text, wrapped under its number; `=` marks an item that is in both lists."""
-    lines = wrapped(item_words(item), max(width - 5, 12)) or [""]
-    head_lines = [
-        Content.styled(
-            f"{'=' if shared else ' '}{rank:2} {line}" if at == 0 else f"    {line}",
-            "$success" if shared else "",
-        )
-        for at, line in enumerate(lines)
-    ]
-    abstract = one_line(item.attributes.get("abstract", ""), _ABSTRACT)
-    return head_lines + [
-        Content.styled(f"    {line}", "dim") for line in wrapped(abstract, max(width - 5, 12))
-    ]
+    room, style = max(width - 5, 12), "$success" if shared else ""
+    first, *rest = wrapped(item_words(item), room) or [""]
+    lines = [(f"{'=' if shared else ' '}{rank:2} {first}", style), *((f"    {line}", style) for line in rest)]
+    abstract = wrapped(one_line(item.attributes.get("abstract", ""), _ABSTRACT), room)
+    return [Content.styled(*line) for line in (*lines, *((f"    {line}", "dim") for line in abstract))]
 
 
 def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Iterator[Content]:

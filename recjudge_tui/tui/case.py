@@ -190,7 +190,9 @@ def reasons_to_look(case: CaseDetail) -> Iterator[str]:
         people = [o for o in others if o.rater_kind in FIRST_HAND]
         apart = [o for o in people if o.value is not None and abs(o.value - value) >= least]
         if apart:
-            yield "judge against " + _share(len(apart), len(people))
+            all_people = {1: "the person", 2: "both people"}.get(len(people), f"all {len(people)} people")
+            some = f"{len(apart)} of {len(people)} people"
+            yield f"judge against {all_people if len(apart) == len(people) else some}"
         judges = [o for o in others if o.rater_kind in REVIEWED and o.rater != case.rater]
         split = [o for o in judges if o.value is not None and abs(o.value - value) >= least]
         if split:
@@ -208,19 +210,9 @@ def reasons_to_look(case: CaseDetail) -> Iterator[str]:
         yield f"{quantity(flagged, 'flag')} on items"
 
 
-def _share(apart: int, people: int) -> str:
-    if apart < people:
-        return f"{apart} of {people} people"
-    return {1: "the person", 2: "both people"}.get(people, f"all {people} people")
-
-
 def _on_the_question(case: CaseDetail) -> list[StoredRow]:
-    question = question_of(case.protocol)
-    return [
-        o
-        for o in case.opinions
-        if not o.failed and o.aspect == case.aspect and question_of(o.protocol) == question
-    ]
+    question, alike = question_of(case.protocol), [o for o in case.opinions if o.aspect == case.aspect]
+    return [o for o in alike if not o.failed and question_of(o.protocol) == question]
 
 
 def _people(case: CaseDetail) -> str:

@@ -22,29 +22,8 @@ from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts import Opinions, verdict_rows
+from recjudge_tui.tui import screens, widgets
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    ChoiceField,
-    OccasionScreen,
-    ReadingScreen,
-    WrittenFile,
-    choice_form,
-    format_hint,
-    write_table,
-    write_text,
-)
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    LONGEST_TEXT,
-    KeyLine,
-    TopBar,
-    case_number,
-    fit,
-    number,
-    short_label,
-    title_rule,
-)
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.changes import Comparison, PromptChange
@@ -72,7 +51,7 @@ class Changed(NamedTuple):
         if compares_lists(protocol) and self.case.system_b:
             chosen = self.case.system_a if value > 0 else self.case.system_b
             return "tie" if value == 0 else one_line(chosen, 40)
-        return one_line(short_label(label), 40) or f"{value:.3g}"
+        return one_line(widgets.short_label(label), 40) or f"{value:.3g}"
 
     def toward(self, ways: tuple[str, str]) -> tuple[str, str]:
         """Where a change went, and its kind: towards people or away from them, else one of two ways, up and down."""
@@ -81,15 +60,6 @@ class Changed(NamedTuple):
             nearer = abs(self.case.value_a - mean) - abs(self.case.value_b - mean)
             return ("people", "up") if nearer > 0 else ("away", "down") if nearer < 0 else ("neither", "")
         return ways[self.case.value_b < self.case.value_a], ""
-
-
-def changed_rows(db: Database, comparison: Comparison, ids: Sequence[int]) -> list[Changed]:
-    """These cases with the verdicts of both sides and of people."""
-    assert comparison.changes is not None
-    cases = comparison.changes.on(db).listed(comparison.part.meeting, ids)
-    seen = [key for case in cases if (key := case.verdict_b or case.verdict_a) is not None]
-    people = {row.case_id: row.people for row in verdict_rows(db, seen)}
-    return [Changed(case, people.get(case.case_id, ())) for case in cases]
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -110,13 +80,13 @@ def not_compared(row: Mapping[str, Any], names: tuple[str, str]) -> str:
 
 def diff_words(prompt: PromptChange, differences: tuple[str, ...]) -> Content:
     """The settings that differ, then the diff. Each line keeps its sign, and colour only repeats it."""
-    lines = [Content.styled(f"{GLYPHS.dot} {one_line(text, 400)}", "dim") for text in differences]
+    lines = [Content.styled(f"{widgets.GLYPHS.dot} {one_line(text, 400)}", "dim") for text in differences]
     if prompt.note:
-        lines.append(Content.styled(f"{GLYPHS.dot} {one_line(prompt.note, 400)}", "dim"))
+        lines.append(Content.styled(f"{widgets.GLYPHS.dot} {one_line(prompt.note, 400)}", "dim"))
     for at, line in enumerate(prompt.lines):
         shown = safe_text(line[:_LONGEST_LINE]).replace("\n", " ").replace("\t", "    ")
         if len(line) > _LONGEST_LINE:
-            shown += f"{GLYPHS.cut} {number(len(line) - _LONGEST_LINE)} more characters"
+            shown += f"{widgets.GLYPHS.cut} {widgets.number(len(line) - _LONGEST_LINE)} more characters"
         lines.append(Content.styled(shown, "bold" if at < 2 else _LINE_STYLES.get(line[:1], "")))
     return Content("\n").join(lines)
 
@@ -139,13 +109,13 @@ def both_reasonings(names: tuple[str, str], cases: Sequence[CaseDetail | None], 
 def _reasoning(name: str, case: CaseDetail | None, width: int) -> Iterator[Content]:
     from recjudge_tui.tui.case import head, reasonings
 
-    yield title_rule(one_line(name, max(width - 4, 8)), width)
+    yield widgets.title_rule(one_line(name, max(width - 4, 8)), width)
     if case is None:
         yield Content.styled("a newer verdict has replaced this one", "dim")
         return
     yield from (line for part in list(head(case))[:1] for line in part.wrap(width))
-    for title, body in reasonings(case, case.answers, LONGEST_TEXT):
-        yield Content.styled(fit(title, width).rstrip(), "bold $accent")
+    for title, body in reasonings(case, case.answers, widgets.LONGEST_TEXT):
+        yield Content.styled(widgets.fit(title, width).rstrip(), "bold $accent")
         yield from (line.rstrip() for part in body for line in part.wrap(width))
     if not case.answers:
         yield Content.styled(one_line(case.note, 400) or "(no reasoning)", "dim")
@@ -180,22 +150,23 @@ class ChangeList(RowList[Changed]):
     def heading(self, column: Column[Changed]) -> str:
         comparison = self._comparing.comparison
         if column.name == "change" and comparison is not None and comparison.changes is not None:
-            return f" {GLYPHS.to} ".join(one_line(name, 14) for name in comparison.names)
+            return f" {widgets.GLYPHS.to} ".join(one_line(name, 14) for name in comparison.names)
         return column.name
 
     def _about(self, row: Changed, _: int) -> tuple[str, str]:
         case = row.case
         occasion = [occasion_text(case.occasion)] if case.several_occasions else []
-        return f" {GLYPHS.dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
+        return f" {widgets.GLYPHS.dot} ".join(filter(None, [*occasion, case.systems, case.item_id])), "dim"
 
     def _change(self, row: Changed, _: int) -> tuple[str, str]:
         """`als → cooc`."""
         said = zip(row.case.labels, (row.case.value_a, row.case.value_b), strict=True)
-        return f" {GLYPHS.to} ".join(row.words(*answer, self._protocol) for answer in said), ""
+        return f" {widgets.GLYPHS.to} ".join(row.words(*answer, self._protocol) for answer in said), ""
 
     def _people(self, row: Changed, _: int) -> tuple[str, str]:
         said = (
-            row.words(given.label, given.value, self._protocol) + f" {GLYPHS.times}{given.n}" * (given.n > 1)
+            row.words(given.label, given.value, self._protocol)
+            + f" {widgets.GLYPHS.times}{given.n}" * (given.n > 1)
             for given in row.people
         )
         return ", ".join(said), ""
@@ -219,7 +190,7 @@ _APART = """These two raters have no question in common.
 Press m to choose others, or r to start a run."""
 
 
-class CompareScreen(ReadingScreen, OccasionScreen):
+class CompareScreen(screens.ReadingScreen, screens.OccasionScreen):
     AUTO_FOCUS = "ChangeList"
     CSS = """
     CompareScreen #answer { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
@@ -242,7 +213,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         Binding("e", "export", "export", id="compare.export"),
         Binding("r", "open('runs')", "runs", show=False, id="compare.runs"),
         *READER,
-        *COMMON,
+        *screens.COMMON,
     ]
 
     def __init__(self, project_id: int) -> None:
@@ -253,14 +224,14 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         self._asked: tuple[str, str, tuple[str, str]] = ("", "", ("", ""))
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
+        yield widgets.TopBar("recjudge", self.project_title(self.project_id), "Compare")
         yield self.occasion_bar()
         yield Static(Content.styled("computing", "dim"), id="answer")
         yield Static(id="about")
         with Horizontal(id="lower"):
             yield ChangeList(self)
             yield Reader()
-        yield KeyLine()
+        yield widgets.KeyLine()
 
     def on_mount(self) -> None:
         self.add_class("-none")
@@ -270,7 +241,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
 
     def occasions_changed(self) -> None:
         occasions, asked = self.occasions, self._asked
-        self.query_one(TopBar).show(right="computing")
+        self.query_one(widgets.TopBar).show(right="computing")
 
         def job(db: Database) -> Comparison:
             from recjudge_tui.project import Project
@@ -296,16 +267,16 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             answer.update(Content(one_line(comparison.answer or same, 400)))
             about.update(Content("\n").join(self._about(comparison)))
             changes = self.query_one(ChangeList)
-            changes.border_title = Content(f"{number(len(comparison.ids))} changed")
+            changes.border_title = Content(f"{widgets.number(len(comparison.ids))} changed")
             changes.show(comparison.ids)
             self._read_both()
             changes.focus()
-        self.query_one(TopBar).show(right=self._question())
+        self.query_one(widgets.TopBar).show(right=self._question())
         self.refresh_bindings()
 
     def _about(self, comparison: Comparison) -> Iterator[Content]:
         """What is not compared, the test of several questions, and notes about these data."""
-        row, dot = comparison.summary, GLYPHS.dot
+        row, dot = comparison.summary, widgets.GLYPHS.dot
         if left_out := not_compared(row, comparison.names):
             yield Content(left_out)
         if len(comparison.questions) > 1 and isinstance(p := row["p_holm"], float):
@@ -328,7 +299,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             self.occasions_changed()
 
     def _not_compared(self, error: RecjudgeError) -> None:
-        self.query_one(TopBar).show(right=self._question())
+        self.query_one(widgets.TopBar).show(right=self._question())
         self.occasions_refused(error)
         if (last := self.comparison) is not None:
             self._asked = last.first, last.second, last.question
@@ -338,9 +309,13 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     # ---- the list, and what both said
 
     def read_rows(self, ids: Sequence[int]) -> list[Changed]:
-        if self.comparison is None or self.comparison.changes is None:
+        """These cases with the verdicts of both sides and of people."""
+        if (comparison := self.comparison) is None or comparison.changes is None:
             return []
-        return changed_rows(self.host.db, self.comparison, ids)
+        cases = comparison.changes.on(self.host.db).listed(comparison.part.meeting, ids)
+        seen = [key for case in cases if (key := case.verdict_b or case.verdict_a) is not None]
+        people = {row.case_id: row.people for row in verdict_rows(self.host.db, seen)}
+        return [Changed(case, people.get(case.case_id, ())) for case in cases]
 
     @on(RowList.Moved)
     def _read_both(self) -> None:
@@ -358,7 +333,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             return [None if one is None else one[0] for one in found]
 
         def show(cases: list[CaseDetail | None]) -> None:
-            title = "nothing changed" if row is None else f"case {case_number(row.case.case_id)}"
+            title = "nothing changed" if row is None else f"case {widgets.case_number(row.case.case_id)}"
             said = partial(both_reasonings, names, cases) if cases else lambda _: Content("")
             self.reader.show_tabs(title, {"said": said, "prompts": lambda _: diff}, "said", stay=False)
 
@@ -368,7 +343,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
     def _open_case(self) -> None:
         case = self.query_one(ChangeList).cursor_id
         if case is not None:
-            self._open_cases((case,), f"case {case_number(case)}", "")
+            self._open_cases((case,), f"case {widgets.case_number(case)}", "")
 
     def action_cases(self) -> None:
         """Opens all listed cases, with the verdicts of both sides."""
@@ -405,9 +380,9 @@ class CompareScreen(ReadingScreen, OccasionScreen):
         questions = [(str(at), " ".join(key)) for at, key in enumerate(keys)]
         here = str(keys.index(comparison.question)) if comparison.question in keys else "0"
         picks = (
-            ChoiceField("first", "from", offered, first),
-            ChoiceField("second", "to", offered, second or offered[-1][0]),
-            ChoiceField("question", "question", questions, here),
+            screens.ChoiceField("first", "from", offered, first),
+            screens.ChoiceField("second", "to", offered, second or offered[-1][0]),
+            screens.ChoiceField("question", "question", questions, here),
         )
 
         def compare(chosen: dict[str, str]) -> None:
@@ -415,7 +390,7 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             self._asked = chosen["first"], chosen["second"], question
             self.occasions_changed()
 
-        self.ask(choice_form(*picks), compare)
+        self.ask(screens.choice_form(*picks), compare)
 
     def action_swap(self) -> None:
         first, second, question = self._asked
@@ -434,19 +409,19 @@ class CompareScreen(ReadingScreen, OccasionScreen):
             hint = f"The differences of the prompts are written to this file: {' '.join(DIFF_ENDINGS)}"
             self.ask_file("prompts.diff", hint, partial(save_diff, lines=comparison.changes.prompt.lines))
         else:
-            write = partial(write_table, make=partial(_cases, comparison=comparison), noun="case")
-            self.ask_file("changed-cases.csv", format_hint("The cases listed are"), write)
+            write = partial(screens.write_table, make=partial(_cases, comparison=comparison), noun="case")
+            self.ask_file("changed-cases.csv", screens.format_hint("The cases listed are"), write)
 
 
 DIFF_ENDINGS = (".diff", ".patch")
 
 
-def save_diff(_: Database, path: Path, lines: tuple[str, ...]) -> WrittenFile:
+def save_diff(_: Database, path: Path, lines: tuple[str, ...]) -> screens.WrittenFile:
     """Write a unified diff; raises UsageError for another ending, StoreError when it cannot be written."""
     if path.suffix.lower() not in DIFF_ENDINGS:
         follows = "The format follows the ending of the file name."
         raise UsageError(f"no format for “{path.name}”", follows, f"Use {' '.join(DIFF_ENDINGS)}.")
-    return write_text(path, "".join(f"{safe_text(line)}\n" for line in lines), "Differences")
+    return screens.write_text(path, "".join(f"{safe_text(line)}\n" for line in lines), "Differences")
 
 
 def _cases(db: Database, comparison: Comparison) -> Table:

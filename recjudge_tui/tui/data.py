@@ -6,9 +6,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.timer import Timer
 
@@ -26,7 +24,7 @@ from recjudge_tui.tui.case import item_words
 from recjudge_tui.tui.row_list import READER, Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterLine, ListScreen, ReadingScreen, host_of
 from recjudge_tui.tui.texts import facts_content
-from recjudge_tui.tui.widgets import KeyLine, Layout, TopBar, clickable, keyed, number
+from recjudge_tui.tui.widgets import Layout, clickable, keyed, number
 
 # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -110,14 +108,8 @@ def _item(db: Database, project_id: int, item_id: str) -> list[tuple[str, str]]:
 
 _REST_S = 0.06
 # kind -> the filter term for the verdicts about a row of this kind
-_VERDICTS = {
-    "users": "user",
-    "lists": "user",
-    "events": "user",
-    "texts": "user",
-    "systems": "system",
-    "labels": "case",
-}
+_OF_USERS = ("users", "lists", "events", "texts")
+_VERDICTS = dict.fromkeys(_OF_USERS, "user") | {"systems": "system", "labels": "case"}
 
 
 class DataScreen(ReadingScreen, ListScreen):
@@ -143,6 +135,8 @@ class DataScreen(ReadingScreen, ListScreen):
         *READER[2:],
         *COMMON,
     ]
+    PLACE = "Data"
+    WORDS = "words of a row"
     rows: DataList
 
     def __init__(self, project_id: int, kind: str = DATA_KINDS[0]) -> None:
@@ -152,13 +146,8 @@ class DataScreen(ReadingScreen, ListScreen):
         self.rows = DataList(project_id, kind)
         self._delay: Timer | None = None
 
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Data")
-        yield self.words("words of a row")
-        with Horizontal():
-            yield from self.listed()
-            yield Reader()
-        yield KeyLine()
+    def beside(self) -> Reader:
+        return Reader()
 
     def on_mount(self) -> None:
         self.filtered()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -232,10 +233,10 @@ class Choice(Widget, can_focus=True):
         Binding("left,h", "step(-1)", "previous value", show=False, id="choice.previous"),
     ]
 
+    @dataclass
     class Changed(Message):
-        def __init__(self, choice: Choice, value: str) -> None:
-            super().__init__()
-            self.choice, self.value = choice, value
+        choice: Choice
+        value: str
 
         @property
         def control(self) -> Choice:

@@ -263,10 +263,8 @@ def plot(marks: Scatter | Lines, chosen: Row | None, width: int, height: int) ->
         sheet.draw(sheet.signal([point.x], [point.value], marker="◉" if point is here else "●"))
     if len(groups) > 1:
         x_ends = (x_ends[0], x_ends[1] + (x_ends[1] - x_ends[0]) / 6)
-    beside, line = (
-        2 * (x_ends[1] - x_ends[0]) / max(width - 8, 1),
-        (y_ends[1] - y_ends[0]) / max(height - 5, 1),
-    )
+    beside = 2 * (x_ends[1] - x_ends[0]) / max(width - 8, 1)
+    line = (y_ends[1] - y_ends[0]) / max(height - 5, 1)
     below = -math.inf
     ends_of = [own[-1] for own in groups.values()] if len(groups) > 1 else [] if groups else points
     for point in sorted(ends_of, key=lambda point: point.value or 0.0):

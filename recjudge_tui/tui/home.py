@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -113,15 +113,23 @@ _WAITING = "computing"
 Numbered = tuple[int, Entry]
 
 
-def _cell(at: int) -> Callable[[Numbered, int], tuple[str, str]]:
-    """The cell of a line at this place, as a column takes it."""
+def _cell(row: Numbered, width: int, at: int) -> tuple[str, str]:
+    """The cell of a line at this place."""
+    cells = row[1].cells
+    text, kind = cells[at] if at < len(cells) else ("", "")
+    return (text if isinstance(text, str) else text(min(width, _AXIS))), kind
 
-    def cell(row: Numbered, width: int) -> tuple[str, str]:
-        cells = row[1].cells
-        text, kind = cells[at] if at < len(cells) else ("", "")
-        return (text if isinstance(text, str) else text(min(width, _AXIS))), kind
 
-    return cell
+def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
+    """The columns of a part, in the order of the cells: `NAME WIDEST [NARROWEST] [rank=N] [middle|right]`."""
+    made = []
+    for at, words in enumerate(declared):
+        name, *more = words.split()
+        widest, narrowest = [*(int(word) for word in more if word.isdecimal()), 0][:2]
+        rank = next((int(word[5:]) for word in more if word.startswith("rank=")), 0)
+        aligned = {"middle": "middle" in more, "right": "right" in more}
+        made.append(Column(name, partial(_cell, at=at), widest, narrowest, rank, **aligned))
+    return tuple(made)
 
 
 # the most cells of an axis
@@ -129,43 +137,16 @@ _AXIS = 30
 _REST_S = 0.15
 # from this width on there are two columns
 _TWO_COLUMNS = 96
-_COLUMNS: dict[str, tuple[Column[Numbered], ...]] = {
-    "steps": (
-        Column("mark", _cell(0), 1),
-        Column("step", _cell(1), 10),
-        Column("about", _cell(2), 200, 20),
-        Column("key", _cell(3), 5, 3),
+_COLUMNS = {
+    "steps": _columns("mark 1", "step 10", "about 200 20", "key 5 3"),
+    "board": _columns(
+        "# 5", "system 40 8 middle", "score 5 right", f"interval {_AXIS} 8 rank=1", "W/T/L 24 5 rank=3", "nDCG 6 5 right"
     ),
-    "board": (
-        Column("#", _cell(0), 5),
-        Column("system", _cell(1), 40, 8, middle=True),
-        Column("score", _cell(2), 5, right=True),
-        Column("interval", _cell(3), _AXIS, 8, rank=1),
-        Column("W/T/L", _cell(4), 24, 5, rank=3),
-        Column("nDCG", _cell(5), 6, 5, right=True),
-    ),
-    "trust": (
-        Column("who", _cell(0), 50, 12, middle=True),
-        Column("value", _cell(1), 9, right=True),
-        Column("interval", _cell(2), 20, 8, rank=1),
-        Column("cases", _cell(3), 40, 12),
-    ),
-    "data": (Column("data", _cell(0), 200, 20), Column("key", _cell(1), 5, 3)),
-    "first": (
-        Column("mark", _cell(0), 1),
-        Column("user", _cell(1), 12, 9, middle=True),
-        Column("systems", _cell(2), 44, 20),
-        Column("people", _cell(3), 14, 6, rank=2),
-        Column("why", _cell(4), 200, 20),
-    ),
-    "runs": (
-        Column("mark", _cell(0), 1),
-        Column("run", _cell(1), 9, right=True),
-        Column("judge", _cell(2), 40, 8, middle=True),
-        Column("protocol", _cell(3), 14, 6, rank=1),
-        Column("state", _cell(4), 40, 10),
-    ),
-}
+    "trust": _columns("who 50 12 middle", "value 9 right", "interval 20 8 rank=1", "cases 40 12"),
+    "data": _columns("data 200 20", "key 5 3"),
+    "first": _columns("mark 1", "user 12 9 middle", "systems 44 20", "people 14 6 rank=2", "why 200 20"),
+    "runs": _columns("mark 1", "run 9 right", "judge 40 8 middle", "protocol 14 6 rank=1", "state 40 10"),
+}  # fmt: skip
 # the parts of each column; where there is one column, the right one comes first
 _LEFT, _RIGHT = ("board", "trust", "data"), ("first", "runs")
 _HEADED = ("board", "first")
@@ -357,12 +338,11 @@ class PartList(RowList[Numbered]):
         Binding("right,left", "side", "other column", show=False, id="home.side"),
     ]
 
+    @dataclass
     class Beyond(Message):
         """The cursor goes to the next part (1), to the one before (-1), or to the other column (0)."""
 
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
+        by: int
 
     def __init__(self, name: str) -> None:
         super().__init__(_COLUMNS[name], lambda row: row[0], id=name)
@@ -413,10 +393,9 @@ class HomeView(Working, VerticalScroll, can_focus=False):
     HomeView.-two #right { width: 1fr; }
     """
 
+    @dataclass
     class Opened(Message):
-        def __init__(self, destination: Destination) -> None:
-            super().__init__()
-            self.destination = destination
+        destination: Destination
 
     def __init__(self, *, live: bool = True) -> None:
         super().__init__()

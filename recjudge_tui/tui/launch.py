@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -212,12 +213,11 @@ def project_choices(db: Database, project_id: int) -> ProjectChoices:
     )
 
 
+@dataclass
 class CaseCount(Message):
     """How many cases were read so far; only the newest count matters."""
 
-    def __init__(self, cases: int) -> None:
-        super().__init__()
-        self.cases = cases
+    cases: int
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, CaseCount)
@@ -336,12 +336,11 @@ class LaunchScreen(ExportScreen):
     def request(self) -> LaunchRequest | None:
         """The request of the form; None after showing what is wrong with it."""
         try:
-            request = launch_request(self.fields.read())
+            return launch_request(self.fields.read())
         except FieldError as error:
             self.fields.complain(error)
             self._complain(error)
             return None
-        return request
 
     @on(Input.Changed)
     @on(Choice.Changed)

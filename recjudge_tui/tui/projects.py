@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.worker import get_current_worker
 
@@ -26,7 +25,7 @@ from recjudge_tui.tui.dialogs import AskLine, Confirm
 from recjudge_tui.tui.home import HomeView
 from recjudge_tui.tui.row_list import Column, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, FilterBar, ListScreen
-from recjudge_tui.tui.widgets import GLYPHS, RUN_LOOKS, KeyLine, TopBar, ago, at_rest, keyed, number
+from recjudge_tui.tui.widgets import GLYPHS, RUN_LOOKS, TopBar, ago, at_rest, keyed, number
 
 # ---- screen ------------------------------------------------------------------------------------------------------
 
@@ -58,7 +57,8 @@ class ProjectsScreen(ListScreen):
         FILTER,
         *COMMON,
     ]
-    LISTED = "Projects"
+    LISTED = PLACE = "Projects"
+    WORDS = "part of a name"
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,16 +76,13 @@ class ProjectsScreen(ListScreen):
         self._any_active = self._makes_demo = False
         self._seen: tuple[int, int] | None = None
 
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", "Projects")
-        yield self.words("part of a name")
-        with Horizontal(id="projects-and-one"):
-            yield from self.listed()
-            yield HomeView(live=False)
-        yield KeyLine()
+    def beside(self) -> HomeView:
+        return HomeView(live=False)
 
     def on_mount(self) -> None:
-        self.query_one(TopBar).show(right=_short_path(str(self.host.db_path)))
+        path = str(self.host.db_path)
+        short = path if len(path) <= 36 else "/".join([GLYPHS.cut, *path.split("/")[-2:]])
+        self.query_one(TopBar).show(right=short)
 
     def on_screen_resume(self) -> None:
         self._read_rows()
@@ -302,8 +299,3 @@ def _make_demo(db: Database) -> None:
                     process.terminate()
     if process.returncode:
         raise RecjudgeError("the sample data could not be made", one_line(said.strip()[-400:], 400))
-
-
-def _short_path(path: str) -> str:
-    parts = path.split("/")
-    return path if len(path) <= 36 else "/".join([GLYPHS.cut, *parts[-2:]])

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from textual import on
-from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input
 
@@ -23,45 +22,19 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
-from recjudge_tui.prompting.drafts import (
-    Draft,
-    StoredDraft,
-    check_draft,
-    drop_draft,
-    store_draft,
-    write_draft,
-)
+from recjudge_tui.prompting import drafts
 from recjudge_tui.prompting.trial import CasePreview, ask_judge, read_case
 from recjudge_tui.reports.changes import prompt_diff
 from recjudge_tui.reports.judges import trial_table
 from recjudge_tui.store.cases import Direction, showable_case
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import list_prompts, load_shipped, prompt_by_id, prompt_toml
+from recjudge_tui.tui import texts, widgets
 from recjudge_tui.tui.dialogs import AskLine, PickDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.judge_picker import ADDRESS, JUDGE, chosen_judge, known_judges
 from recjudge_tui.tui.row_list import Column, Reader, RowList
 from recjudge_tui.tui.screens import COMMON, FILTER, ChoiceField, ListScreen, choice_form
-from recjudge_tui.tui.texts import (
-    call_facts,
-    diff_content,
-    error_content,
-    part,
-    request_content,
-    toml_content,
-)
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    LONGEST_TEXT,
-    KeyLine,
-    Layout,
-    TopBar,
-    case_number,
-    key_hint,
-    keyed,
-    number,
-    score,
-)
 
 # ---- prompts -----------------------------------------------------------------------------------------------------
 
@@ -92,9 +65,9 @@ def editor_command(environment: Mapping[str, str] | None = None) -> list[str]:
     return [program]
 
 
-def draft_dialog(draft: Draft) -> PickDialog:
+def draft_dialog(draft: drafts.Draft) -> PickDialog:
     """The problems of a text that is not stored; returns `edit`, `store`, or None to leave the file where it is."""
-    problems = [f"{GLYPHS.failed} {problem}" for problem in draft.problems[:_MOST_PROBLEMS]]
+    problems = [f"{widgets.GLYPHS.failed} {problem}" for problem in draft.problems[:_MOST_PROBLEMS]]
     more = len(draft.problems) - _MOST_PROBLEMS
     about = [*problems, *([f"and {more} more"] if more > 0 else [])]
     about.append(f"\nNothing is stored. The text is kept in {draft.path}")
@@ -113,19 +86,19 @@ def listed(db: Database) -> list[StoredRow]:
     return sorted(list_prompts(db), key=lambda row: (row["name"], -row["version"]))
 
 
-def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> Layout:
+def read_text(db: Database, row: StoredRow, before: StoredRow | None = None) -> widgets.Layout:
     """A prompt as a file, or what differs from the one `before`, or why there is neither."""
     try:
         text = prompt_toml(prompt_by_id(db, row["id"]))
         if before is None:
-            return lambda width: toml_content(text, width)
+            return lambda width: texts.toml_content(text, width)
         older = prompt_toml(prompt_by_id(db, before["id"]))
     except RecjudgeError as error:
-        fault = error_content(error)
+        fault = texts.error_content(error)
         return lambda _: fault
     lines = prompt_diff(older, text, prompt_label(before), prompt_label(row))
     same = Content("The two texts are the same.")
-    shown = diff_content(lines) if lines else same
+    shown = texts.diff_content(lines) if lines else same
     return lambda _: shown
 
 
@@ -149,8 +122,8 @@ def case_heading(shown: CasePreview) -> str:
     case = shown.case
     if case is None:
         return ""
-    dot = f" {GLYPHS.dot} "
-    parts = [f"case {case_number(case['id'])}", f"user {one_line(case['user_id'], 20)}"]
+    dot = f" {widgets.GLYPHS.dot} "
+    parts = [f"case {widgets.case_number(case['id'])}", f"user {one_line(case['user_id'], 20)}"]
     occasion = occasion_text(Occasion(case["context"], case["served_at"]))
     parts += [occasion] if occasion else []
     if shown.kind == "pair":
@@ -172,13 +145,15 @@ def systems_of(shown: CasePreview) -> str:
 def case_content(shown: CasePreview, app: App[Any]) -> Content:
     """The text of a case, or why there is none."""
     if shown.request is not None:
-        return request_content(shown.request.messages)
+        return texts.request_content(shown.request.messages)
     if shown.error is not None:
-        return error_content(shown.error)
+        return texts.error_content(shown.error)
     what, kind = _NEEDS.get(shown.kind, "a case"), _IMPORT.get(shown.kind, "lists")
     keys = "On the home of the project {home.import} imports " + kind + ", and {home.launch} starts a run."
     made = f"It asks about {what}; a first run makes cases of what was imported."
-    return Content(f"This project has no case that this prompt can show.\n\n{made}\n{keyed(app, keys)}")
+    return Content(
+        f"This project has no case that this prompt can show.\n\n{made}\n{widgets.keyed(app, keys)}"
+    )
 
 
 # ---- list --------------------------------------------------------------------------------------------------------
@@ -190,7 +165,9 @@ _COLUMNS: tuple[Column[StoredRow], ...] = (
     Column("protocol", lambda row, _: (row["protocol"], ""), 11, 6),
     # shipped prompts cannot be lost
     Column("origin", lambda row, _: _origin(row), 7),
-    Column("runs", lambda row, _: (number(row["runs"]) if row["runs"] else GLYPHS.none, ""), 4, 4),
+    Column(
+        "runs", lambda row, _: (widgets.number(row["runs"]) if row["runs"] else widgets.GLYPHS.none, ""), 4, 4
+    ),
 )
 
 
@@ -228,7 +205,8 @@ class PromptsScreen(ListScreen):
         FILTER,
         *COMMON,
     ]  # fmt: skip
-    LISTED = "Prompts"
+    LISTED = PLACE = "Prompts"
+    WORDS = "part of a name, protocol, domain or origin"
     NOTHING = "No prompts yet."
 
     def __init__(
@@ -248,13 +226,8 @@ class PromptsScreen(ListScreen):
         # set to cancel the call in flight
         self._asking: threading.Event | None = None
 
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Prompts")
-        yield self.words("part of a name, protocol, domain or origin")
-        with Horizontal():
-            yield from self.listed()
-            yield Reader(id="prompt")
-        yield KeyLine()
+    def beside(self) -> Reader:
+        return Reader(id="prompt")
 
     def on_mount(self) -> None:
         self._list()
@@ -321,7 +294,7 @@ class PromptsScreen(ListScreen):
         pane.border_title, pane.border_subtitle = Content(one_line(title, 100)), Content(about)
         pane.show(lambda _: text)
 
-    def _show_text(self, row: StoredRow, before: StoredRow | None, layout: Layout) -> None:
+    def _show_text(self, row: StoredRow, before: StoredRow | None, layout: widgets.Layout) -> None:
         if self.current is None or self.current["id"] != row["id"]:
             return
         title, about = prompt_label(row), one_line(row["description"] or "", 60)
@@ -359,10 +332,10 @@ class PromptsScreen(ListScreen):
         """The size of the text, and the keys of this view, for which the footer has no room."""
         keys = [("prompts.previous", ""), ("prompts.next", "case")]
         keys += [("prompts.order", "order")] if len(shown.orders) > 1 else []
-        hints = [key_hint(self.app, *keys)] if shown.case is not None else []
+        hints = [widgets.key_hint(self.app, *keys)] if shown.case is not None else []
         if shown.request is not None:
             low, high = estimate_prompt_tokens(shown.request.messages)
-            hints.append(f"{number(low)} to {number(high)} tokens")
+            hints.append(f"{widgets.number(low)} to {widgets.number(high)} tokens")
         return "  ".join(hints)
 
     @on(RowList.Opened)
@@ -482,7 +455,9 @@ class PromptsScreen(ListScreen):
         """Choose a judge to ask about the case shown, or else about the first one."""
         if (current := self.current) is not None:
             shown = self.case if self._shows_case() else None
-            where = f"on case {case_number(shown.case['id'])}" if shown and shown.case else "on a case"
+            where = (
+                f"on case {widgets.case_number(shown.case['id'])}" if shown and shown.case else "on a case"
+            )
             judge = JUDGE.but(help=f"One call, which may cost money; nothing is stored. {JUDGE.help}")
             judges = known_judges(self.host.db, self.project_id)
             title = f"{prompt_label(current)} {where}"
@@ -507,7 +482,9 @@ class PromptsScreen(ListScreen):
     def _show_trial(self, answered: tuple[CasePreview, Trial]) -> None:
         if self._give_up():
             shown, self.trial = answered
-            title = f"{'answer' if self.trial.parsed else 'no answer'} {GLYPHS.dot} {case_heading(shown)}"
+            title = (
+                f"{'answer' if self.trial.parsed else 'no answer'} {widgets.GLYPHS.dot} {case_heading(shown)}"
+            )
             self._say(title, trial_content(self.trial, systems_of(shown)))
 
     def _give_up(self) -> bool:
@@ -530,7 +507,7 @@ class PromptsScreen(ListScreen):
         except RecjudgeError as error:
             self.host.show_error(error)
         else:
-            self._edit(editor, write_draft(text, current["name"]), text)
+            self._edit(editor, drafts.write_draft(text, current["name"]), text)
 
     def _edit(self, editor: list[str], path: Path, original: str) -> None:
         """Give the terminal to the editor until it ends, then check its result."""
@@ -546,9 +523,9 @@ class PromptsScreen(ListScreen):
             step = f"Set EDITOR, or edit {path} from another terminal, then “recjudge prompt add {path}”."
             self.host.show_error(RecjudgeError(what, why, step))
             return
-        draft = check_draft(path, original, code)
+        draft = drafts.check_draft(path, original, code)
         if not draft.is_changed:
-            drop_draft(path)
+            drafts.drop_draft(path)
             self.notify("You changed nothing, so nothing was stored.")
         elif draft.problems:
 
@@ -564,16 +541,16 @@ class PromptsScreen(ListScreen):
         else:
             self._keep(draft)
 
-    def _keep(self, draft: Draft) -> None:
+    def _keep(self, draft: drafts.Draft) -> None:
         assert draft.prompt is not None
-        job = partial(store_draft, prompt=draft.prompt)
+        job = partial(drafts.store_draft, prompt=draft.prompt)
         self.background.start("keep", job, partial(self._show_kept, draft.path))
 
-    def _show_kept(self, path: Path, kept: StoredDraft) -> None:
+    def _show_kept(self, path: Path, kept: drafts.StoredDraft) -> None:
         """The cursor goes to the new version as soon as it is listed."""
         named = f"{kept.name}@{kept.version}"
         if kept.new:
-            drop_draft(path)
+            drafts.drop_draft(path)
             self.notify(f"Stored as {named}.", markup=False)
         else:
             why = f"{named} is the same prompt (comments, description and source do not count)"
@@ -591,17 +568,20 @@ def trial_content(trial: Trial, whose: str) -> Content:
     table, reply = trial_table(trial, ""), trial.reply
     lines = [Content.styled(whose, "dim")] if whose and table.rows else []
     for row in table.rows:
-        mark = GLYPHS.done if row["kind"] == "answer" else GLYPHS.marked
-        value = f" ({score(row['value'])})" if isinstance(row["value"], float) else ""
+        mark = widgets.GLYPHS.done if row["kind"] == "answer" else widgets.GLYPHS.marked
+        value = f" ({widgets.score(row['value'])})" if isinstance(row["value"], float) else ""
         sure = "" if row["confidence"] is None else f"  confidence {row['confidence']:.2f}"
         named = (one_line(row["aspect"], 40), "bold"), "  ", (one_line(row["label"], 60), "bold $accent")
         lines.append(Content.assemble(f"{mark} ", *named, value, (sure, "dim")))
-        lines.append(Content(f"  {safe_text(str(row['reasoning'] or '')[:LONGEST_TEXT]).expandtabs(4)}"))
+        lines.append(
+            Content(f"  {safe_text(str(row['reasoning'] or '')[: widgets.LONGEST_TEXT]).expandtabs(4)}")
+        )
     lines += [
-        Content.styled(safe_text(note[:LONGEST_TEXT]).expandtabs(4), "$warning") for note in table.notes
+        Content.styled(safe_text(note[: widgets.LONGEST_TEXT]).expandtabs(4), "$warning")
+        for note in table.notes
     ]
-    lines.append(call_facts(trial.attempts, trial.cost_usd, table.settings))
+    lines.append(texts.call_facts(trial.attempts, trial.cost_usd, table.settings))
     if reply is not None:
-        lines += [part("thinking", reply.thinking)] if reply.thinking else []
-        lines.append(part("reply", reply.text))
+        lines += [texts.part("thinking", reply.thinking)] if reply.thinking else []
+        lines.append(texts.part("reply", reply.text))
     return Content("\n").join(lines)

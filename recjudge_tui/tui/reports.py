@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,36 +41,16 @@ from recjudge_tui.reports.figures.marks import (
     Mark,
     Scatter,
     axis,
+    real,
 )
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.ratings import project_raters
+from recjudge_tui.tui import screens, widgets
 from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.screens import (
-    COMMON,
-    ChoiceField,
-    OccasionScreen,
-    WrittenFile,
-    choice_form,
-    export_table,
-    write_text,
-)
-from recjudge_tui.tui.widgets import (
-    GLYPHS,
-    ClickText,
-    DetailsPane,
-    FigureTable,
-    KeyLine,
-    TextPane,
-    TopBar,
-    clickable,
-    interval,
-    key_name,
-    tick,
-)
 from recjudge_tui.tui.words import advice
 
 PAPER = "paper"
@@ -86,18 +67,9 @@ _VALUE_NAMES = {
     "level": LEVEL_NAMES,
     "method": METHOD_NAMES,
 }
-TABS = (
-    *sorted(
-        (
-            name
-            for name, report in REPORTS.items()
-            if name.split()[0] not in _ELSEWHERE and report.section in ("Results", "Judge")
-        ),
-        key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST),
-    ),
-    PAPER,
-    *FIGURE_TABS,
-)
+_SHOWN = {name: report for name, report in REPORTS.items() if name.split()[0] not in _ELSEWHERE}
+_OTHERS = [name for name, of in _SHOWN.items() if of.section in ("Results", "Judge") and name not in _FIRST]
+TABS = (*_FIRST, *_OTHERS, PAPER, *FIGURE_TABS)
 # a report about one rater, by default the first of the question
 _OF_ONE = "why"
 # how the cases of its rows are found
@@ -218,19 +190,15 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     if made.topic is not None and (protocol, aspect) in ((None, None), made.topic):
         terms += topic_terms(made.topics, made.topic)
     else:
-        terms += [
-            Term(key, ":", str(value)) for key, value in (("protocol", protocol), ("aspect", aspect)) if value
-        ]
+        about = (("protocol", protocol), ("aspect", aspect))
+        terms += [Term(key, ":", str(value)) for key, value in about if value]
     raters = [str(values[name]) for name in ("rater", "rater_a", "rater_b") if values.get(name)]
     terms += [whole_term("judge", name) for name in dict.fromkeys(raters) if name in made.raters]
     system = row.get("system")
     if system is not None and str(system) in made.systems:
         terms.append(whole_term(outcome, str(system)))
-    terms += [
-        Term(key, ":", str(row[name]))
-        for key, name in (("label", "label"), ("flag", "issue"))
-        if row.get(name)
-    ]
+    own = (("label", row.get("label")), ("flag", row.get("issue")))
+    terms += [Term(key, ":", str(value)) for key, value in own if value]
     if "goes_with" in row and row["kind"] in _SAID:
         terms.append(Term(_SAID[str(row["kind"])], ":", str(row["what"])))
     if "rater_a" in row:
@@ -238,7 +206,7 @@ def row_filter(made: TabContent, row: Row, occasions: OccasionFilter, outcome: s
     return VerdictFilter((*terms, *occasion_terms(occasions))).text()
 
 
-class ReportsScreen(OccasionScreen):
+class ReportsScreen(screens.OccasionScreen):
     """A tab for each report and each figure: the answer, the table or the page, and what is to be known about it."""
 
     CSS = """
@@ -277,7 +245,7 @@ class ReportsScreen(OccasionScreen):
         ],
         Binding("J", "scroll_details(2)", "scroll the notes down", show=False, id="tabs.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the notes up", show=False, id="tabs.details_up"),
-        *COMMON,
+        *screens.COMMON,
     ]  # fmt: skip
 
     def __init__(self, project_id: int, tab: str = "", occasion_text: str = "") -> None:
@@ -293,17 +261,19 @@ class ReportsScreen(OccasionScreen):
         self._rows: tuple[Row, ...] = ()
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Reports")
+        yield widgets.TopBar("recjudge", self.project_title(self.project_id), "Reports")
         yield self.occasion_bar()
-        yield ClickText(id="tabs")
+        yield widgets.ClickText(id="tabs")
         yield Static(Content.styled("computing", "dim"), id="answer")
         yield Static(id="about")
         with Vertical(id="body", classes="pane"):
             yield Plot(id="plot")
-            yield FigureTable(id="table", cursor_type="row", cell_padding=1, cursor_background_priority="css")
-            yield TextPane(id="page")
-        yield DetailsPane(id="details", classes="pane")
-        yield KeyLine()
+            yield widgets.FigureTable(
+                id="table", cursor_type="row", cell_padding=1, cursor_background_priority="css"
+            )
+            yield widgets.TextPane(id="page")
+        yield widgets.DetailsPane(id="details", classes="pane")
+        yield widgets.KeyLine()
 
     def on_mount(self) -> None:
         kept = self.host.chosen.get((type(self).__name__, self.project_id))
@@ -320,14 +290,11 @@ class ReportsScreen(OccasionScreen):
         current = TABS.index(self._chosen.tab)
         titles = [f"[{title_of(tab)}]" if at == current else title_of(tab) for at, tab in enumerate(TABS)]
         first, last = _tabs_in(titles, current, max(self.size.width - 2, 1))
-        shown = [
-            clickable(
-                Content.styled(titles[at], "bold $accent" if at == current else "dim"),
-                f"screen.tab({TABS[at]!r})",
-            )
-            for at in range(first, last)
-        ]
-        more = [Content.styled(GLYPHS.cut, "dim")]
+        shown = []
+        for at in range(first, last):
+            title = Content.styled(titles[at], "bold $accent" if at == current else "dim")
+            shown.append(widgets.clickable(title, f"screen.tab({TABS[at]!r})"))
+        more = [Content.styled(widgets.GLYPHS.cut, "dim")]
         line = [*(more if first else []), *shown, *(more if last < len(TABS) else [])]
         self.query_one("#tabs", Static).update(Content("  ").join(line))
 
@@ -361,7 +328,7 @@ class ReportsScreen(OccasionScreen):
         self.made = made
         self.occasions_shown()
         self._chosen = self._chosen._replace(topic=made.topic)
-        self.query_one(TopBar).show(right=made.topic.text() if made.topic is not None else "")
+        self.query_one(widgets.TopBar).show(right=made.topic.text() if made.topic is not None else "")
         self._fill()
         self.refresh_bindings()
 
@@ -387,7 +354,7 @@ class ReportsScreen(OccasionScreen):
         else:
             answer = content.answer if isinstance(content, Table) else ""
             body.set_classes("pane -page")
-            self.query_one(TextPane).show(partial(self._page, made))
+            self.query_one(widgets.TextPane).show(partial(self._page, made))
         self.query_one("#answer", Static).update(Content(one_line(answer, 600)))
         body.border_title = Content(title)
         if self.takes_keys:
@@ -403,10 +370,11 @@ class ReportsScreen(OccasionScreen):
         common, heads, lines = cells(seen, self._rows, self.size.width - 3)
         about.display = bool(common)
         about.update(Content(" · ".join(common)))
-        self.query_one("#table", FigureTable).fill(heads, lines[:_MOST_ROWS])
+        self.query_one("#table", widgets.FigureTable).fill(heads, lines[:_MOST_ROWS])
 
     def _fill_marks(self, figure: Figure) -> None:
-        body, grid, marks = self.query_one("#body"), self.query_one("#table", FigureTable), figure.marks
+        body, grid = self.query_one("#body"), self.query_one("#table", widgets.FigureTable)
+        marks = figure.marks
         assert marks is not None
         self._marks = marks_table(marks, self.size.width - 4)
         body.set_classes(f"pane -table{' -plot' if isinstance(marks, Scatter | Lines) else ''}")
@@ -424,7 +392,7 @@ class ReportsScreen(OccasionScreen):
 
     def _row(self) -> Row | None:
         """The row of the report under the cursor."""
-        grid = self.query_one("#table", FigureTable)
+        grid = self.query_one("#table", widgets.FigureTable)
         if self.made is not None and isinstance(self.made.content, Figure):
             return self._marks.row(grid.cursor_row, grid.cursor_column)
         at = grid.cursor_row
@@ -453,12 +421,12 @@ class ReportsScreen(OccasionScreen):
                 )
         for note in notes:
             warns = note_kind(note) == "warning"
-            mark = GLYPHS.marked if warns else GLYPHS.dot
+            mark = widgets.GLYPHS.marked if warns else widgets.GLYPHS.dot
             step = advice(self.app, getattr(note, "step", None))
             lines.append(
                 Content.styled(f"{mark} {one_line(f'{note} {step}', 600)}", "$warning" if warns else "dim")
             )
-        pane = self.query_one(DetailsPane)
+        pane = self.query_one(widgets.DetailsPane)
         pane.display = bool(lines)
         pane.show(Content("\n").join(lines))
 
@@ -472,8 +440,8 @@ class ReportsScreen(OccasionScreen):
             parts = [part for part in (made.error.title, made.error.cause, step) if part]
             return Content("\n".join(map(safe_text, parts)))
         if isinstance(content, Figure):
-            lines = [f"{GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
-            other = f"{key_name(self.app, 'reports.topic')} chooses another question."
+            lines = [f"{widgets.GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
+            other = f"{widgets.key_name(self.app, 'reports.topic')} chooses another question."
             return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
         if isinstance(content, Page):
             return Content(render_page(content, "text", output).text)
@@ -525,7 +493,7 @@ class ReportsScreen(OccasionScreen):
                 self._chosen = self._chosen._replace(topic=topic, values=values, any_topic=False)
                 self.action_compute()
 
-            self.ask(choice_form(ChoiceField("topic", "question", options, here)), ask_about)
+            self.ask(screens.choice_form(screens.ChoiceField("topic", "question", options, here)), ask_about)
 
     def action_choose(self) -> None:
         """The own options of the report or the figure as a form."""
@@ -596,7 +564,7 @@ class ReportsScreen(OccasionScreen):
         if self._table is not None:
             options = [("md", "Markdown"), ("csv", "CSV"), ("latex", "LaTeX")]
             table, _ = readable(self._table, whole=self._whole)
-            form = choice_form(ChoiceField("format", "copy as", options, "md"))
+            form = screens.choice_form(screens.ChoiceField("format", "copy as", options, "md"))
             self.ask(form, lambda chosen: self.copy_text(render(table, chosen["format"]).text))
 
     @on(DataTable.RowSelected)
@@ -614,7 +582,7 @@ class ReportsScreen(OccasionScreen):
             counts = [(key, count) for key, name in _OUTCOMES if isinstance(count := row.get(name), int)]
             options = [("system", "all"), *((key, f"{key}: {count:,}") for key, count in counts)]
             behind_row = partial(row_filter, made, row, self.occasions)
-            form = choice_form(ChoiceField("outcome", "cases", options, "system"))
+            form = screens.choice_form(screens.ChoiceField("outcome", "cases", options, "system"))
             self.ask(form, lambda chosen: self._open(Behind(behind_row(chosen["outcome"]))))
         else:
             self._open(Behind(row_filter(made, row, self.occasions)))
@@ -671,38 +639,26 @@ def cells(table: Table, rows: Sequence[Row], width: int) -> tuple[list[str], lis
     room = min(width - sum(widths) - 2, _AXIS[1])
     name, even = _value_name(rows), EVEN.get(str(table.settings.get("method", "")))
     if len(ends) == 1 and name and room >= _AXIS[0]:
-        ends_of = (
-            (_real(row.get(name)), _real(row.get("ci_low")), _real(row.get("ci_high"))) for row in rows
-        )
-        marks = (Mark("", *cells) for cells in ends_of)
+        of_rows = ([real(row.get(key)) for key in (name, "ci_low", "ci_high")] for row in rows)
+        marks = [Mark("", value, low, high) for value, low, high in of_rows]
         bounds = axis(marks, even)
         percent = 100 if any(column.label.endswith("%") for column in kept[: ends[0]]) else 1
-        low, high = tick(bounds[0] * percent), tick(bounds[1] * percent)
+        low, high = widgets.tick(bounds[0] * percent), widgets.tick(bounds[1] * percent)
         heads.insert(ends[0], Text(low + high.rjust(room - len(low))))
-        for row, line in zip(rows, lines, strict=True):
-            values = (_real(row.get("ci_low")), _real(row.get(name)), _real(row.get("ci_high")))
-            line.insert(ends[0], Text(interval(*values, bounds, room, even), "cyan"))
+        for mark, line in zip(marks, lines, strict=True):
+            drawn = widgets.interval(mark.low, mark.value, mark.high, bounds, room, even)
+            line.insert(ends[0], Text(drawn, "cyan"))
     return [f"{column.label}: {column.cells[0]}" for column in shared], heads, lines
 
 
 def _value_name(rows: Sequence[Row]) -> str:
     """The figure that the interval is about: the nearest number before it; none where the rows have no interval."""
-    for row in rows:
-        names = list(row)
-        if _real(row.get("ci_low")) is not None:
-            before = [name for name in names[: names.index("ci_low")] if isinstance(row[name], float)]
-            low, high = _real(row.get("ci_low")), _real(row.get("ci_high"))
-            inside = [
-                n
-                for n in before
-                if low is not None and high is not None and low <= float(str(row[n])) <= high
-            ]
-            return inside[-1] if inside else ""
-    return ""
-
-
-def _real(value: object) -> float | None:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
+    row = next((row for row in rows if real(row.get("ci_low")) is not None), {})
+    low, high = real(row.get("ci_low")), real(row.get("ci_high"))
+    before = takewhile(lambda cell: cell[0] != "ci_low", row.items())
+    numbers = ((name, value) for name, value in before if isinstance(value, float))
+    inside = [n for n, x in numbers if low is not None and high is not None and low <= x <= high]
+    return inside[-1] if inside else ""
 
 
 def _figure_notes(data: Figure) -> list[str]:
@@ -729,19 +685,19 @@ def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
         first, last = min(fitting, key=lambda ends: abs((ends[0] + ends[1] - 1) / 2 - current))
 
 
-def _write_page(_: Database, path: Path, content: Page | str) -> WrittenFile:
+def _write_page(_: Database, path: Path, content: Page | str) -> screens.WrittenFile:
     """Write a page. Raises UsageError for an unknown ending, StoreError."""
     text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
-    return write_text(path, text)
+    return screens.write_text(path, text)
 
 
-def _write_figure(_: Database, path: Path, data: Figure) -> WrittenFile:
+def _write_figure(_: Database, path: Path, data: Figure) -> screens.WrittenFile:
     """Write the figure, or the table of its numbers, as the file's ending says. Raises UsageError for another ending,
     RecjudgeError without Matplotlib, StoreError."""
     if path.suffix.lower() in PICTURES:
-        return WrittenFile(path, data.name, save_figure(data, path))
+        return screens.WrittenFile(path, data.name, save_figure(data, path))
     try:
-        return WrittenFile(path, data.name, export_table(data.table, path))
+        return screens.WrittenFile(path, data.name, screens.export_table(data.table, path))
     except UsageError as error:
         step = f"{', '.join(PICTURES)} draw it; for its numbers: {error.next_step}"
         raise UsageError(error.title, error.cause, step) from error

@@ -94,10 +94,8 @@ def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int)
     def squeezed(widths: dict[str, int]) -> dict[str, int]:
         for column in others:
             if column.narrowest and column.name in widths:
-                over, least = (
-                    sum(widths.values()) - room,
-                    max(column.narrowest, needs.get(f"{column.name}<", 0)),
-                )
+                over = sum(widths.values()) - room
+                least = max(column.narrowest, needs.get(f"{column.name}<", 0))
                 widths[column.name] -= max(min(over, widths[column.name] - least - 1), 0)
         return widths
 
@@ -128,17 +126,7 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
     widths of the columns are taken from the beginning, the middle and the end of a list, and stay while it is shown.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = (
-        "head",
-        "marked",
-        "failed",
-        "reviewed",
-        "dim",
-        "up",
-        "down",
-        "key",
-        "cell",
-    )
+    KINDS: ClassVar[list[str]] = "head marked failed reviewed dim up down key cell".split()
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"row-list--{kind}" for kind in (*KINDS, "cursor")}
     DEFAULT_CSS = """
     RowList {
@@ -288,11 +276,8 @@ class RowList(ScrollView, Generic[Row], can_focus=True, inherit_bindings=False):
         if self._needs is None:
             count = len(self.ids)
             starts = dict.fromkeys(max(at, 0) // WINDOW for at in (0, count // 2, count - 1))
-            read = (
-                self._windows.row(at)
-                for start in starts
-                for at in range(start * WINDOW, (start + 1) * WINDOW)
-            )
+            places = (start * WINDOW + at for start in starts for at in range(WINDOW))
+            read = map(self._windows.row, places)
             self._needs, self._widths = dict(self.sampled([row for row in read if row is not None])), {}
         if not self._widths:
             self._widths = fitted(self.columns, self._needs, max(self.size.width - 2, 1))

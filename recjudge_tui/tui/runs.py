@@ -24,17 +24,7 @@ from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.errors import RunError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.runs import (
-    RunWatch,
-    estimate_lines,
-    eta_s,
-    plain_value,
-    reused_words,
-    run_differences,
-    run_watch,
-    seconds_until,
-    worked_s,
-)
+from recjudge_tui.reports import runs as report
 from recjudge_tui.runs import start
 from recjudge_tui.runs.lease import is_active, refuse_when_active, stop_and_wait
 from recjudge_tui.runs.start import step_concurrency
@@ -89,7 +79,7 @@ def status_content(status: RunStatus) -> Content:
     return Content.styled(status_text(status), f"bold {_STYLES[RUN_LOOKS[status][1]]}")
 
 
-def other_content(watch: RunWatch, *, active: bool) -> Content:
+def other_content(watch: report.RunWatch, *, active: bool) -> Content:
     """The other stage in a line: `pairwise  run 2 ▶ running 3/12 25%   press n to see it`; empty where there is none."""
     other = watch.other
     if other is None:
@@ -105,7 +95,7 @@ def other_content(watch: RunWatch, *, active: bool) -> Content:
     )
 
 
-def next_step(status: RunStatus, watch: RunWatch) -> str:
+def next_step(status: RunStatus, watch: report.RunWatch) -> str:
     """The next step for an inactive run; empty while it is active or when nothing is left."""
     left = watch.progress.outstanding
     if status == "interrupted":
@@ -121,7 +111,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def setup_facts(watch: RunWatch) -> list[Fact]:
+def setup_facts(watch: report.RunWatch) -> list[Fact]:
     settings, dot = watch.settings, f" {GLYPHS.dot} "
     judge = [one_line(watch.judge.spec, 60)]
     if watch.rater != watch.judge.spec:
@@ -131,7 +121,7 @@ def setup_facts(watch: RunWatch) -> list[Fact]:
     keys += [f"{variable} as {name}" for name, variable in watch.judge.header_env]
     # what is not at its default, as the form of a run names it
     own = [
-        f"{option.label} {plain_value(value)}"
+        f"{option.label} {report.plain_value(value)}"
         for name, option in RUN_OPTIONS.items()
         if name not in _SAID_ELSEWHERE and (value := getattr(settings, name)) != option.default
     ]
@@ -143,7 +133,7 @@ def setup_facts(watch: RunWatch) -> list[Fact]:
     ]
 
 
-def estimate_facts(watch: RunWatch) -> list[Fact]:
+def estimate_facts(watch: report.RunWatch) -> list[Fact]:
     settings, progress, dot = watch.settings, watch.progress, f" {GLYPHS.dot} "
     how = [at_once(watch)]
     if compares_lists(settings.protocol):
@@ -153,19 +143,19 @@ def estimate_facts(watch: RunWatch) -> list[Fact]:
     calls = dot.join([quantity(progress.calls, "call"), *how])
     if watch.estimate is None:
         return [("plan", calls)]
-    _, *expected = estimate_lines(watch.estimate, rater=watch.rater, prompt=watch.prompt)
+    _, *expected = report.estimate_lines(watch.estimate, rater=watch.rater, prompt=watch.prompt)
     facts = [("plan", calls), *(("" if at else "expects", line) for at, line in enumerate(expected))]
     facts += [("cost", f"{money(progress.cost_usd)} so far")] if progress.cost_usd else []
     facts += [("judge", f"no conclusion: {line}") for line in watch.worthless]
     if progress.attempts:
         flying = f"{progress.in_flight} in flight{dot}" if watch.state == "running" else ""
         facts.append(("asked", f"{flying}{quantity(progress.attempts, 'attempt')}"))
-    if watch.state == "running" and (left := seconds_until(watch.waiting_until)) > 0:
+    if watch.state == "running" and (left := report.seconds_until(watch.waiting_until)) > 0:
         facts.append(("waits", f"{left:.0f} s more, because the server asked for a pause"))
     return facts
 
 
-def at_once(watch: RunWatch) -> str:
+def at_once(watch: report.RunWatch) -> str:
     """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
     now, wanted = watch.concurrency, watch.wanted_concurrency
     if wanted is None or wanted == now:
@@ -173,7 +163,7 @@ def at_once(watch: RunWatch) -> str:
     return f"{now or 'auto'} → {wanted} at once"
 
 
-def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
+def progress_content(watch: report.RunWatch, width: int, *, active: bool) -> Content:
     """The bar, the counts, the pace or the reason for waiting, and the tally of each system if the run compares lists."""
     progress = watch.progress
     finished = progress.done + progress.failed
@@ -181,7 +171,7 @@ def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
     tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
     waits = waiting_text(watch) if active else ""
     if active and progress.outstanding and not waits:
-        left = eta_s(watch)
+        left = report.eta_s(watch)
         tail += f"  eta {_short_time(left) if left is not None else GLYPHS.none}"
     bar = _bar(watch, max(width - 6 - cell_len(tail), 8))
     pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width)
@@ -191,7 +181,7 @@ def progress_content(watch: RunWatch, width: int, *, active: bool) -> Content:
     return Content("\n").join(lines)
 
 
-def _bar(watch: RunWatch, width: int) -> Content:
+def _bar(watch: report.RunWatch, width: int) -> Content:
     """Cached, newly answered and failed calls."""
     progress, calls = watch.progress, max(watch.progress.calls, 1)
     parts = [
@@ -202,27 +192,24 @@ def _bar(watch: RunWatch, width: int) -> Content:
     return Content.assemble(*stacked(parts, width))
 
 
-def waiting_text(watch: RunWatch) -> str:
+def waiting_text(watch: report.RunWatch) -> str:
     """`waiting: no connection to :9100, 4 calls, next try in 12 s`; empty while the server is reached."""
     if watch.state != "running" or not watch.retry_why:
         return ""
     why = one_line(_THIS_MACHINE.sub(r"\1", watch.retry_why), 100)
-    left = seconds_until(watch.retry_at)
+    left = report.seconds_until(watch.retry_at)
     due = f"next try in {left:.0f} s" if left >= 1 else "trying again"
     return f"{GLYPHS.paused} waiting: {why}, {due}"
 
 
-def standings_line(watch: RunWatch, width: int) -> Content:
+def standings_line(watch: report.RunWatch, width: int) -> Content:
     """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
 
     Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
     parts: list[str] = []
-    flips = (
-        f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}"
-        if (flipped := _flips(watch))
-        else ""
-    )
+    flipped = _flips(watch)
+    flips = f"   {GLYPHS.marked if watch.marked.flips else GLYPHS.dot} {flipped}" if flipped else ""
     room = width - cell_len(flips) - 6
     for tally in watch.tallies:
         counts = (tally.won, tally.tied, tally.lost)
@@ -235,7 +222,7 @@ def standings_line(watch: RunWatch, width: int) -> Content:
     return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if watch.marked.flips else "dim"))
 
 
-def _flips(watch: RunWatch) -> str:
+def _flips(watch: report.RunWatch) -> str:
     """`61% of 44 flip with the order`; empty where nothing was asked in both orders."""
     marked = watch.marked
     if not marked.both_orders:
@@ -243,14 +230,14 @@ def _flips(watch: RunWatch) -> str:
     return f"{marked.flips / marked.both_orders:.0%} of {number(marked.both_orders)} flip with the order"
 
 
-def _counts(watch: RunWatch) -> Content:
+def _counts(watch: report.RunWatch) -> Content:
     progress, gap = watch.progress, "   "
     failed = f"{GLYPHS.failed} {number(progress.failed)} failed"
     parts: list[str | tuple[str, str]] = [f"{GLYPHS.done} {number(progress.done)} done"]
     parts += [gap, (failed, "$error" if progress.failed else "")]
     if progress.cached:
         parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
-    if reused := reused_words(progress):
+    if reused := report.reused_words(progress):
         parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
     parts += [gap, (f"{GLYPHS.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
@@ -264,7 +251,7 @@ def _counts(watch: RunWatch) -> Content:
     return Content.assemble(*parts)
 
 
-def _pace(watch: RunWatch, width: int) -> Content:
+def _pace(watch: report.RunWatch, width: int) -> Content:
     pace = watch.pace
     if pace.rate is None:
         return Content.styled("rate/s  no two calls finished yet", "dim")
@@ -286,7 +273,7 @@ def _short_time(seconds: float) -> str:
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
-def errors_content(watch: RunWatch, width: int) -> Content:
+def errors_content(watch: report.RunWatch, width: int) -> Content:
     """The errors of each kind in full, each text once, and the newest cases that have them."""
     lines: list[Content] = []
     for kind, count in watch.failures.items():
@@ -373,7 +360,8 @@ class RunsScreen(ListScreen):
         IMPORT,
         *COMMON,
     ]
-    LISTED = "Runs"
+    LISTED = PLACE = "Runs"
+    WORDS = "part of a state, protocol, judge or rater"
     OF_ROWS = ("verdicts", "delete", "export")
     NOTHING = """No runs yet.
 
@@ -385,12 +373,6 @@ It works in the background, also after you close the app."""
         super().__init__()
         self.project_id = project_id
         self.rows = RunList()
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
-        yield self.words("part of a state, protocol, judge or rater")
-        yield from self.listed()
-        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         self._read()
@@ -456,15 +438,12 @@ It works in the background, also after you close the app."""
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
-    own = run_differences(db, project_id)
-    return [
-        ListedRun(
-            row,
-            status_of(row["state"], row["wanted"], active=is_active(db, row["id"])),
-            own.get(row["id"], ()),
-        )
-        for row in list_runs(db, project_id)
-    ]
+    own = report.run_differences(db, project_id)
+    listed = []
+    for row in list_runs(db, project_id):
+        status = status_of(row["state"], row["wanted"], active=is_active(db, row["id"]))
+        listed.append(ListedRun(row, status, own.get(row["id"], ())))
+    return listed
 
 
 # ---- monitor actions ---------------------------------------------------------------------------------------------
@@ -473,7 +452,7 @@ def _list(db: Database, project_id: int) -> list[ListedRun]:
 class RunSnapshot(NamedTuple):
     """A run as it was read, whether a process works on it or on the other stage, and how long reading took."""
 
-    watch: RunWatch
+    watch: report.RunWatch
     active: bool
     took_s: float
     other_active: bool = False
@@ -483,7 +462,7 @@ def read_run(db: Database, run_id: int) -> RunSnapshot:
     begun = time.monotonic()
     # read before the counts, so that a run that ends in between is shown as ended the next time
     active = is_active(db, run_id)
-    watch = run_watch(db, run_id)
+    watch = report.run_watch(db, run_id)
     if not active and watch.state == "running":
         active = is_active(db, run_id)
     other = watch.other is not None and is_active(db, watch.other.run_id)
@@ -686,13 +665,9 @@ class MonitorScreen(ReadingScreen):
         state = status_content(status)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
-            right=f"{state.plain}  {clock(worked_s(watch, active=view.active))}",
+            right=f"{state.plain}  {clock(report.worked_s(watch, active=view.active))}",
         )
-        progress, calls, reader = (
-            self.query_one("#progress", Static),
-            self.query_one(CallList),
-            self.query_one(Reader),
-        )
+        progress, calls = self.query_one("#progress", Static), self.query_one(CallList)
         progress.border_title = Content.assemble("Progress ", state)
         lines = [progress_content(watch, max(self.size.width - 4, 40), active=view.active)]
         if watch.other is not None:
@@ -707,7 +682,7 @@ class MonitorScreen(ReadingScreen):
         calls.fill(watch.done, anchor=None if calls.cursor else watch.done[0].id if watch.done else None)
         facts = [*setup_facts(watch), *estimate_facts(watch)]
         tabs = {"settings": partial(facts_content, facts), "errors": partial(errors_content, watch)}
-        reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
+        self.reader.show_tabs(f"Run {self.run_id}", tabs, "errors" if watch.failures else "settings")
         self.refresh_bindings()
 
     def on_resize(self) -> None:

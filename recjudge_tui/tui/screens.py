@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Size
@@ -45,6 +45,7 @@ from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice
 from recjudge_tui.tui.row_list import Reader, RowList
 from recjudge_tui.tui.widgets import (
     FittedScreen,
+    KeyLine,
     Suggestion,
     TopBar,
     Values,
@@ -129,14 +130,6 @@ def to_projects(app: App[Any]) -> None:
             app.pop_screen()
     else:
         app.switch_mode("projects")
-
-
-def to_home(app: App[Any], project_id: int) -> None:
-    """Back to the home of a project, closing the screens on top of it; it is opened if it is not below them."""
-    while len(app.screen_stack) > 1 and not is_screen("home", app.screen_stack[-1]):
-        app.pop_screen()
-    if not is_screen("home", app.screen_stack[-1]):
-        app.push_screen(make_screen("home", project_id))
 
 
 # ---- spare connections -------------------------------------------------------------------------------------------
@@ -279,7 +272,9 @@ class Background:
             again = partial(self.start, name, job, show, failed)
             deliver(partial(self._ask_or_fail, again=again, failed=failed), error)
         except Exception as error:  # noqa: BLE001 - the top of a thread
-            deliver(self._show_error, _own_fault(error))
+            cause = f"{type(error).__name__}: {error}"
+            step = "The app is still running. Please report this with the keys you pressed before."
+            deliver(self._show_error, RecjudgeError("something went wrong inside recjudge", cause, step))
         else:
             deliver(show, result)
 
@@ -318,15 +313,6 @@ class Background:
                     del self._open[name]
 
 
-def _own_fault(error: Exception) -> RecjudgeError:
-    """Report a bug in recjudge without ending the app."""
-    return RecjudgeError(
-        "something went wrong inside recjudge",
-        f"{type(error).__name__}: {error}",
-        "The app is still running. Please report this with the keys you pressed before.",
-    )
-
-
 class Working:
     """A node with background jobs, which end with it."""
 
@@ -343,7 +329,7 @@ class Working:
 
 
 # last in each screen's list, so that they are last in the footer
-COMMON: list[BindingType] = [
+COMMON = [
     Binding("question_mark", "app.show_keys", "keys", key_display="?", id="app.keys"),
     Binding("q", "leave", "back", id="app.back"),
     Binding("escape", "step_back", "close or go back", show=False, id="app.peel"),
@@ -352,16 +338,13 @@ COMMON: list[BindingType] = [
 ]
 
 # for forms, whose fields take letters as text: only esc leaves them
-FORM: list[BindingType] = [
-    replace(
-        binding,
-        show=binding.id == "app.peel",
-        key_display="esc" if binding.id == "app.peel" else binding.key_display,
-    )
-    if isinstance(binding, Binding) and binding.id in ("app.peel", "app.back")
-    else binding
-    for binding in COMMON
-]
+_IN_FORMS: dict[str, dict[str, Any]] = {
+    "app.peel": {"show": True, "key_display": "esc"},
+    "app.back": {"show": False},
+}
+FORM = [replace(binding, **_IN_FORMS.get(binding.id or "", {})) for binding in COMMON]
+# for screens on which tab means something else
+WITHOUT_TAB = [binding for binding in COMMON if binding.id != "app.next_panel"]
 
 
 class BaseScreen(Working, FittedScreen[None]):
@@ -423,10 +406,14 @@ class BaseScreen(Working, FittedScreen[None]):
 
     @on(TopBar.CrumbClick)
     def _leave_to(self, message: TopBar.CrumbClick) -> None:
+        app = self.app
         if message.place == 0:
-            to_projects(self.app)
+            to_projects(app)
         elif message.place == 1 and self.project is not None:
-            to_home(self.app, self.project)
+            while len(app.screen_stack) > 1 and not is_screen("home", app.screen):
+                app.pop_screen()
+            if not is_screen("home", app.screen):
+                app.push_screen(make_screen("home", self.project))
         else:
             self.action_leave()
 
@@ -621,10 +608,9 @@ class Chips(Static):
     }
     """
 
+    @dataclass
     class Dropped(Message):
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     def show(self, chips: tuple[str, ...]) -> None:
         shown = [
@@ -658,10 +644,9 @@ class FilterBar(Working, Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "cancel", id="filter.close")]
 
+    @dataclass
     class Applied(Message):
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Closed(Message):
         """The line was closed, with or without a change."""
@@ -915,7 +900,8 @@ FILTER = Binding("slash", "filter", "filter", key_display="/", id="list.filter")
 
 
 class ListScreen(ExportScreen, ImportScreen):
-    """One list in a frame, which a line of words filters. A subclass makes `rows` and says what is `searched` in one."""
+    """One list in a frame, which a line of words filters, and what stands `beside` it. A subclass makes `rows`, and says
+    what is `searched` in one. PLACE: the last crumb; WORDS: the hint of the filter."""
 
     AUTO_FOCUS = "RowList"
     DEFAULT_CSS = """
@@ -925,6 +911,8 @@ class ListScreen(ExportScreen, ImportScreen):
     ListScreen.-empty #nothing { display: block; }
     """
     LISTED: ClassVar[str]
+    PLACE: ClassVar[str]
+    WORDS: ClassVar[str]
     NOTHING: ClassVar[str] = ""
     # actions that need a row
     OF_ROWS: ClassVar[tuple[str, ...]] = ()
@@ -932,13 +920,21 @@ class ListScreen(ExportScreen, ImportScreen):
     every: Sequence[Any] = ()
     wanted = ""
 
-    def listed(self) -> ComposeResult:
-        with Vertical(id="listed"):
-            yield self.rows
-            yield Static(id="nothing")
+    def compose(self) -> ComposeResult:
+        of = [] if self.project is None else [self.project_title(self.project)]
+        yield TopBar("recjudge", *of, self.PLACE)
+        yield FilterBar(lambda text: tuple(text.split()), self.WORDS)
+        with Horizontal() if (beside := self.beside()) is not None else nullcontext():
+            with Vertical(id="listed"):
+                yield self.rows
+                yield Static(id="nothing")
+            if beside is not None:
+                yield beside
+        yield KeyLine()
 
-    def words(self, hint: str) -> FilterBar:
-        return FilterBar(lambda text: tuple(text.split()), hint)
+    def beside(self) -> Widget | None:
+        """A widget at the right of the list, if there is one."""
+        return None
 
     def nothing(self) -> str:
         """What is said while there are no rows at all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
 from rich.cells import cell_len
 from rich.color import Color as RichColor
@@ -25,52 +26,33 @@ from recjudge_tui.tui.widgets import ascii_wanted
 DEFAULT = "recjudge"
 # the share of the colour that dim text keeps; Textual's half is too faint to read
 DIM = 0.72
+_NAMES = "primary secondary accent warning error success foreground background surface panel".split()
+
+
+def _theme(name: str, colours: str, cursor: str, *, dark: bool = True, **more: Any) -> Theme:
+    """A theme from the `colours` of _NAMES, and those of the cursor's background and text."""
+    variables = dict(zip(("block-cursor-background", "block-cursor-foreground"), cursor.split(), strict=True))
+    own: dict[str, Any] = dict(zip(_NAMES, colours.split(), strict=True))
+    return Theme(name, **own, dark=dark, variables=variables, **more)
+
+
 THEMES = (
-    Theme(
-        name=DEFAULT,
-        primary="#5f87af",
-        secondary="#87afaf",
-        accent="#87d7d7",
-        warning="#ffaf5f",
-        error="#ff7f7f",
-        success="#87d787",
-        foreground="#d7d7d7",
-        background="#161a1e",
-        surface="#1c2126",
-        panel="#262c33",
-        dark=True,
-        variables={"block-cursor-background": "#2c3c4c", "block-cursor-foreground": "#ececec"},
+    _theme(
+        DEFAULT,
+        "#5f87af #87afaf #87d7d7 #ffaf5f #ff7f7f #87d787 #d7d7d7 #161a1e #1c2126 #262c33",
+        "#2c3c4c #ececec",
     ),
-    Theme(
-        name="recjudge-light",
-        primary="#4a7096",
-        secondary="#285858",
-        accent="#0b5a70",
-        warning="#7a4300",
-        error="#a31515",
-        success="#1d6120",
-        foreground="#1c1f22",
-        background="#fbfbf8",
-        surface="#f2f2ee",
-        panel="#e6e7e3",
+    _theme(
+        "recjudge-light",
+        "#4a7096 #285858 #0b5a70 #7a4300 #a31515 #1d6120 #1c1f22 #fbfbf8 #f2f2ee #e6e7e3",
+        "#c9d8e6 #101214",
         dark=False,
-        variables={"block-cursor-background": "#c9d8e6", "block-cursor-foreground": "#101214"},
     ),
-    Theme(
-        name="recjudge-contrast",
-        primary="#6fa8ff",
-        secondary="#9fd8ff",
-        accent="#ffff00",
-        warning="#ffb000",
-        error="#ff8080",
-        success="#60ff60",
-        foreground="#ffffff",
-        background="#000000",
-        surface="#000000",
-        panel="#1a1a1a",
-        dark=True,
+    _theme(
+        "recjudge-contrast",
+        "#6fa8ff #9fd8ff #ffff00 #ffb000 #ff8080 #60ff60 #ffffff #000000 #000000 #1a1a1a",
+        "#00338a #ffffff",
         text_alpha=1.0,
-        variables={"block-cursor-background": "#00338a", "block-cursor-foreground": "#ffffff"},
     ),
 )
 

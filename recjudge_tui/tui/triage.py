@@ -25,43 +25,16 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
+from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
 from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
-from recjudge_tui.store.verdicts import (
-    LABELLED,
-    VerdictRow,
-    example_source,
-    keep_as_label,
-    lacks_reason,
-    next_undecided,
-    verdict_rows,
-    verdict_to_keep,
-)
+from recjudge_tui.tui import screens, verdict_list
 from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, case_content, case_title, read_case
 from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.row_list import READER, Command, Palette, RowList
-from recjudge_tui.tui.screens import (
-    COMMON,
-    IMPORT,
-    ChoiceField,
-    ExportScreen,
-    FilterBar,
-    Host,
-    ImportScreen,
-    ReadingScreen,
-    WrittenFile,
-    choice_form,
-    write_text,
-)
-from recjudge_tui.tui.verdict_list import (
-    CaseStrip,
-    OpeningFilter,
-    VerdictList,
-    opening_filters,
-)
 from recjudge_tui.tui.widgets import KeyLine, TopBar, case_number, key_name, keyed, number, short_label
 
 if TYPE_CHECKING:
@@ -116,7 +89,7 @@ _ABOUT_VERDICTS = (
 )  # fmt: skip
 
 
-class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
+class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScreen):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
     opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
 
@@ -150,14 +123,14 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         Binding("enter", "unfold", "list", show=False, id="cases.unfold"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
         Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
-        IMPORT,
+        screens.IMPORT,
         Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
         Binding("a", "open('reports')", "reports", show=False, id="cases.reports"),
         Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
         Binding("p", "prompts", "prompts", show=False, id="cases.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
         *READER,
-        *[key for key in COMMON if not (isinstance(key, Binding) and key.id == "app.next_panel")],
+        *screens.WITHOUT_TAB,
     ]
 
     def __init__(
@@ -172,7 +145,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         super().__init__()
         self.project_id = project_id
         self._listed_as = name
-        self.rows = VerdictList(project_id, only, given)
+        self.rows = verdict_list.VerdictList(project_id, only, given)
         self.panel = CasePanel(id="case")
         self._waiting: deque[Callable[[Database], LogWrite]] = deque()
         self._writing = False
@@ -183,16 +156,16 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self._was_narrow: bool | None = None
         self._folded_by_itself = False
         # the lists to try when opening, until one has a verdict, and the last one tried
-        self._opening_filters: Iterator[OpeningFilter] = iter(())
-        self._opening_filter: OpeningFilter | None = None
+        self._opening_filters: Iterator[verdict_list.OpeningFilter] = iter(())
+        self._opening_filter: verdict_list.OpeningFilter | None = None
         self._read_again = False
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
         values = partial(filter_values, project_id=self.project_id)
-        yield FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
-        yield CaseStrip()
+        yield screens.FilterBar(lambda text: parse_filter(text).chips(), f'{HINT} "free text"', values=values)
+        yield verdict_list.CaseStrip()
         with Horizontal(id="triage"):
             yield self.rows
             yield self.panel
@@ -204,7 +177,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def on_mount(self) -> None:
         if self._asked_for is None and self.rows.only is None:
-            self._opening_filters = opening_filters(self.host.db, self.project_id)
+            self._opening_filters = verdict_list.opening_filters(self.host.db, self.project_id)
         if self._asked_for:
             self._apply(self._asked_for)
         elif not self._try_next_filter():
@@ -214,7 +187,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def _apply(self, text: str | None) -> None:
         if text is not None:
-            self.query_one(FilterBar).apply(text)
+            self.query_one(screens.FilterBar).apply(text)
 
     def _try_next_filter(self) -> bool:
         """Try the next list on opening; False when all were tried."""
@@ -225,11 +198,11 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self._apply(self._opening_filter.filter_text)
         return True
 
-    def _sort_first(self, opening: OpeningFilter) -> None:
+    def _sort_first(self, opening: verdict_list.OpeningFilter) -> None:
         self.rows.sort = opening.sort
         self.query_one(TopBar).show(right=opening.about)
 
-    @on(VerdictList.ListShown)
+    @on(verdict_list.VerdictList.ListShown)
     def _listed(self) -> None:
         if not self.rows.ids and self._try_next_filter():
             return
@@ -246,18 +219,18 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self._read_again = False
         self.refresh_bindings()
         self.query_one(TopBar).show(crumbs=self._crumbs())
-        self.query_one(CaseStrip).show(self.rows)
+        self.query_one(verdict_list.CaseStrip).show(self.rows)
 
-    @on(FilterBar.Applied)
-    def _filter(self, message: FilterBar.Applied) -> None:
+    @on(screens.FilterBar.Applied)
+    def _filter(self, message: screens.FilterBar.Applied) -> None:
         if self._opening_filter is not None and message.text != self._opening_filter.filter_text:
             self._opening_filter = None
-            self._sort_first(OpeningFilter(""))
+            self._sort_first(verdict_list.OpeningFilter(""))
         chosen = parse_filter(message.text)
         self.panel.mark([term.value for term in chosen.terms if term.key == "text"])
         self.rows.choose(chosen)
 
-    @on(FilterBar.Closed)
+    @on(screens.FilterBar.Closed)
     def _back_to_list(self) -> None:
         self.rows.focus()
         self.rows.list_if_never_listed()
@@ -270,7 +243,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         self.rows.relist(follow=True)
 
     def action_filter(self) -> None:
-        self.query_one(FilterBar).open()
+        self.query_one(screens.FilterBar).open()
 
     def action_drop_chip(self) -> None:
         if self.rows.chosen:
@@ -291,24 +264,17 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
     def _offer_filters(self, filters: list[StoredRow]) -> None:
         """The saved filters to apply, to add to and to delete."""
         present = self.rows.chosen.text()
-        offered = [
-            Command(
-                "Apply",
-                one_line(f"{saved.name}: {saved.filter}", 200),
-                "",
-                partial(self._apply, saved.filter),
-            )
-            for saved in filters
-        ]
+        listed: list[tuple[str, str, Callable[[], object]]] = []
+        for saved in filters:
+            listed.append(("Apply", f"{saved.name}: {saved.filter}", partial(self._apply, saved.filter)))
         if present:
-            offered.append(
-                Command("Change", one_line(f"Save the current filter: {present}", 200), "", self._ask_name)
+            listed.append(("Change", f"Save the current filter: {present}", self._ask_name))
+        for saved in filters:
+            listed.append(
+                ("Change", one_line(f"Delete {saved.name}", 100), partial(self._ask_to_delete, saved))
             )
-        offered += [
-            Command("Change", one_line(f"Delete {saved.name}", 100), "", partial(self._ask_to_delete, saved))
-            for saved in filters
-        ]
-        if offered:
+        if listed:
+            offered = [Command(group, one_line(words, 200), "", run) for group, words, run in listed]
             self.ask(Palette(offered, "Saved filters"), lambda command: command.run())
         else:
             key = key_name(self.app, "cases.filter")
@@ -349,8 +315,8 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
         self._apply(chosen.text())
 
-    @on(CaseStrip.Step)
-    def _step(self, message: CaseStrip.Step) -> None:
+    @on(verdict_list.CaseStrip.Step)
+    def _step(self, message: verdict_list.CaseStrip.Step) -> None:
         self.action_step(message.rows) if message.rows else self.action_unfold()
 
     def action_step(self, rows: int) -> None:
@@ -358,7 +324,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
 
     def action_next_undecided(self) -> None:
         if self.rows.ids:
-            job = partial(next_undecided, ids=self.rows.after_cursor())
+            job = partial(stored.next_undecided, ids=self.rows.after_cursor())
             self.background.start("next", job, self._go_to_undecided)
 
     def _go_to_undecided(self, verdict_id: int | None) -> None:
@@ -404,7 +370,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             self.rows.reload()
             self._read_case()
         self.rows.count_decisions()
-        self.query_one(CaseStrip).show_decision(write.decision)
+        self.query_one(verdict_list.CaseStrip).show_decision(write.decision)
 
     def action_decide(self, action: Action) -> None:
         verdict_id = self._under_cursor()
@@ -443,7 +409,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         except RecjudgeError as error:
             self.host.show_error(error)
             return
-        (row,) = verdict_rows(db, [verdict_id])
+        (row,) = stored.verdict_rows(db, [verdict_id])
         aspect = "" if row.aspect == OVERALL else f" on {one_line(row.aspect, 26).replace('_', ' ')}"
         whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{aspect}"
         about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
@@ -462,7 +428,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             )
             self.ask(form, given)
 
-    def _override(self, row: VerdictRow, given: tuple[str, float]) -> None:
+    def _override(self, row: stored.VerdictRow, given: tuple[str, float]) -> None:
         label, value = given
         chosen = answer_text(row.systems, short_label(label), value)
         message = f"Overridden to {chosen}. {{triage.keep}} keeps it as an example or label; {{triage.undo}} undoes it."
@@ -484,12 +450,12 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
     def action_keep(self) -> None:
         seen = self._under_cursor()
         if seen is not None:
-            verdict_id = verdict_to_keep(self.host.db, seen, reader_name())
-            rows = verdict_rows(self.host.db, [verdict_id])
+            verdict_id = stored.verdict_to_keep(self.host.db, seen, reader_name())
+            rows = stored.verdict_rows(self.host.db, [verdict_id])
             about = f"case {case_number(rows[0].case_id)}" if rows else ""
             title = " ".join(["Keep your verdict", *(["on", about] if about else [])])
             places = {
-                "1": ("labels", f"in the labelled set, as the annotator “{LABELLED}”"),
+                "1": ("labels", f"in the labelled set, as the annotator “{stored.LABELLED}”"),
                 "2": ("example", "as an example in its prompt, in a new version"),
             }
             self.ask(PickDialog(title, "", places), partial(self._keep, verdict_id))
@@ -501,7 +467,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             return
         keep = partial(_keep_example, verdict_id=verdict_id)
         try:
-            wanted = lacks_reason(example_source(self.host.db, verdict_id, reader_name()))
+            wanted = stored.lacks_reason(stored.example_source(self.host.db, verdict_id, reader_name()))
         except NotFoundError as error:
             self.host.show_error(error)
             return
@@ -523,12 +489,12 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
-        self.query_one(CaseStrip).show(self.rows)
+        self.query_one(verdict_list.CaseStrip).show(self.rows)
         # reading the first case imports a lot, which would delay the first paint
         first = self.panel.case is None
         self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
 
-    @on(VerdictList.RunEnded)
+    @on(verdict_list.VerdictList.RunEnded)
     def _read_case(self) -> None:
         if (verdict_id := self.rows.verdict_id) is not None:
             job = partial(read_case, verdict_id=verdict_id, sent=self.panel.tab in SENT)
@@ -610,7 +576,7 @@ class CasesScreen(ReadingScreen, ExportScreen, ImportScreen):
             self.notify("No case is shown.", severity="warning", markup=False)
         elif how == "copy" and sent is not None:
             forms = [("text", "text"), ("json", "JSON"), ("curl", "curl")]
-            self.ask(choice_form(ChoiceField("form", "copy as", forms, "text")), copy_sent)
+            self.ask(screens.choice_form(screens.ChoiceField("form", "copy as", forms, "text")), copy_sent)
         elif how == "copy":
             self.copy_text(case_text(case))
         elif how == "save":
@@ -662,9 +628,9 @@ def _text_of(case: CaseDetail, sent: SentVerdict | None, form: str = "text") -> 
     return case_text(case) if sent is None else sent_text(sent, form)
 
 
-def _save(_: Database, path: Path, case: CaseDetail, sent: SentVerdict | None) -> WrittenFile:
+def _save(_: Database, path: Path, case: CaseDetail, sent: SentVerdict | None) -> screens.WrittenFile:
     form = {".json": "json", ".sh": "curl"}.get(path.suffix.lower(), "text")
-    return write_text(path, _text_of(case, sent, form) + ("" if sent is None else "\n"))
+    return screens.write_text(path, _text_of(case, sent, form) + ("" if sent is None else "\n"))
 
 
 def _record(
@@ -695,8 +661,8 @@ def _undo(db: Database, project_id: int, rows: int) -> LogWrite:
 
 
 def _keep_label(db: Database, verdict_id: int) -> LogWrite:
-    count = keep_as_label(db, verdict_id, reader_name())
-    message = f"“{LABELLED}” has {quantity(count, 'verdict')} now; you can measure judges against it."
+    count = stored.keep_as_label(db, verdict_id, reader_name())
+    message = f"“{stored.LABELLED}” has {quantity(count, 'verdict')} now; you can measure judges against it."
     return LogWrite(message, verdicts=True)
 
 
@@ -759,7 +725,7 @@ def export_list(
     sort: str,
     only: tuple[int, ...] | None,
     listed: array[int] | None,
-) -> WrittenFile:
+) -> screens.WrittenFile:
     """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.reports.common.writers.data import format_of
     from recjudge_tui.reports.exports import write_verdicts
@@ -768,10 +734,10 @@ def export_list(
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
     written = write_verdicts(Project.numbered(db, project_id), "", format_of(path), path, ids=ids)
     note = written.message()
-    return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
+    return screens.WrittenFile(path, quantity(written.rows, "verdict"), (note,) if note else ())
 
 
-def page(host: Host, text: str) -> None:
+def page(host: screens.Host, text: str) -> None:
     """Leave the screen to `$PAGER` (else less or more) until it ends. Raises RecjudgeError when there is none."""
     wanted = os.environ.get("PAGER", "").strip()
     command = shlex.split(wanted) if wanted else [name for name in ("less", "more") if shutil.which(name)][:1]

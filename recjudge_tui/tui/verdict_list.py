@@ -6,6 +6,7 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -22,20 +23,9 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.triage import count_triaged
-from recjudge_tui.store.verdicts import (
-    ATTENTION,
-    SORTS,
-    VerdictRow,
-    count_verdicts,
-    filtered_ids,
-    first_ids,
-    newest_judged_run,
-    run_has_confidences,
-    verdict_rows,
-    verdicts_by_text,
-)
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import Working, host_of
 from recjudge_tui.tui.widgets import GLYPHS, bar, fraction, middle, number, score, short_label
@@ -48,7 +38,7 @@ _WIDEST_SYSTEMS = 44
 _BESIDE_SCORES = 19
 
 
-def why(row: VerdictRow) -> str:
+def why(row: stored.VerdictRow) -> str:
     """Why the verdict is worth reading, the strongest reason first; empty if there is none.
 
     `disagree 2/1`: two raters give one answer and one gives another. Scores of explanations show their spread instead.
@@ -75,7 +65,7 @@ def why(row: VerdictRow) -> str:
     return ", ".join(reasons)
 
 
-def _against_people(row: VerdictRow) -> str:
+def _against_people(row: stored.VerdictRow) -> str:
     if row.rater_kind not in REVIEWED or row.value is None or row.failed:
         return ""
     least, people = smallest_disagreement(row.protocol), sum(label_count.n for label_count in row.people)
@@ -83,7 +73,7 @@ def _against_people(row: VerdictRow) -> str:
     return "" if not apart else "against people" if apart == people else f"against {apart} of {people} people"
 
 
-def systems_text(row: VerdictRow, width: int, prefix: str = "") -> str:
+def systems_text(row: stored.VerdictRow, width: int, prefix: str = "") -> str:
     """`als ◂ cooc`: the sign points to the system that was chosen; a single system by its name. Names lose the prefix."""
     names = [one_line(name.removeprefix(prefix), 60) for name in row.systems]
     if len(names) < 2:
@@ -99,7 +89,7 @@ def systems_text(row: VerdictRow, width: int, prefix: str = "") -> str:
     return f"{first} {sign} {middle(names[1], room - cell_len(first))}"
 
 
-def label_text(row: VerdictRow) -> str:
+def label_text(row: stored.VerdictRow) -> str:
     """`A .41`; of an overridden verdict both values: `Poor→Good`."""
     text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
     label = GLYPHS.failed if row.failed else one_line(text, 30) or score(row.value)
@@ -110,7 +100,7 @@ def label_text(row: VerdictRow) -> str:
     )
 
 
-def people_text(row: VerdictRow) -> str:
+def people_text(row: stored.VerdictRow) -> str:
     """`A A` or `Good×2 Poor`: what each person said, the most frequent answer first."""
     given = []
     for label_count in row.people:
@@ -121,7 +111,7 @@ def people_text(row: VerdictRow) -> str:
     return " ".join(given)
 
 
-def mark(row: VerdictRow) -> tuple[str, str]:
+def mark(row: stored.VerdictRow) -> tuple[str, str]:
     """The decision, or whether one is open, and its kind."""
     decided = {
         "accept": (GLYPHS.reviewed, "reviewed"),
@@ -133,16 +123,11 @@ def mark(row: VerdictRow) -> tuple[str, str]:
     return (GLYPHS.marked, "failed" if row.failed else "marked") if why(row) else (" ", "")
 
 
-def score_text(row: VerdictRow) -> str:
+def score_text(row: stored.VerdictRow) -> str:
     """`4▲`: a score with its mark; of an overridden one both: `2→4`."""
     value = GLYPHS.failed if row.failed else score(row.value)
     decided = row.triage.decision == "override"
     return value + (f"{GLYPHS.to}{one_line(row.triage.label, 4)}" if decided else mark(row)[0].strip())
-
-
-def people_score(row: VerdictRow) -> str:
-    """The mean of what people say, as a whole number."""
-    return GLYPHS.none if row.people_mean is None else f"{row.people_mean:.0f}"
 
 
 @lru_cache(maxsize=16)
@@ -177,7 +162,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.verdict_list import Listing
 
 # the verdicts of one row: all that are listed of an explanation, else one
-Line = Sequence[VerdictRow]
+Line = Sequence[stored.VerdictRow]
 # aspect and rater
 Slot = tuple[str, str]
 
@@ -207,7 +192,7 @@ class VerdictList(Working, RowList[Line]):
     ) -> None:
         def shown(
             name: str,
-            cell: Callable[[VerdictRow], tuple[str, str]],
+            cell: Callable[[stored.VerdictRow], tuple[str, str]],
             widest: int,
             narrowest: int = 0,
             rank: int = 0,
@@ -233,7 +218,9 @@ class VerdictList(Working, RowList[Line]):
             shown("item", lambda row: (row.item, ""), 30, 8),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
         )
-        super().__init__(self._columns, self._id_of, self._rows_of, id="verdicts")
+        super().__init__(
+            self._columns, lambda row: row[0].case_id if self._texts else row[0].verdict_id, self._rows_of, id="verdicts"
+        )  # fmt: skip
         self._texts: Mapping[int, list[int]] = {}
         self._short: Mapping[str, str] = {}
         # the scores of a text from left to right, and where the cursor is
@@ -257,12 +244,9 @@ class VerdictList(Working, RowList[Line]):
 
     # ---- its cells
 
-    def _id_of(self, row: Line) -> int:
-        return row[0].case_id if self._texts else row[0].verdict_id
-
     def _rows_of(self, ids: Sequence[int]) -> list[Line]:
         lines = [self._texts[key] for key in ids] if self._texts else [[key] for key in ids]
-        rows = verdict_rows(host_of(self).db, [key for line in lines for key in line])
+        rows = stored.verdict_rows(host_of(self).db, [key for line in lines for key in line])
         found = {row.verdict_id: row for row in rows}
         kept = ([found[key] for key in line if key in found] for line in lines)
         return [line for line in kept if line]
@@ -281,7 +265,7 @@ class VerdictList(Working, RowList[Line]):
         apart, paired = _width_apart(names), any(len(row.systems) > 1 for row in every)
         return needs | {"systems<": 2 * apart + 3 if paired else apart}
 
-    def _sampled_texts(self, rows: Sequence[Line], every: Sequence[VerdictRow]) -> Mapping[str, int]:
+    def _sampled_texts(self, rows: Sequence[Line], every: Sequence[stored.VerdictRow]) -> Mapping[str, int]:
         """The scores of as many raters as there is room for."""
         # those of judges first, who leave nothing out
         ordered = sorted(every, key=lambda row: row.rater_kind not in REVIEWED)
@@ -325,20 +309,22 @@ class VerdictList(Working, RowList[Line]):
         return score_text(verdict), "cell" if chosen else mark(verdict)[1]
 
     def _people(self, row: Line, _: int) -> tuple[str, str]:
-        said = {verdict.aspect: people_score(verdict) for verdict in row}
+        """What people say of each aspect: its mean as a whole number."""
+        means = {verdict.aspect: verdict.people_mean for verdict in row}
+        said = {aspect: GLYPHS.none if m is None else f"{m:.0f}" for aspect, m in means.items()}
         aspects = dict.fromkeys(aspect for aspect, _ in self._slots)
         return " ".join(said.get(aspect, GLYPHS.empty) for aspect in aspects), ""
 
-    def _occasion(self, row: VerdictRow) -> tuple[str, str]:
+    def _occasion(self, row: stored.VerdictRow) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""
 
     def _systems(self, row: Line, width: int) -> tuple[str, str]:
         return systems_text(row[0], width, self._prefix), ""
 
-    def _rater(self, row: VerdictRow) -> tuple[str, str]:
+    def _rater(self, row: stored.VerdictRow) -> tuple[str, str]:
         return (row.rater if self._several_raters else ""), "dim"
 
-    def _aspect(self, row: VerdictRow) -> tuple[str, str]:
+    def _aspect(self, row: stored.VerdictRow) -> tuple[str, str]:
         return ("" if row.aspect == OVERALL else row.aspect.replace("_", " ")), ""
 
     def on_resize(self) -> None:
@@ -349,13 +335,13 @@ class VerdictList(Working, RowList[Line]):
 
     # ---- the verdict under the cursor
 
-    def _scores(self) -> list[VerdictRow]:
+    def _scores(self) -> list[stored.VerdictRow]:
         """The verdicts of the row under the cursor, from left to right."""
         places = {slot: at for at, slot in enumerate(self._slots)}
         return sorted(self.cursor_row or (), key=lambda row: places.get((row.aspect, row.rater), len(places)))
 
     @property
-    def verdict(self) -> VerdictRow | None:
+    def verdict(self) -> stored.VerdictRow | None:
         row, (aspect, rater) = self._scores(), self._slot
         row.sort(key=lambda row: (row.aspect != aspect, row.rater != rater))
         return row[0] if row else None
@@ -378,7 +364,7 @@ class VerdictList(Working, RowList[Line]):
             row, place = self._scores(), 0 if by > 0 else -1
         self._choose_score(row[place])
 
-    def _choose_score(self, verdict: VerdictRow) -> None:
+    def _choose_score(self, verdict: stored.VerdictRow) -> None:
         self._slot = verdict.aspect, verdict.rater
         self.refresh()
         self.post_message(self.Moved())
@@ -434,7 +420,7 @@ class VerdictList(Working, RowList[Line]):
             from recjudge_tui.reports.verdict_list import list_verdicts
 
             listing = list_verdicts(db, *about)
-            return listing._replace(texts=verdicts_by_text(db, listing.ids))
+            return listing._replace(texts=stored.verdicts_by_text(db, listing.ids))
 
         self.background.start("list", job, show)
 
@@ -490,7 +476,7 @@ class VerdictList(Working, RowList[Line]):
             self.relist(follow=False)
 
     def next_order(self) -> None:
-        names = list(SORTS)
+        names = list(stored.SORTS)
         self.sort = names[(names.index(self.sort) + 1) % len(names)]
         self.relist(follow=False, first=True)
 
@@ -536,7 +522,7 @@ class VerdictList(Working, RowList[Line]):
         project, chosen, after = self.project_id, self.chosen, self.ids[-1]
 
         def job(db: Database) -> tuple[array[int], int]:
-            return filtered_ids(db, project, chosen, after=after), count_verdicts(db, project)
+            return stored.filtered_ids(db, project, chosen, after=after), stored.count_verdicts(db, project)
 
         self.background.start("list", job, self._show_more)
 
@@ -563,7 +549,7 @@ class VerdictList(Working, RowList[Line]):
 
     def _title(self) -> None:
         count = "counting" if self._listing else f"{number(len(self.listed))} of {number(self.total or 0)}"
-        order = ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
+        order = stored.ATTENTION if (self.in_queue or self._given) and self.sort == "id" else self.sort
         shown = [count, f"sort: {order}"]
         if self._texts and self.widths:
             shown = [quantity(len(self._texts), "text"), *shown, self._raters]
@@ -576,8 +562,8 @@ def _name(slot: Slot) -> str:
 
 def _first_page(db: Database, project_id: int, chosen: VerdictFilter, sort: str) -> array[int]:
     """The verdicts to show until all are read; none if they are about explanations, whose rows have many verdicts."""
-    ids = first_ids(db, project_id, chosen, sort, FIRST_PAGE)
-    return array("q") if verdicts_by_text(db, ids[:1]) else ids
+    ids = stored.first_ids(db, project_id, chosen, sort, FIRST_PAGE)
+    return array("q") if stored.verdicts_by_text(db, ids[:1]) else ids
 
 
 # ---- list filter -------------------------------------------------------------------------------------------------
@@ -595,14 +581,14 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
     """The filters to try until one lists a verdict: the queue of the newest run, the queue of all runs, the flagged
     verdicts of that run, all its verdicts. Yields nothing if no judge has run.
     """
-    newest = newest_judged_run(db, project_id)
+    newest = stored.newest_judged_run(db, project_id)
     if newest is None:
         return
     run, _ = newest
     yield OpeningFilter(f"run:{run} queue:any")
     yield OpeningFilter("queue:any")
     sort, order = "id", ""
-    if run_has_confidences(db, run):
+    if stored.run_has_confidences(db, run):
         sort, order = "confidence", ", least confident first"
     yield OpeningFilter(f"run:{run} flag:any", sort, f"queue empty: flagged verdicts of run {run}{order}")
     yield OpeningFilter(f"run:{run}", sort, f"queue empty: verdicts of run {run}{order}")
@@ -615,17 +601,16 @@ class CaseStrip(Widget):
     """`◂ 37/224 ▸  viewer-01 · cooccurrence vs embedding · llama3.1:8b    ✓ 36 accepted`. A click on an arrow steps, one
     elsewhere unfolds."""
 
+    @dataclass
     class Step(Message):
         """The reader goes to the verdict that is `rows` further down the list; 0 wants the list itself."""
 
-        def __init__(self, rows: int) -> None:
-            super().__init__()
-            self.rows = rows
+        rows: int
 
     def __init__(self) -> None:
         super().__init__()
         self._place = ""
-        self._row: VerdictRow | None = None
+        self._row: stored.VerdictRow | None = None
         self._decision = ""
 
     def show(self, rows: VerdictList) -> None:

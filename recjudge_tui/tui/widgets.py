@@ -6,7 +6,9 @@ import locale
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -195,11 +197,10 @@ def tick(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def spark(values: Sequence[float], width: int, top: float | None = None) -> str:
-    """The newest `width` values as heights from zero to `top` (None: the highest); empty without values."""
+def spark(values: Sequence[float], width: int) -> str:
+    """The newest `width` values as heights from zero to the highest; empty without values."""
     shown = values[-width:] if width > 0 else ()
-    top = max(shown, default=0.0) if top is None else top
-    if top <= 0:
+    if (top := max(shown, default=0.0)) <= 0:
         return GLYPHS.steps[0] * len(shown)
     return "".join(
         GLYPHS.steps[max(min(int(value / top * len(GLYPHS.steps)), len(GLYPHS.steps) - 1), 0)]
@@ -247,10 +248,7 @@ def interval(
         cells[place_of(even, bounds, width)] = "┼"
     if value is None:
         return "".join(cells)
-
-    def place(at: float) -> int:
-        return place_of(at, bounds, width)
-
+    place = partial(place_of, bounds=bounds, width=width)
     if low is not None and high is not None:
         first, last = place(low), place(high)
         middle = None if even is None else place(even)
@@ -395,15 +393,9 @@ class KeyLine(Widget, can_focus=False):
             self.call_after_refresh(self._take_hints)
 
     def _take_hints(self) -> None:
+        """One hint per action, in the order of the bindings."""
         if not self.is_attached:
             return
-        hints = self._active_hints()
-        if hints != self._hints:
-            self._hints = hints
-            self.refresh()
-
-    def _active_hints(self) -> tuple[KeyHint, ...]:
-        """One hint per action, in the order of the bindings."""
         hints: dict[str, KeyHint] = {}
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and binding.action not in hints:
@@ -411,7 +403,9 @@ class KeyLine(Widget, can_focus=False):
                 key_style, text_style = ON if enabled else OFF
                 text = Content.assemble((key, key_style), (f" {binding.description}", text_style))
                 hints[binding.action] = KeyHint(binding.key, text)
-        return tuple(hints.values())
+        if (shown := tuple(hints.values())) != self._hints:
+            self._hints = shown
+            self.refresh()
 
     def _places(self) -> list[tuple[int, KeyHint]]:
         """The hints that fit, each with the column it begins in."""
@@ -596,12 +590,11 @@ class TopBar(Widget):
     TopBar { dock: top; height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
 
+    @dataclass
     class CrumbClick(Message):
         """A click on a crumb other than the last, which is the current place."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     def __init__(self, *crumbs: str) -> None:
         super().__init__()

@@ -18,10 +18,11 @@ from textual.screen import Screen
 from recjudge_tui import tui
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
+from recjudge_tui.prompting.drafts import Draft
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.prompts import Draft, draft_dialog
+from recjudge_tui.tui.prompts import draft_dialog
 from recjudge_tui.tui.screens import make_screen, screen_names
 from recjudge_tui.tui.themes import Painted
 from recjudge_tui.tui.triage import CasesScreen

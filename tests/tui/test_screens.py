@@ -13,12 +13,13 @@ from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.people.annotation import start_adjudication
+from recjudge_tui.prompting.drafts import Draft
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.dialogs import Choice, Notice
 from recjudge_tui.tui.home import HomeScreen
-from recjudge_tui.tui.prompts import Draft, draft_dialog
+from recjudge_tui.tui.prompts import draft_dialog
 from recjudge_tui.tui.reports import FIGURE_KEYS, ReportsScreen
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen

@@ -22,13 +22,8 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Note, Table, definition
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import level_text
+from recjudge_tui.store import data
 from recjudge_tui.store.cases import case_periods, check_contexts, slate_periods
-from recjudge_tui.store.data import (
-    check_systems,
-    context_counts,
-    user_attributes,
-    visible_event_counts,
-)
 
 ACTIVITY, CONTEXT = "activity", "context"
 # prefix for an attribute with the same name as one of these
@@ -69,7 +64,7 @@ def segmented(
         raise UsageError(reason, next_step="Leave out one of them.")
     occasions = chosen.occasions
     check_contexts(project.db, project.id, occasions)
-    check_systems(project.db, project.id, chosen.systems)
+    data.check_systems(project.db, project.id, chosen.systems)
     # so that groups and parts of the report are about the same verdicts, which are read once
     with project.one_state():
         found = Segments("", ())
@@ -194,7 +189,7 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
     """The groups of users or contexts, at most MOST_GROUPS of them and one for the rest."""
     db, project_id = project.db, project.id
     if by == CONTEXT:
-        counts = context_counts(db, project_id, occasions, of_lists=of_lists)
+        counts = data.context_counts(db, project_id, occasions, of_lists=of_lists)
         named, rest = list(counts)[:MOST_GROUPS], len(counts) - MOST_GROUPS
         groups = [
             Segment(context or _free("no context", counts), "context", frozenset([context]))
@@ -207,12 +202,12 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
         note = f"{other.name}: {rest:,} more contexts; the {MOST_GROUPS} with the most {what} have a group of their own"
         return Segments(by, (*groups, other), (note,))
     if by == ACTIVITY:
-        levels = activity_levels(visible_event_counts(db, project_id), _LEVELS)
+        levels = activity_levels(data.visible_event_counts(db, project_id), _LEVELS)
         spans = [quantity(x.high, "event") if x.low == x.high else f"{x.span} events" for x in levels]
         users_of = tuple(Segment(name, "user", x.users) for name, x in zip(spans, levels, strict=True))
         return Segments(by, users_of, (definition(_ACTIVITY),))
     attribute = by.removeprefix(OF_USER)
-    of_users = user_attributes(db, project_id)
+    of_users = data.user_attributes(db, project_id)
     values = {user: value for user, of in of_users.items() if (value := of.get(attribute, "").strip())}
     if not values:
         known = ", ".join(
@@ -233,7 +228,7 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
         notes.append(
             f"{groups[-1].name}: {len(more):,} more values; the {MOST_GROUPS} with the most users have a group of their own"
         )
-    if visible_event_counts(db, project_id).keys() - values.keys():
+    if data.visible_event_counts(db, project_id).keys() - values.keys():
         groups.append(Segment(_free(f"no {attribute}", users), "user", frozenset(values), others=True))
     return Segments(attribute, tuple(groups), tuple(notes))
 

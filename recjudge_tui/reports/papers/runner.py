@@ -327,15 +327,9 @@ class _Run:
         place = (*map(folded, figure.where), folded(figure.name))
         about = self.about(figure)
         for rule in self._rules(figure.at):
-            where = all(
-                about[name] in ([value] if isinstance(value, str) else value)
-                for name, value in rule.get("where", {}).items()
-            )
-            if (
-                not where
-                or rule.get("only") == "own"
-                or figure.name not in rule.get("figures", [figure.name])
-            ):
+            wanted = {name: [of] if isinstance(of, str) else of for name, of in rule.get("where", {}).items()}
+            here = all(about[name] in values for name, values in wanted.items())
+            if not here or rule.get("only") == "own" or figure.name not in rule.get("figures", [figure.name]):
                 continue
             why = rule.get("open") or rule.get("impossible") or rule.get("why", "")
             if "compute" in rule:
@@ -343,7 +337,9 @@ class _Run:
             if "report" not in rule:
                 return replace(figure, result=OPEN if "open" in rule else AS_PRINTED, why=why)
             source = self.sources.get(rule["on"])
-            if isinstance(source, Missing) and all(map(_may_be, rule["place"], figure.where)):
+            # whether the templates may give these names
+            may_be = (".*".join(map(re.escape, re.split(r"\{.+?\}", part))) for part in rule["place"])
+            if isinstance(source, Missing) and all(map(re.fullmatch, may_be, figure.where)):
                 return replace(figure, result=source.result, why=source.why)
             if place in self._given.get(id(rule), {}):
                 found, cells = self._given[id(rule)][place]
@@ -418,14 +414,14 @@ class _Run:
             if "keep" in rule and not _value(rule["keep"], cells):
                 continue
             where = tuple(_filled(part, cells) for part in place)
-            n, groups, undefined = (_whole(row.get(name)) for name in ("n", "groups", "groups_undefined"))
+            counts: dict[str, Any] = {name: row.get(name) for name in ("n", "groups")}
             for template, expression in rule["values"].items():
                 name = _filled(template, cells)
                 name = next((known for known in table["figures"] if folded(known) == folded(name)), name)
                 value = _result(expression, cells)
                 why = "" if value is not None else str(row.get("note") or "undefined")
-                found = Figure(at, where, name, value=value, why=why, n=n, groups=groups, undefined=undefined)
-                yield found, cells
+                undefined: Any = row.get("groups_undefined")
+                yield Figure(at, where, name, value=value, why=why, undefined=undefined, **counts), cells
 
     def _baseline(self, rows: Iterable[Row]) -> str | None:
         """The judged system that stands for the paper's baseline."""
@@ -472,15 +468,6 @@ class _Run:
                 value = _result(rule["compute"], _Names(self, figure, rule))
                 why = "" if value is not None else "undefined"
                 self.known[figure.key] = replace(figure, value=value, why=why)
-
-
-def _may_be(template: str, name: str) -> bool:
-    """Whether a template may give this name."""
-    return re.fullmatch(".*".join(map(re.escape, re.split(r"\{.+?\}", template))), name) is not None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _options(

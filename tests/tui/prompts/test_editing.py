@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import UsageError
+from recjudge_tui.prompting.drafts import check_draft, write_draft
 from recjudge_tui.tui.dialogs import PickDialog
-from recjudge_tui.tui.prompts import check_draft, editor_command, write_draft
+from recjudge_tui.tui.prompts import editor_command
 from tests.support.app.driving import press, shown
 from tests.support.app.prompts_screen import front, prompts, versions
 from tests.support.app.pty import ended, terminal
