@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -58,7 +59,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[codes.Form, str, str, Scale | None]
-# the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
+# the decisive columns of the row, whether it answers an exported task and whether it names no item; and its decisive cells
 _Says = tuple[Any, ...]
 
 
@@ -114,20 +115,24 @@ class LabelRows(NamedTuple):
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
         in more than one way, or fit only in part, before the first label.
         """
-
-        @lru_cache(maxsize=_MOST_KEPT)
-        def asked(says: _Says) -> _Ask | RowFault:
-            try:
-                return self._ask(says)
-            except RowFault as fault:
-                return fault
-
         counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+        said = Counter[_Says]()
+
+        def count() -> None:
+            for says, rows in said.items():
+                with suppress(RowFault):
+                    ask = self._ask(says)
+                    for token in filter(None, ask.tokens):
+                        if ask.key is not None:
+                            counts[ask.key][token] += rows
+            said.clear()
+
         for _, _, says in self._tidied(Notes(self.notes.file)):
-            ask = None if says is None else asked(says)
-            if isinstance(ask, _Ask) and ask.key is not None:
-                for token in filter(None, ask.tokens):
-                    counts[ask.key][token] += 1
+            if says is not None:
+                said[says] += 1
+                if len(said) > _MOST_KEPT:
+                    count()
+        count()
         readings: dict[_Key, codes.Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
@@ -197,27 +202,28 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, list[str]]] = {}
-        ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
+        ids, columns = self.ids(notes), tuple[str, ...]()
+        form: tuple[tuple[str, ...], bool, bool] = ((), False, False)
         for line, row in self.rows(notes):
             get = row.get
             try:
-                if counted := holds_counts(row):
+                if counted := "wins" in row and holds_counts(row):
                     self._name_battles(row, line, notes)
                     _refuse_twin(twins, row, line)
                 if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
-                if ids.columns is not columns:
-                    columns = ids.columns
-                    decisive = tuple(name for name in _DECISIVE if name in columns)
                 task, user = get(TASK, ""), get("user_id")
                 # other tools also have a column of this name, beside a user column
                 is_task = bool(task) and (is_task_token(task) or not (user or get(CASE)))
                 if not is_task and not (get("rater") and user):
                     name = "user_id" if get("rater") else "rater"
                     raise RowFault(f"no {name}", f"{name} is empty")
-                says = (decisive, is_task, not get("item_id"), *map(row.__getitem__, decisive))
-                yield line, row, None if counted else says
+                no_item = not get("item_id")
+                if ids.columns is not columns or form[1:] != (is_task, no_item):
+                    columns = ids.columns
+                    form = (tuple(name for name in _DECISIVE if name in row), is_task, no_item)
+                yield line, row, None if counted else (form, *map(row.__getitem__, form[0]))
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
@@ -240,7 +246,7 @@ class LabelRows(NamedTuple):
 
     def _ask(self, says: _Says) -> _Ask:
         """What a row asks. Raises RowFault."""
-        decisive, is_task, no_item, *cells = says
+        (decisive, is_task, no_item), *cells = says
         row = {name: cell.strip() for name, cell in zip(decisive, cells, strict=True)}
         text, aspect = row.get("value", ""), _aspect(row)
         if is_task:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _NO_SCORE = float("nan")
+# ranks as text that are remembered, lists that are made at once
+_MOST_RANKS, _LISTS_AT_ONCE = 10_000, 500
 _OWNER = ("user_id", "system")
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
@@ -101,16 +103,16 @@ class _Lists:
         # the user, system, context and time of each list, and its first line; their cells as they stand are known too
         self.known: dict[tuple[str, ...], int] = {}
         self.owners: list[tuple[str, ...]] = []
-        self.started: list[int] = []
+        self.started = array("i")
         self.items: dict[str, int] = {}
-        # the list, the item and the line of each element; beside them its rank and its score
-        self.cells, self.rank, self.score = array("i"), array("q"), array("d")
+        # the list, the item, the line, the rank and the score of each element
+        self.list, self.item, self.line, self.rank = array("i"), array("i"), array("i"), array("q")
+        self.score = array("d")
         self.scored = False
 
-    def list_of(self, line: int, row: Mapping[str, str]) -> int:
-        """The number of the row's list; -1 for a row without a user, a system or a time that can be read, which is noted."""
-        get = row.get
-        key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+    def list_of(self, line: int, key: tuple[str, ...]) -> int:
+        """The number of the list with these cells for its owner; -1 for a row without a user, a system or a time that can be
+        read, which is noted."""
         if (found := self.known.get(key)) is not None:
             return found
         try:
@@ -138,11 +140,6 @@ class _Lists:
             return -1
         return self.items.setdefault(item, len(self.items))
 
-    def add(self, group: int, item: int, line: int, rank: int, score: float) -> None:
-        self.cells.extend((group, item, line))
-        self.rank.append(rank)
-        self.score.append(score)
-
     def optional_score(self, text: str, line: int) -> float:
         if text.strip() in MISSING:
             return _NO_SCORE
@@ -157,20 +154,31 @@ class _Lists:
 
     def add_rows(self, rows: Iterator[Row], by: Literal["rank", "score", "order"], column: str) -> None:
         """Add a row for each element. `column`: that of the scores or distances."""
-        items, add, lengths = self.items, self.add, dict[int, int]()
+        items, known, lengths, ranks = self.items, self.known, dict[int, int](), dict[str, int]()
+        to_list, to_item, to_line = self.list.append, self.item.append, self.line.append
+        to_rank, to_score = self.rank.append, self.score.append
+        last: tuple[str, ...] | None = None
+        group = -1
         for line, row in rows:
-            if (group := self.list_of(line, row)) < 0:
-                continue
-            text = row.get("item_id", "")
+            get = row.get
+            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+            if key != last:
+                if (group := self.list_of(line, key)) < 0:
+                    continue
+                last = key if key in known else None
+            text = get("item_id", "")
             if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
                 continue
             rank, score = 0, _NO_SCORE
             try:
                 if by == "rank":
-                    rank = whole(row["rank"], "rank")
-                    if rank < 0:
-                        raise RowFault("negative rank", rank=rank)
-                    score = self.optional_score(row.get(column, ""), line) if column else score
+                    if (place := ranks.get(text := row["rank"])) is None:
+                        place = whole(text, "rank")
+                        refuse(place < 0, "negative rank", rank=place)
+                        if len(ranks) < _MOST_RANKS:
+                            ranks[text] = place
+                    rank = place
+                    score = self.optional_score(get(column, ""), line) if column else score
                 elif by == "score":
                     score = number(row.get(column, ""), column)
                     self.scored = True
@@ -179,7 +187,11 @@ class _Lists:
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            add(group, item, line, rank, 0.0 - score if column == "distance" else score)
+            to_list(group)
+            to_item(item)
+            to_line(line)
+            to_rank(rank)
+            to_score(0.0 - score if column == "distance" else score)
 
     def add_whole(self, rows: Iterator[Row], elements: Callable[[dict[str, str]], _Places]) -> None:
         """Add rows of whole lists."""
@@ -189,20 +201,26 @@ class _Lists:
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            if (group := self.list_of(line, row)) < 0:
+            get = row.get
+            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+            if (group := self.list_of(line, key)) < 0:
                 continue
             rank = 0
             for text, score in places:
                 if text.strip():
                     rank += 1
                     if (item := self.item_of(line, text)) >= 0:
-                        self.add(group, item, line, rank, self.optional_score(score, line))
+                        self.list.append(group)
+                        self.item.append(item)
+                        self.line.append(line)
+                        self.rank.append(rank)
+                        self.score.append(self.optional_score(score, line))
 
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
         """The list, the item, the line, the rank and the score of each element, as views."""
         import numpy as np
 
-        return (*np.asarray(self.cells).reshape(-1, 3).T, np.asarray(self.rank), np.asarray(self.score))
+        return tuple(map(np.asarray, (self.list, self.item, self.line, self.rank, self.score)))
 
     def rank_by_score(self, *, file_order: bool) -> None:
         """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
@@ -233,17 +251,18 @@ class _Lists:
         notes, names = self.notes, list(self.items)
         where, items, lines, ranks, scores = self.arrays()
         ranks = self._stepless(ranks)
-        order = np.lexsort((lines, ranks, where))
+        order = _order(lines, ranks, where)
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
             notes.remark("rising", rising=rising)
-        ends = np.searchsorted(where[order], np.arange(len(self.owners)), side="right").tolist()
-        columns = [column[order] for column in (ranks, items, lines, scores)]
-        start = lists = contradicting = 0
-        for owner, first, end in zip(self.owners, self.started, ends, strict=True):
-            places, own_items, own_lines, own = (column[start:end].tolist() for column in columns)
-            length, start = end - start, end
-            own_scores = [None if not self.scored or score != score else score for score in own]
+        ends = np.cumsum(np.bincount(where, minlength=len(self.owners))).tolist()
+        lists = contradicting = 0
+        cells = _list_by_list((ranks, items, lines, scores), order, ends)
+        for owner, first, (places, own_items, own_lines, own_scores) in zip(
+            self.owners, self.started, cells, strict=True
+        ):
+            length = len(places)
+            own_scores = [None if not self.scored or score != score else score for score in own_scores]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
                 kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
                 every = (own_items, own_lines, own_scores)
@@ -255,7 +274,7 @@ class _Lists:
             if self.scored:
                 known = [score for score in own_scores if score is not None]
                 contradicting += any(lower > upper for upper, lower in pairwise(known))
-            ranked = tuple(map(RankedItem, map(names.__getitem__, own_items), own_scores))
+            ranked = tuple(map(RankedItem._make, zip(map(names.__getitem__, own_items), own_scores)))  # noqa: B905
             yield LocatedSlate(own_lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), tuple(own_lines))
         if contradicting:
             notes.remark("contradicting", count=contradicting, lists=lists)
@@ -294,6 +313,31 @@ class _Lists:
         self.notes.remark("steps", step=step, beginning=beginning)
         start = int(different[0]) % step
         return (ranks - start) // step + (start > 0)
+
+
+def _order(
+    lines: npt.NDArray[np.int32], ranks: npt.NDArray[np.int64], lists: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
+    """What sorts elements, given in the order of their lines, by list, rank and line."""
+    import numpy as np
+
+    falls = (lists[1:] == lists[:-1]) & (ranks[1:] < ranks[:-1])
+    if ((lists[1:] < lists[:-1]) | falls).any():
+        return np.lexsort((lines, ranks, lists))
+    return np.arange(len(lists))
+
+
+def _list_by_list(
+    columns: Sequence[npt.NDArray[Any]], order: npt.NDArray[np.int64], ends: list[int]
+) -> Iterator[list[list[Any]]]:
+    """The values of each column list by list, where `order` puts the elements of each list in turn up to its end."""
+    end = 0
+    for first in range(0, len(ends), _LISTS_AT_ONCE):
+        start, block = end, ends[first : first + _LISTS_AT_ONCE]
+        cells = [column[order[start : block[-1]]].tolist() for column in columns]
+        for upto in block:
+            yield [values[end - start : upto - start] for values in cells]
+            end = upto
 
 
 def _rising(

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, compress, islice
 from operator import not_
@@ -77,6 +76,8 @@ Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
 _What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# the tables whose indexes are made when all rows are stored
+_LATE: Mapping[ImportKind, Sequence[str]] = {"events": ("events",), "labels": ("verdicts", "cases")}
 # rows are appended, and the indexes are made at the end, so that a large cache of pages gains nothing
 CACHE_KIB = 16_384
 # the bytes of files whose check takes so long that its progress is shown
@@ -182,8 +183,7 @@ def import_files(
     with long_reading(), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         known = _Known(db, create_project(db, project) if project_id is None else project_id)
-        table = {"events": "events", "labels": "verdicts"}.get(kind)
-        with db.late_indexes(table, lines) if table else nullcontext():
+        with db.late_indexes(_LATE.get(kind, ()), lines):
             for path in paths:
                 name = _storable((names or {}).get(path, str(path)))
                 folder = None if names and path in names else path.parent
@@ -387,10 +387,9 @@ class _File:
             self.records += len(batch)
             store(batch)
 
-    def _keep(self, records: Sequence[Record]) -> None:
+    def _keep(self, records: Iterable[Record]) -> None:
         """Keep the records as examples until there are enough."""
-        if len(self.examples) < EXAMPLES:
-            self.examples.extend(records[: EXAMPLES - len(self.examples)])
+        self.examples.extend(islice(records, EXAMPLES - len(self.examples)))
 
     # ---- items, users, explanations ----
 
@@ -458,12 +457,14 @@ class _File:
     def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
         ids, notes, time = self._ids(), self.notes, self.times.read
         items, users = self.known.ids("items"), self.known.ids("users")
+        known_users, known_items = ids.read_before["user_id"], ids.read_before["item_id"]
         types: dict[str, str] = {}
         values: dict[str, float | None] = {"": None}
         for line, row in rows:
             get = row.get
             try:
-                user = ids.filled(line, "user_id", get("user_id", ""))
+                raw = get("user_id", "")
+                user = known_users.get(raw) or ids.filled(line, "user_id", raw)
                 if (kind := types.get(raw := get("type", ""))) is None:
                     kind = ids.filled(line, "type", raw)
                     if held_out and not kind.startswith(HELD_OUT):
@@ -472,8 +473,10 @@ class _File:
                     elif not kind.startswith(HELD_OUT):
                         self.types.add(kind)
                     types[raw] = kind
-                item = ids.read(line, "item_id", get("item_id", ""))
-                refuse(not item and not get("text", "").strip(), "no item_id")
+                raw = get("item_id", "")
+                item = known_items.get(raw) or ids.read(line, "item_id", raw)
+                if not item:
+                    refuse(not get("text", "").strip(), "no item_id")
                 when = time(raw) if (raw := get("timestamp", "")) else ""
                 served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
                 context = ids.read(line, "context", raw) if (raw := get("context", "")) else ""
@@ -485,9 +488,9 @@ class _File:
             except RowFault as fault:
                 notes.skip_row(line, fault)
                 continue
-            if item and item not in items:
+            if items and item not in items:
                 self._note_unknown(line, "items", item, "event")
-            if user not in users:
+            if users and user not in users:
                 self._note_unknown(line, "users", user, "event")
             yield event
 
@@ -535,21 +538,24 @@ class _File:
         record: Item | User | Slate | Explanation,
     ) -> None:
         """Count the rows of a record by what became of it; note one that differs from an earlier one."""
-        rows, what = 1, f"{type(record).__name__.lower()} {shown(record[0])}"
-        if isinstance(record, Slate):
-            rows, what = len(record.items), f"the list of {_owner(record)}"
-        elif isinstance(record, Explanation):
-            what = f"the explanation of item {shown(record.item_id)} to {_owner(record)}"
+        rows = len(record.items) if isinstance(record, Slate) else 1
         if outcome == "unchanged":
             self.unchanged += rows
-        elif outcome == "disagrees":
+        elif outcome != "disagrees":
+            self.stored += rows
+            self._keep([record])
+        if outcome in ("new", "unchanged"):
+            return
+        what = f"{type(record).__name__.lower()} {shown(record[0])}"
+        if isinstance(record, Slate):
+            what = f"the list of {_owner(record)}"
+        elif isinstance(record, Explanation):
+            what = f"the explanation of item {shown(record.item_id)} to {_owner(record)}"
+        if outcome == "disagrees":
             where = "above" if source == self.target.import_id else f"in import {source}"
             self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
         else:
-            if outcome == "replaces":
-                self.notes.warn(line, "replaces an earlier import", what=what, source=source)
-            self.stored += rows
-            self._keep([record])
+            self.notes.warn(line, "replaces an earlier import", what=what, source=source)
 
     # ---- labels ----
 
@@ -584,17 +590,21 @@ class _File:
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
-            self._count_label(line, label, clash)
+        self._verdicts(plain, given)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _count_label(self, line: int, label: Label, clash: imports.Clash | None) -> None:
-        if clash is None:
-            self.stored += 1
-            self._keep([label])
-            return
+    def _verdicts(self, labels: list[tuple[int, Label]], given: list[tuple[int, int, Label]]) -> None:
+        """Store the labels, each with its rater and case, and count them."""
+        clashes = imports.add_verdicts(self.target, given)
+        self.stored += clashes.count(None)
+        self._keep(label for (_, label), clash in zip(labels, clashes, strict=True) if clash is None)
+        for (line, label), clash in zip(labels, clashes, strict=True):
+            if clash is not None:
+                self._count_clash(line, label, clash)
+
+    def _count_clash(self, line: int, label: Label, clash: imports.Clash) -> None:
         if label.rule == COUNTED:
             origin = f" (import {clash.import_id})" if clash.import_id else ""
             raise refusal("counted-before", place=f"{self.notes.file}:{line}", origin=origin)
@@ -630,8 +640,7 @@ class _File:
             value = 0.0 - label.value
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
-        (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
-        self._count_label(line, named, clash)
+        self._verdicts([(line, named)], [(task.rater_id, task.case_id, of_case)])
         close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:
