@@ -442,8 +442,8 @@ def cases_of_labels(
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
     )
     alone = not db.value(f"SELECT {' OR '.join(content)}", (project_id,))
-    for place, label in zip(places, labels, strict=True):
-        if place not in cases and place not in keys and label.case_id is None:
+    for place, label, case in zip(places, labels, map(cases.get, places), strict=True):
+        if case is None and place not in keys and label.case_id is None:
             keys[place] = label_key(db, project_id, label, alone=alone)
     ids = ensure_cases(db, project_id, [key for key, _ in keys.values()])
     for (place, (_, occasions)), case_id in zip(keys.items(), ids, strict=True):
@@ -492,8 +492,10 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
         state = "failed" if value is None else "ok"
         about = label.aspect, label.protocol, label.label, label.rule, label.note, len(label.flags)
         verdicts.append((at, rater, case, state, value, agree, *about))
-        games += [(at, "ab" if game.first == "a" else "ba", game.value) for game in played]
-        flags += [(at, *flag) for flag in label.flags]
+        if played:
+            games += [(at, "ab" if game.first == "a" else "ba", game.value) for game in played]
+        if label.flags:
+            flags += [(at, *flag) for flag in label.flags]
         at += 1
     db.insert_many(
         """INSERT INTO verdicts (project_id, import_id, created_at, id, rater_id, case_id, state, value, order_consistent,
