@@ -10,16 +10,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
 from recjudge_tui.domain.records import Game, Label, LabelFlag
-from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
+from recjudge_tui.domain.roles import RATER_KINDS
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.importers import codes
@@ -116,23 +116,13 @@ class LabelRows(NamedTuple):
         in more than one way, or fit only in part, before the first label.
         """
         counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
-        said = Counter[_Says]()
-
-        def count() -> None:
-            for says, rows in said.items():
+        said = (says for _, _, says in self._tidied(Notes(self.notes.file)) if says is not None)
+        while often := Counter(islice(said, _MOST_KEPT)):
+            for says, rows in often.items():
                 with suppress(RowFault):
                     ask = self._ask(says)
-                    for token in filter(None, ask.tokens):
-                        if ask.key is not None:
-                            counts[ask.key][token] += rows
-            said.clear()
-
-        for _, _, says in self._tidied(Notes(self.notes.file)):
-            if says is not None:
-                said[says] += 1
-                if len(said) > _MOST_KEPT:
-                    count()
-        count()
+                    for token in filter(None, ask.tokens if ask.key else ()):
+                        counts[cast(_Key, ask.key)][token] += rows
         readings: dict[_Key, codes.Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
@@ -337,19 +327,11 @@ class LabelRows(NamedTuple):
         if said.odd_state:
             self.notes.warn(line, "unknown state", state=said.odd_state)
         served, flags, case = get("served_at"), get("flags"), get(CASE)
-        return Label._make(
-            (
-                *said.label[:12],
-                get("user_id", ""),
-                get("item_id", ""),
-                get("context", ""),
-                self.times.read(served, "served_at") if served else "",
-                note,
-                _flags(flags.strip(), line, self.notes) if flags else (),
-                get(TASK, "") if said.label.task else "",
-                int(case) if case else None,
-            )
-        )
+        time = self.times.read(served, "served_at") if served else ""
+        about = (get("user_id", ""), get("item_id", ""), get("context", ""), time, note)
+        found = _flags(flags.strip(), line, self.notes) if flags else ()
+        task, case_id = get(TASK, "") if said.label.task else "", int(case) if case else None
+        return Label._make((*said.label[:12], *about, found, task, case_id))
 
     def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
@@ -381,6 +363,9 @@ class LabelRows(NamedTuple):
         """The label without its answer, its systems in the order of their names. Raises RowFault."""
         row = ask.row
         a, b = row.get("system_a", ""), row.get("system_b", "")
+        named = row.get("rater_kind", "").strip().lower()
+        kind = next((kind for kind in RATER_KINDS if kind == named), None)
+        refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
         return Label(
             row["rater"],
             None,
@@ -389,7 +374,7 @@ class LabelRows(NamedTuple):
             system_a=min(a, b) if b else a,
             system_b=max(a, b) if a else b,
             protocol=ask.facts.name,
-            rater_kind=_rater_kind(row),
+            rater_kind=kind,
             rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
             scale=ask.scale,
         )
@@ -558,13 +543,6 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
     name = "" if value is None else protocol_facts(label.protocol).labels[value]
     rule = BOTH_ORDERS if len(games) > 1 else ONE_ORDER
     return label._replace(games=games, value=value, label=name, rule=rule)
-
-
-def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
-    named = row.get("rater_kind", "").strip().lower()
-    kind = next((kind for kind in RATER_KINDS if kind == named), None)
-    refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
-    return kind
 
 
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:

@@ -8,7 +8,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recjudge_tui.domain.records import RankedItem, Slate
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _NO_SCORE = float("nan")
-# ranks as text that are remembered, lists that are made at once
-_MOST_RANKS, _LISTS_AT_ONCE = 10_000, 500
-_OWNER = ("user_id", "system")
+# elements that are made Python's at once
+_AT_ONCE = 10_000
+_OWNER = ("user_id", "system", "context", "served_at")
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
+_Owner = tuple[str, ...]
 # the items of a cell in their order, each with its score as text
 _Places = Sequence[tuple[str, str]]
 
@@ -100,23 +101,22 @@ class _Lists:
 
     def __init__(self, ids: Ids, times: Times) -> None:
         self.ids, self.notes, self.times = ids, ids.notes, times
-        # the user, system, context and time of each list, and its first line; their cells as they stand are known too
-        self.known: dict[tuple[str, ...], int] = {}
-        self.owners: list[tuple[str, ...]] = []
+        # the owner of each list, and its first line; owners' cells as they stand are known too
+        self.known: dict[_Owner, int] = {}
+        self.owners: list[_Owner] = []
         self.started = array("i")
         self.items: dict[str, int] = {}
         # the list, the item, the line, the rank and the score of each element
-        self.list, self.item, self.line, self.rank = array("i"), array("i"), array("i"), array("q")
-        self.score = array("d")
+        self.columns: tuple[array[Any], ...] = tuple(array(code) for code in "iiiqd")
         self.scored = False
 
-    def list_of(self, line: int, key: tuple[str, ...]) -> int:
+    def list_of(self, line: int, key: _Owner) -> int:
         """The number of the list with these cells for its owner; -1 for a row without a user, a system or a time that can be
         read, which is noted."""
         if (found := self.known.get(key)) is not None:
             return found
         try:
-            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER, key, strict=False))
+            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER[:2], key, strict=False))
             owner = (*owner, self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at"))
         except RowFault as fault:
             self.notes.skip_row(line, fault)
@@ -154,11 +154,9 @@ class _Lists:
 
     def add_rows(self, rows: Iterator[Row], by: Literal["rank", "score", "order"], column: str) -> None:
         """Add a row for each element. `column`: that of the scores or distances."""
-        items, known, lengths, ranks = self.items, self.known, dict[int, int](), dict[str, int]()
-        to_list, to_item, to_line = self.list.append, self.item.append, self.line.append
-        to_rank, to_score = self.rank.append, self.score.append
-        last: tuple[str, ...] | None = None
-        group = -1
+        items, known, lengths, group = self.items, self.known, dict[int, int](), -1
+        to_list, to_item, to_line, to_rank, to_score = (part.append for part in self.columns)
+        last: _Owner | None = None
         for line, row in rows:
             get = row.get
             key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
@@ -172,12 +170,8 @@ class _Lists:
             rank, score = 0, _NO_SCORE
             try:
                 if by == "rank":
-                    if (place := ranks.get(text := row["rank"])) is None:
-                        place = whole(text, "rank")
-                        refuse(place < 0, "negative rank", rank=place)
-                        if len(ranks) < _MOST_RANKS:
-                            ranks[text] = place
-                    rank = place
+                    if (rank := whole(row["rank"], "rank")) < 0:
+                        raise RowFault("negative rank", rank=rank)
                     score = self.optional_score(get(column, ""), line) if column else score
                 elif by == "score":
                     score = number(row.get(column, ""), column)
@@ -201,34 +195,22 @@ class _Lists:
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            get = row.get
-            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
-            if (group := self.list_of(line, key)) < 0:
+            if (group := self.list_of(line, tuple(row.get(name, "") for name in _OWNER))) < 0:
                 continue
             rank = 0
             for text, score in places:
                 if text.strip():
                     rank += 1
                     if (item := self.item_of(line, text)) >= 0:
-                        self.list.append(group)
-                        self.item.append(item)
-                        self.line.append(line)
-                        self.rank.append(rank)
-                        self.score.append(self.optional_score(score, line))
-
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """The list, the item, the line, the rank and the score of each element, as views."""
-        import numpy as np
-
-        return tuple(map(np.asarray, (self.list, self.item, self.line, self.rank, self.score)))
+                        element = (group, item, line, rank, self.optional_score(score, line))
+                        for part, value in zip(self.columns, element, strict=True):
+                            part.append(value)
 
     def rank_by_score(self, *, file_order: bool) -> None:
         """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
         import numpy as np
 
-        if not self.rank:
-            return
-        where, items, line, rank, score = self.arrays()
+        where, items, line, rank, score = map(np.asarray, self.columns)
         second = np.arange(len(line))
         if not file_order:
             names = list(self.items)
@@ -249,19 +231,22 @@ class _Lists:
         import numpy as np
 
         notes, names = self.notes, list(self.items)
-        where, items, lines, ranks, scores = self.arrays()
+        where, items, lines, ranks, scores = map(np.asarray, self.columns)
         ranks = self._stepless(ranks)
-        order = _order(lines, ranks, where)
+        order = np.lexsort((lines, ranks, where))
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
             notes.remark("rising", rising=rising)
-        ends = np.cumsum(np.bincount(where, minlength=len(self.owners))).tolist()
+
+        def in_order(column: npt.NDArray[Any]) -> Iterator[Any]:
+            blocks = (order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE))
+            return chain.from_iterable(column[block].tolist() for block in blocks)
+
+        cells = list(map(in_order, (ranks, items, lines, scores)))
         lists = contradicting = 0
-        cells = _list_by_list((ranks, items, lines, scores), order, ends)
-        for owner, first, (places, own_items, own_lines, own_scores) in zip(
-            self.owners, self.started, cells, strict=True
-        ):
-            length = len(places)
+        lengths = np.bincount(where, minlength=len(self.owners)).tolist()
+        for owner, first, length in zip(self.owners, self.started, lengths, strict=True):
+            places, own_items, own_lines, own_scores = (list(islice(part, length)) for part in cells)
             own_scores = [None if not self.scored or score != score else score for score in own_scores]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
                 kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
@@ -313,31 +298,6 @@ class _Lists:
         self.notes.remark("steps", step=step, beginning=beginning)
         start = int(different[0]) % step
         return (ranks - start) // step + (start > 0)
-
-
-def _order(
-    lines: npt.NDArray[np.int32], ranks: npt.NDArray[np.int64], lists: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int64]:
-    """What sorts elements, given in the order of their lines, by list, rank and line."""
-    import numpy as np
-
-    falls = (lists[1:] == lists[:-1]) & (ranks[1:] < ranks[:-1])
-    if ((lists[1:] < lists[:-1]) | falls).any():
-        return np.lexsort((lines, ranks, lists))
-    return np.arange(len(lists))
-
-
-def _list_by_list(
-    columns: Sequence[npt.NDArray[Any]], order: npt.NDArray[np.int64], ends: list[int]
-) -> Iterator[list[list[Any]]]:
-    """The values of each column list by list, where `order` puts the elements of each list in turn up to its end."""
-    end = 0
-    for first in range(0, len(ends), _LISTS_AT_ONCE):
-        start, block = end, ends[first : first + _LISTS_AT_ONCE]
-        cells = [column[order[start : block[-1]]].tolist() for column in columns]
-        for upto in block:
-            yield [values[end - start : upto - start] for values in cells]
-            end = upto
 
 
 def _rising(

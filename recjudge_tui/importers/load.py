@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain, compress, islice
 from operator import not_
@@ -76,8 +76,6 @@ Progress = Callable[[int, float], None]
 _T = TypeVar("_T")
 _What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
-# the tables whose indexes are made when all rows are stored
-_LATE: Mapping[ImportKind, Sequence[str]] = {"events": ("events",), "labels": ("verdicts", "cases")}
 # rows are appended, and the indexes are made at the end, so that a large cache of pages gains nothing
 CACHE_KIB = 16_384
 # the bytes of files whose check takes so long that its progress is shown
@@ -183,7 +181,8 @@ def import_files(
     with long_reading(), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         known = _Known(db, create_project(db, project) if project_id is None else project_id)
-        with db.late_indexes(_LATE.get(kind, ()), lines):
+        late = {"events": ("events",), "labels": ("verdicts", "cases")}.get(kind, ())
+        with db.late_indexes(late, lines):
             for path in paths:
                 name = _storable((names or {}).get(path, str(path)))
                 folder = None if names and path in names else path.parent
@@ -387,9 +386,10 @@ class _File:
             self.records += len(batch)
             store(batch)
 
-    def _keep(self, records: Iterable[Record]) -> None:
+    def _keep(self, records: Sequence[Record]) -> None:
         """Keep the records as examples until there are enough."""
-        self.examples.extend(islice(records, EXAMPLES - len(self.examples)))
+        if len(self.examples) < EXAMPLES:
+            self.examples.extend(records[: EXAMPLES - len(self.examples)])
 
     # ---- items, users, explanations ----
 
@@ -463,8 +463,7 @@ class _File:
         for line, row in rows:
             get = row.get
             try:
-                raw = get("user_id", "")
-                user = known_users.get(raw) or ids.filled(line, "user_id", raw)
+                user = known_users.get(raw := get("user_id", "")) or ids.filled(line, "user_id", raw)
                 if (kind := types.get(raw := get("type", ""))) is None:
                     kind = ids.filled(line, "type", raw)
                     if held_out and not kind.startswith(HELD_OUT):
@@ -473,10 +472,8 @@ class _File:
                     elif not kind.startswith(HELD_OUT):
                         self.types.add(kind)
                     types[raw] = kind
-                raw = get("item_id", "")
-                item = known_items.get(raw) or ids.read(line, "item_id", raw)
-                if not item:
-                    refuse(not get("text", "").strip(), "no item_id")
+                item = known_items.get(raw := get("item_id", "")) or ids.read(line, "item_id", raw)
+                refuse(not item and not get("text", "").strip(), "no item_id")
                 when = time(raw) if (raw := get("timestamp", "")) else ""
                 served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
                 context = ids.read(line, "context", raw) if (raw := get("context", "")) else ""
@@ -530,13 +527,7 @@ class _File:
             self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
         return tuple(compress(lines, known)), slate._replace(items=tuple(compress(slate.items, known)))
 
-    def _count(
-        self,
-        line: int,
-        outcome: imports.Outcome,
-        source: int | None,
-        record: Item | User | Slate | Explanation,
-    ) -> None:
+    def _count(self, line: int, outcome: imports.Outcome, source: int | None, record: Record) -> None:
         """Count the rows of a record by what became of it; note one that differs from an earlier one."""
         rows = len(record.items) if isinstance(record, Slate) else 1
         if outcome == "unchanged":
@@ -590,21 +581,17 @@ class _File:
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        self._verdicts(plain, given)
+        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
+            self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _verdicts(self, labels: list[tuple[int, Label]], given: list[tuple[int, int, Label]]) -> None:
-        """Store the labels, each with its rater and case, and count them."""
-        clashes = imports.add_verdicts(self.target, given)
-        self.stored += clashes.count(None)
-        self._keep(label for (_, label), clash in zip(labels, clashes, strict=True) if clash is None)
-        for (line, label), clash in zip(labels, clashes, strict=True):
-            if clash is not None:
-                self._count_clash(line, label, clash)
-
-    def _count_clash(self, line: int, label: Label, clash: imports.Clash) -> None:
+    def _count_label(self, line: int, label: Label, clash: imports.Clash | None) -> None:
+        if clash is None:
+            self.stored += 1
+            self._keep([label])
+            return
         if label.rule == COUNTED:
             origin = f" (import {clash.import_id})" if clash.import_id else ""
             raise refusal("counted-before", place=f"{self.notes.file}:{line}", origin=origin)
@@ -640,7 +627,8 @@ class _File:
             value = 0.0 - label.value
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
-        self._verdicts([(line, named)], [(task.rater_id, task.case_id, of_case)])
+        (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
+        self._count_label(line, named, clash)
         close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:

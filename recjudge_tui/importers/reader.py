@@ -671,6 +671,7 @@ def _batches(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         _refuse_twice(path, 0, names)
@@ -681,14 +682,18 @@ def _batches(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
-            for column in map(_plain, batch.columns):
+            for column in batch.columns:
+                nested = pa.types.is_nested(column.type)
+                if pa.types.is_floating(column.type):
+                    column = pc.if_else(pc.is_nan(column), None, column)
+                elif not nested and not pa.types.is_primitive(column.type):
+                    column = column.cast(pa.string())
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
-                if column.nbytes > MAX_FIELD and any(
-                    column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
-                ):
-                    raise refusal("long-value", path=path, most=MAX_FIELD)
-                if pa.types.is_nested(column.type):
+                cells = (column.slice(place, 1) for place in range(len(column)))
+                is_long = column.nbytes > MAX_FIELD and any(value.nbytes > MAX_FIELD for value in cells)
+                stop_if(is_long, "long-value", path=path, most=MAX_FIELD)
+                if nested:
                     values = column.to_pylist()
                     columns.append([DECODER.decode(json.dumps(value, default=str)) for value in values])
                 else:
@@ -697,20 +702,6 @@ def _batches(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
                     texts = places.dictionary.cast(pa.string()).to_pylist()
                     columns.append(list(map(texts.__getitem__, places.indices.to_pylist())))
             yield names, columns
-
-
-def _plain(column: Any) -> Any:
-    """The column as text, unless its values have parts, or are all of one small size."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    return (
-        column
-        if pa.types.is_nested(column.type) or pa.types.is_primitive(column.type)
-        else column.cast(pa.string())
-    )
 
 
 def _parquet_rows(path: Path, columns: Sequence[str], notes: Notes) -> Iterator[Row]:
@@ -1064,10 +1055,10 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
                 text = one_line(json.dumps(value, ensure_ascii=False), 100)
                 raise refusal("object-as-id", path=path, kind=name[:4], value=text)
     rows: Iterator[tuple[int, dict[str, Any]]] = chain([first], records)
-    if not raw:
-        rows = (
-            _parquet_rows(path, columns, notes) if is_parquet(path) else _json_rows(path, rows, wanted, notes)
-        )
+    if not raw and is_parquet(path):
+        rows = _parquet_rows(path, columns, notes)
+    elif not raw:
+        rows = _json_rows(path, rows, wanted, notes)
     return Table(columns, original, rows, json=True)
 
 

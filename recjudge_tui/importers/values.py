@@ -207,7 +207,7 @@ class Ids:
             return bare
         if len(before) > _MOST_KEPT:
             before.clear()
-        if name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
+        if bare[-2:] == ".0" and name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
             bare = self._whole(name, bare)
         before[raw] = bare
         return bare
@@ -242,6 +242,8 @@ class Ids:
 
 
 def _is_no_id(text: str) -> bool:
+    if text.isalnum():
+        return text == "Ellipsis"
     ends = text[0] + text[-1]
     several = (ends == "{}" and ":" in text) or (ends == "[]" and _SEVERAL.search(text))
     return bool(several or _NO_ID.fullmatch(text[:200]))
@@ -312,22 +314,17 @@ class Times:
         leaves no doubt: Unix time in seconds, milliseconds, microseconds or nanoseconds, and a spreadsheet's days. Raises
         RowFault.
         """
-        if value == self._last[0]:
-            return self._last[1]
-        text = value.strip()
         # seconds from 1973 to 2030, the usual form in files of events
-        if (
-            8 < len(text) < 11
-            and (text < "19" or len(text) == 9)
-            and text.isdigit()
-            and text.isascii()
-            and text[0] != "0"
-        ):
+        plain = 8 < len(value) < 11 and value.isdigit() and value.isascii()
+        if plain and 100_000_000 <= (count := int(value)) < 1_900_000_000:
             self.units["seconds"] += 1
-            day, second = divmod(int(text), 86_400)
+            day, second = divmod(count, 86_400)
             if (date := self._days.get(day)) is None:
                 date = self._days[day] = (_EPOCH + timedelta(days=day)).isoformat()[:11]
             return date + _MINUTES[second // 60] + _SECONDS[second % 60]
+        if value == self._last[0]:
+            return self._last[1]
+        text = value.strip()
         if text in MISSING:
             return ""
         try:

@@ -76,16 +76,12 @@ class Database:
         how many were stored. Several rows a statement take half the time of `execute_many`. Call inside a transaction."""
         left, stored = iter(rows), 0
         if (first := next(left, None)) is None:
-            return stored
-        at_once = max((_PARAMETERS_A_STATEMENT - len(shared)) // len(first), 1)
-        left = chain([first], left)
-        marks = (*(f"?{place}" for place in range(1, len(shared) + 1)), *"?" * len(first))
-        values = f"({', '.join(marks)})"
+            return 0
+        at_once, left = max((_PARAMETERS_A_STATEMENT - len(shared)) // len(first), 1), chain([first], left)
+        values = f"({', '.join((*(f'?{place + 1}' for place in range(len(shared))), *'?' * len(first)))})"
         while chunk := list(islice(left, at_once)):
-            parameters = [*shared, *chain.from_iterable(chunk)]
-            stored += self.execute(
-                f"{sql} VALUES {', '.join([values] * len(chunk))} {end}", parameters
-            ).rowcount
+            whole = f"{sql} VALUES {', '.join([values] * len(chunk))} {end}"
+            stored += self.execute(whole, [*shared, *chain.from_iterable(chunk)]).rowcount
         return stored
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[StoredRow]:
@@ -200,11 +196,8 @@ class Database:
         """Make the indexes of the tables after the block, in a third of the time, if it adds more rows than there are; those
         that are unique stay. Call inside a transaction."""
         made = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql NOT LIKE '%UNIQUE%'"
-        small = (
-            table
-            for table in tables
-            if rows >= 10_000 and not self.any(f"SELECT 1 FROM {table} LIMIT 1 OFFSET {rows}")
-        )
+        many = "SELECT 1 FROM {} LIMIT 1 OFFSET {}"
+        small = [table for table in tables if rows >= 10_000 and not self.any(many.format(table, rows))]
         indexes = [index for table in small for index in self.rows(made, (table,))]
         for name, _ in indexes:
             self.execute(f"DROP INDEX {name}")

@@ -472,9 +472,11 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
             rows = db.tuples(sql, (rater, json.dumps(judged)))
             seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     clashes: list[Clash | None] = []
-    verdicts: list[tuple[object, ...]] = []
-    games: list[tuple[object, ...]] = []
-    flags: list[tuple[object, ...]] = []
+    verdicts, games, flags = (
+        list[tuple[object, ...]](),
+        list[tuple[object, ...]](),
+        list[tuple[object, ...]](),
+    )
     # the write lock is held, so nobody else takes these ids
     at = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
     for rater, case, label in given:
