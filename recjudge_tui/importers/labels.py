@@ -8,17 +8,18 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
 from recjudge_tui.domain.records import Game, Label, LabelFlag
-from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
+from recjudge_tui.domain.roles import RATER_KINDS
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.importers import codes
@@ -58,7 +59,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[codes.Form, str, str, Scale | None]
-# the decisive columns of the row, whether it answers an exported task, whether it names no item, and its decisive cells
+# the decisive columns of the row, whether it answers an exported task and whether it names no item; and its decisive cells
 _Says = tuple[Any, ...]
 
 
@@ -114,20 +115,14 @@ class LabelRows(NamedTuple):
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
         in more than one way, or fit only in part, before the first label.
         """
-
-        @lru_cache(maxsize=_MOST_KEPT)
-        def asked(says: _Says) -> _Ask | RowFault:
-            try:
-                return self._ask(says)
-            except RowFault as fault:
-                return fault
-
         counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
-        for _, _, says in self._tidied(Notes(self.notes.file)):
-            ask = None if says is None else asked(says)
-            if isinstance(ask, _Ask) and ask.key is not None:
-                for token in filter(None, ask.tokens):
-                    counts[ask.key][token] += 1
+        said = (says for _, _, says in self._tidied(Notes(self.notes.file)) if says is not None)
+        while often := Counter(islice(said, _MOST_KEPT)):
+            for says, rows in often.items():
+                with suppress(RowFault):
+                    ask = self._ask(says)
+                    for token in filter(None, ask.tokens if ask.key else ()):
+                        counts[cast(_Key, ask.key)][token] += rows
         readings: dict[_Key, codes.Reading] = {}
         for key, answers in counts.items():
             given = self.given if key[0] == "pair" else self.given._replace(ends=None)
@@ -197,27 +192,28 @@ class LabelRows(NamedTuple):
         counts, which says how many battles were won. Rows without a rater or a user are left out."""
         case_of = lru_cache(maxsize=_MOST_KEPT)(self.case_of)
         twins: dict[tuple[str, ...], tuple[int, list[str]]] = {}
-        ids, columns, decisive = self.ids(notes), set[str](), tuple[str, ...]()
+        ids, columns = self.ids(notes), tuple[str, ...]()
+        form: tuple[tuple[str, ...], bool, bool] = ((), False, False)
         for line, row in self.rows(notes):
             get = row.get
             try:
-                if counted := holds_counts(row):
+                if counted := "wins" in row and holds_counts(row):
                     self._name_battles(row, line, notes)
                     _refuse_twin(twins, row, line)
                 if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
-                if ids.columns is not columns:
-                    columns = ids.columns
-                    decisive = tuple(name for name in _DECISIVE if name in columns)
                 task, user = get(TASK, ""), get("user_id")
                 # other tools also have a column of this name, beside a user column
                 is_task = bool(task) and (is_task_token(task) or not (user or get(CASE)))
                 if not is_task and not (get("rater") and user):
                     name = "user_id" if get("rater") else "rater"
                     raise RowFault(f"no {name}", f"{name} is empty")
-                says = (decisive, is_task, not get("item_id"), *map(row.__getitem__, decisive))
-                yield line, row, None if counted else says
+                no_item = not get("item_id")
+                if ids.columns is not columns or form[1:] != (is_task, no_item):
+                    columns = ids.columns
+                    form = (tuple(name for name in _DECISIVE if name in row), is_task, no_item)
+                yield line, row, None if counted else (form, *map(row.__getitem__, form[0]))
             except RowFault as fault:
                 notes.skip_row(line, fault, "left out")
 
@@ -240,7 +236,7 @@ class LabelRows(NamedTuple):
 
     def _ask(self, says: _Says) -> _Ask:
         """What a row asks. Raises RowFault."""
-        decisive, is_task, no_item, *cells = says
+        (decisive, is_task, no_item), *cells = says
         row = {name: cell.strip() for name, cell in zip(decisive, cells, strict=True)}
         text, aspect = row.get("value", ""), _aspect(row)
         if is_task:
@@ -331,19 +327,11 @@ class LabelRows(NamedTuple):
         if said.odd_state:
             self.notes.warn(line, "unknown state", state=said.odd_state)
         served, flags, case = get("served_at"), get("flags"), get(CASE)
-        return Label._make(
-            (
-                *said.label[:12],
-                get("user_id", ""),
-                get("item_id", ""),
-                get("context", ""),
-                self.times.read(served, "served_at") if served else "",
-                note,
-                _flags(flags.strip(), line, self.notes) if flags else (),
-                get(TASK, "") if said.label.task else "",
-                int(case) if case else None,
-            )
-        )
+        time = self.times.read(served, "served_at") if served else ""
+        about = (get("user_id", ""), get("item_id", ""), get("context", ""), time, note)
+        found = _flags(flags.strip(), line, self.notes) if flags else ()
+        task, case_id = get(TASK, "") if said.label.task else "", int(case) if case else None
+        return Label._make((*said.label[:12], *about, found, task, case_id))
 
     def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
@@ -375,6 +363,9 @@ class LabelRows(NamedTuple):
         """The label without its answer, its systems in the order of their names. Raises RowFault."""
         row = ask.row
         a, b = row.get("system_a", ""), row.get("system_b", "")
+        named = row.get("rater_kind", "").strip().lower()
+        kind = next((kind for kind in RATER_KINDS if kind == named), None)
+        refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
         return Label(
             row["rater"],
             None,
@@ -383,7 +374,7 @@ class LabelRows(NamedTuple):
             system_a=min(a, b) if b else a,
             system_b=max(a, b) if a else b,
             protocol=ask.facts.name,
-            rater_kind=_rater_kind(row),
+            rater_kind=kind,
             rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
             scale=ask.scale,
         )
@@ -552,13 +543,6 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
     name = "" if value is None else protocol_facts(label.protocol).labels[value]
     rule = BOTH_ORDERS if len(games) > 1 else ONE_ORDER
     return label._replace(games=games, value=value, label=name, rule=rule)
-
-
-def _rater_kind(row: Mapping[str, str]) -> RaterKind | None:
-    named = row.get("rater_kind", "").strip().lower()
-    kind = next((kind for kind in RATER_KINDS if kind == named), None)
-    refuse(kind is None and named not in MISSING, "unknown rater kind", name=named, kinds=RATER_KINDS)
-    return kind
 
 
 def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:

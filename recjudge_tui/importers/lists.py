@@ -8,7 +8,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recjudge_tui.domain.records import RankedItem, Slate
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _NO_SCORE = float("nan")
-_OWNER = ("user_id", "system")
+# elements that are made Python's at once
+_AT_ONCE = 10_000
+_OWNER = ("user_id", "system", "context", "served_at")
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
+_Owner = tuple[str, ...]
 # the items of a cell in their order, each with its score as text
 _Places = Sequence[tuple[str, str]]
 
@@ -98,23 +101,22 @@ class _Lists:
 
     def __init__(self, ids: Ids, times: Times) -> None:
         self.ids, self.notes, self.times = ids, ids.notes, times
-        # the user, system, context and time of each list, and its first line; their cells as they stand are known too
-        self.known: dict[tuple[str, ...], int] = {}
-        self.owners: list[tuple[str, ...]] = []
-        self.started: list[int] = []
+        # the owner of each list, and its first line; owners' cells as they stand are known too
+        self.known: dict[_Owner, int] = {}
+        self.owners: list[_Owner] = []
+        self.started = array("i")
         self.items: dict[str, int] = {}
-        # the list, the item and the line of each element; beside them its rank and its score
-        self.cells, self.rank, self.score = array("i"), array("q"), array("d")
+        # the list, the item, the line, the rank and the score of each element
+        self.columns: tuple[array[Any], ...] = tuple(array(code) for code in "iiiqd")
         self.scored = False
 
-    def list_of(self, line: int, row: Mapping[str, str]) -> int:
-        """The number of the row's list; -1 for a row without a user, a system or a time that can be read, which is noted."""
-        get = row.get
-        key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+    def list_of(self, line: int, key: _Owner) -> int:
+        """The number of the list with these cells for its owner; -1 for a row without a user, a system or a time that can be
+        read, which is noted."""
         if (found := self.known.get(key)) is not None:
             return found
         try:
-            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER, key, strict=False))
+            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER[:2], key, strict=False))
             owner = (*owner, self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at"))
         except RowFault as fault:
             self.notes.skip_row(line, fault)
@@ -138,11 +140,6 @@ class _Lists:
             return -1
         return self.items.setdefault(item, len(self.items))
 
-    def add(self, group: int, item: int, line: int, rank: int, score: float) -> None:
-        self.cells.extend((group, item, line))
-        self.rank.append(rank)
-        self.score.append(score)
-
     def optional_score(self, text: str, line: int) -> float:
         if text.strip() in MISSING:
             return _NO_SCORE
@@ -157,20 +154,25 @@ class _Lists:
 
     def add_rows(self, rows: Iterator[Row], by: Literal["rank", "score", "order"], column: str) -> None:
         """Add a row for each element. `column`: that of the scores or distances."""
-        items, add, lengths = self.items, self.add, dict[int, int]()
+        items, known, lengths, group = self.items, self.known, dict[int, int](), -1
+        to_list, to_item, to_line, to_rank, to_score = (part.append for part in self.columns)
+        last: _Owner | None = None
         for line, row in rows:
-            if (group := self.list_of(line, row)) < 0:
-                continue
-            text = row.get("item_id", "")
+            get = row.get
+            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+            if key != last:
+                if (group := self.list_of(line, key)) < 0:
+                    continue
+                last = key if key in known else None
+            text = get("item_id", "")
             if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
                 continue
             rank, score = 0, _NO_SCORE
             try:
                 if by == "rank":
-                    rank = whole(row["rank"], "rank")
-                    if rank < 0:
+                    if (rank := whole(row["rank"], "rank")) < 0:
                         raise RowFault("negative rank", rank=rank)
-                    score = self.optional_score(row.get(column, ""), line) if column else score
+                    score = self.optional_score(get(column, ""), line) if column else score
                 elif by == "score":
                     score = number(row.get(column, ""), column)
                     self.scored = True
@@ -179,7 +181,11 @@ class _Lists:
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            add(group, item, line, rank, 0.0 - score if column == "distance" else score)
+            to_list(group)
+            to_item(item)
+            to_line(line)
+            to_rank(rank)
+            to_score(0.0 - score if column == "distance" else score)
 
     def add_whole(self, rows: Iterator[Row], elements: Callable[[dict[str, str]], _Places]) -> None:
         """Add rows of whole lists."""
@@ -189,28 +195,22 @@ class _Lists:
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            if (group := self.list_of(line, row)) < 0:
+            if (group := self.list_of(line, tuple(row.get(name, "") for name in _OWNER))) < 0:
                 continue
             rank = 0
             for text, score in places:
                 if text.strip():
                     rank += 1
                     if (item := self.item_of(line, text)) >= 0:
-                        self.add(group, item, line, rank, self.optional_score(score, line))
-
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """The list, the item, the line, the rank and the score of each element, as views."""
-        import numpy as np
-
-        return (*np.asarray(self.cells).reshape(-1, 3).T, np.asarray(self.rank), np.asarray(self.score))
+                        element = (group, item, line, rank, self.optional_score(score, line))
+                        for part, value in zip(self.columns, element, strict=True):
+                            part.append(value)
 
     def rank_by_score(self, *, file_order: bool) -> None:
         """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
         import numpy as np
 
-        if not self.rank:
-            return
-        where, items, line, rank, score = self.arrays()
+        where, items, line, rank, score = map(np.asarray, self.columns)
         second = np.arange(len(line))
         if not file_order:
             names = list(self.items)
@@ -231,19 +231,23 @@ class _Lists:
         import numpy as np
 
         notes, names = self.notes, list(self.items)
-        where, items, lines, ranks, scores = self.arrays()
+        where, items, lines, ranks, scores = map(np.asarray, self.columns)
         ranks = self._stepless(ranks)
         order = np.lexsort((lines, ranks, where))
         if self.scored and (rising := _rising(scores, where, order)):
             scores = 0.0 - scores
             notes.remark("rising", rising=rising)
-        ends = np.searchsorted(where[order], np.arange(len(self.owners)), side="right").tolist()
-        columns = [column[order] for column in (ranks, items, lines, scores)]
-        start = lists = contradicting = 0
-        for owner, first, end in zip(self.owners, self.started, ends, strict=True):
-            places, own_items, own_lines, own = (column[start:end].tolist() for column in columns)
-            length, start = end - start, end
-            own_scores = [None if not self.scored or score != score else score for score in own]
+
+        def in_order(column: npt.NDArray[Any]) -> Iterator[Any]:
+            blocks = (order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE))
+            return chain.from_iterable(column[block].tolist() for block in blocks)
+
+        cells = list(map(in_order, (ranks, items, lines, scores)))
+        lists = contradicting = 0
+        lengths = np.bincount(where, minlength=len(self.owners)).tolist()
+        for owner, first, length in zip(self.owners, self.started, lengths, strict=True):
+            places, own_items, own_lines, own_scores = (list(islice(part, length)) for part in cells)
+            own_scores = [None if not self.scored or score != score else score for score in own_scores]
             if places != list(range(1, length + 1)) or len(set(own_items)) < length:
                 kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
                 every = (own_items, own_lines, own_scores)
@@ -255,7 +259,7 @@ class _Lists:
             if self.scored:
                 known = [score for score in own_scores if score is not None]
                 contradicting += any(lower > upper for upper, lower in pairwise(known))
-            ranked = tuple(map(RankedItem, map(names.__getitem__, own_items), own_scores))
+            ranked = tuple(map(RankedItem._make, zip(map(names.__getitem__, own_items), own_scores)))  # noqa: B905
             yield LocatedSlate(own_lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), tuple(own_lines))
         if contradicting:
             notes.remark("contradicting", count=contradicting, lists=lists)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cache, partial
 from itertools import chain, compress, islice
 from operator import not_
@@ -182,8 +181,8 @@ def import_files(
     with long_reading(), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
         project_id = find_project(db, project)
         known = _Known(db, create_project(db, project) if project_id is None else project_id)
-        table = {"events": "events", "labels": "verdicts"}.get(kind)
-        with db.late_indexes(table, lines) if table else nullcontext():
+        late = {"events": ("events",), "labels": ("verdicts", "cases")}.get(kind, ())
+        with db.late_indexes(late, lines):
             for path in paths:
                 name = _storable((names or {}).get(path, str(path)))
                 folder = None if names and path in names else path.parent
@@ -458,12 +457,13 @@ class _File:
     def _events_of(self, rows: Iterator[Row], *, held_out: bool) -> Iterator[Event]:
         ids, notes, time = self._ids(), self.notes, self.times.read
         items, users = self.known.ids("items"), self.known.ids("users")
+        known_users, known_items = ids.read_before["user_id"], ids.read_before["item_id"]
         types: dict[str, str] = {}
         values: dict[str, float | None] = {"": None}
         for line, row in rows:
             get = row.get
             try:
-                user = ids.filled(line, "user_id", get("user_id", ""))
+                user = known_users.get(raw := get("user_id", "")) or ids.filled(line, "user_id", raw)
                 if (kind := types.get(raw := get("type", ""))) is None:
                     kind = ids.filled(line, "type", raw)
                     if held_out and not kind.startswith(HELD_OUT):
@@ -472,7 +472,7 @@ class _File:
                     elif not kind.startswith(HELD_OUT):
                         self.types.add(kind)
                     types[raw] = kind
-                item = ids.read(line, "item_id", get("item_id", ""))
+                item = known_items.get(raw := get("item_id", "")) or ids.read(line, "item_id", raw)
                 refuse(not item and not get("text", "").strip(), "no item_id")
                 when = time(raw) if (raw := get("timestamp", "")) else ""
                 served = time(raw, "served_at") if (raw := get("served_at", "")) else ""
@@ -485,9 +485,9 @@ class _File:
             except RowFault as fault:
                 notes.skip_row(line, fault)
                 continue
-            if item and item not in items:
+            if items and item not in items:
                 self._note_unknown(line, "items", item, "event")
-            if user not in users:
+            if users and user not in users:
                 self._note_unknown(line, "users", user, "event")
             yield event
 
@@ -527,29 +527,26 @@ class _File:
             self.notes.skip(place, "unknown item", name=item.item_id, what=removed)
         return tuple(compress(lines, known)), slate._replace(items=tuple(compress(slate.items, known)))
 
-    def _count(
-        self,
-        line: int,
-        outcome: imports.Outcome,
-        source: int | None,
-        record: Item | User | Slate | Explanation,
-    ) -> None:
+    def _count(self, line: int, outcome: imports.Outcome, source: int | None, record: Record) -> None:
         """Count the rows of a record by what became of it; note one that differs from an earlier one."""
-        rows, what = 1, f"{type(record).__name__.lower()} {shown(record[0])}"
-        if isinstance(record, Slate):
-            rows, what = len(record.items), f"the list of {_owner(record)}"
-        elif isinstance(record, Explanation):
-            what = f"the explanation of item {shown(record.item_id)} to {_owner(record)}"
+        rows = len(record.items) if isinstance(record, Slate) else 1
         if outcome == "unchanged":
             self.unchanged += rows
-        elif outcome == "disagrees":
+        elif outcome != "disagrees":
+            self.stored += rows
+            self._keep([record])
+        if outcome in ("new", "unchanged"):
+            return
+        what = f"{type(record).__name__.lower()} {shown(record[0])}"
+        if isinstance(record, Slate):
+            what = f"the list of {_owner(record)}"
+        elif isinstance(record, Explanation):
+            what = f"the explanation of item {shown(record.item_id)} to {_owner(record)}"
+        if outcome == "disagrees":
             where = "above" if source == self.target.import_id else f"in import {source}"
             self.notes.skip(line, "disagrees with earlier content", rows=rows, what=what, where=where)
         else:
-            if outcome == "replaces":
-                self.notes.warn(line, "replaces an earlier import", what=what, source=source)
-            self.stored += rows
-            self._keep([record])
+            self.notes.warn(line, "replaces an earlier import", what=what, source=source)
 
     # ---- labels ----
 

@@ -661,10 +661,17 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
     adds is left out.
     """
-    number = unpacked = 0
+    rows = (dict(zip(names, cells)) for names, columns in _batches(path) for cells in zip(*columns))  # noqa: B905
+    return enumerate(rows, start=1)
+
+
+def _batches(path: Path) -> Iterator[tuple[list[str], list[list[Any]]]]:
+    """The names of the columns and their values, some rows at a time."""
+    unpacked = 0
     packed = path.stat().st_size
     with _parquet(path) as file:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
         _refuse_twice(path, 0, names)
@@ -675,32 +682,43 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         size = _DENSE_ROWS if dense else _ROWS
         for batch in file.iter_batches(batch_size=size, columns=names, use_threads=False):
             columns: list[list[Any]] = []
-            for column in map(_plain, batch.columns):
+            for column in batch.columns:
+                nested = pa.types.is_nested(column.type)
+                if pa.types.is_floating(column.type):
+                    column = pc.if_else(pc.is_nan(column), None, column)
+                elif not nested and not pa.types.is_primitive(column.type):
+                    column = column.cast(pa.string())
                 unpacked += column.nbytes
                 check_unpacked(path, unpacked, packed)
-                if column.nbytes > MAX_FIELD and any(
-                    column.slice(place, 1).nbytes > MAX_FIELD for place in range(len(column))
-                ):
-                    raise refusal("long-value", path=path, most=MAX_FIELD)
-                values = column.to_pylist()
-                if pa.types.is_nested(column.type):
-                    values = [DECODER.decode(json.dumps(value, default=str)) for value in values]
-                columns.append(values)
-            for cells in zip(*columns, strict=True):
-                number += 1
-                yield number, dict(zip(names, cells))  # noqa: B905 - of equal length
+                cells = (column.slice(place, 1) for place in range(len(column)))
+                is_long = column.nbytes > MAX_FIELD and any(value.nbytes > MAX_FIELD for value in cells)
+                stop_if(is_long, "long-value", path=path, most=MAX_FIELD)
+                if nested:
+                    values = column.to_pylist()
+                    columns.append([DECODER.decode(json.dumps(value, default=str)) for value in values])
+                else:
+                    # equal values become text once
+                    places = column.dictionary_encode(null_encoding="encode")
+                    texts = places.dictionary.cast(pa.string()).to_pylist()
+                    columns.append(list(map(texts.__getitem__, places.indices.to_pylist())))
+            yield names, columns
 
 
-def _plain(column: Any) -> Any:
-    """The column as text, unless its values have parts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_nested(column.type):
-        return column
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    return column.cast(pa.string())
+def _parquet_rows(path: Path, columns: Sequence[str], notes: Notes) -> Iterator[Row]:
+    """The rows as text, with these names for their columns."""
+    number = 0
+    for _, values in _batches(path):
+        cells = [
+            [value if type(value) is str else cell(name, value) for value in column]
+            for name, column in zip(columns, values, strict=True)
+        ]
+        odd = not storable("".join(chain.from_iterable(cells)))
+        for row in zip(*cells, strict=True):
+            number += 1
+            if odd and not storable("".join(row)):
+                notes.skip(number, "broken text")
+            else:
+                yield number, dict(zip(columns, row))  # noqa: B905 - of equal length
 
 
 @contextmanager
@@ -1036,8 +1054,11 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
             if isinstance(value, {"user_id": list | dict, "item_id": dict}.get(name, ())):
                 text = one_line(json.dumps(value, ensure_ascii=False), 100)
                 raise refusal("object-as-id", path=path, kind=name[:4], value=text)
-    everything = chain([first], records)
-    rows = everything if raw else _json_rows(path, everything, wanted, notes)
+    rows: Iterator[tuple[int, dict[str, Any]]] = chain([first], records)
+    if not raw and is_parquet(path):
+        rows = _parquet_rows(path, columns, notes)
+    elif not raw:
+        rows = _json_rows(path, rows, wanted, notes)
     return Table(columns, original, rows, json=True)
 
 

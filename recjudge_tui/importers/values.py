@@ -187,7 +187,7 @@ class Ids:
         # column -> cell -> its id
         self.read_before: dict[str, dict[str, str]] = {name: {} for name in names}
         # the columns of the last row, and those of ids among them
-        self.columns: set[str] = set()
+        self.columns: tuple[str, ...] = ()
         self._there: list[tuple[str, dict[str, str]]] = []
 
     def read(self, line: int, name: str, raw: str) -> str:
@@ -207,7 +207,7 @@ class Ids:
             return bare
         if len(before) > _MOST_KEPT:
             before.clear()
-        if name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
+        if bare[-2:] == ".0" and name in ("user_id", "item_id") and _FLOAT.fullmatch(bare):
             bare = self._whole(name, bare)
         before[raw] = bare
         return bare
@@ -233,8 +233,8 @@ class Ids:
 
     def tidy(self, line: int, row: dict[str, str]) -> None:
         """Read the ids of a row in place."""
-        if row.keys() != self.columns:
-            self.columns = set(row)
+        if (columns := tuple(row)) != self.columns:
+            self.columns = columns
             self._there = [(name, before) for name, before in self.read_before.items() if name in row]
         for name, before in self._there:
             if (raw := row[name]) and before.get(raw) != raw:
@@ -242,6 +242,8 @@ class Ids:
 
 
 def _is_no_id(text: str) -> bool:
+    if text.isalnum():
+        return text == "Ellipsis"
     ends = text[0] + text[-1]
     several = (ends == "{}" and ":" in text) or (ends == "[]" and _SEVERAL.search(text))
     return bool(several or _NO_ID.fullmatch(text[:200]))
@@ -289,7 +291,8 @@ _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASC
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
 # unit -> its numbers from 1973 to 2286; between these ranges a number may be of two units
 _UNIX = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
-_TWO = tuple(f"{number:02}" for number in range(60))
+_MINUTES = tuple(f"{minute // 60:02}:{minute % 60:02}" for minute in range(1440))
+_SECONDS = tuple(f":{second:02}+00:00" for second in range(60))
 # a spreadsheet's days from 1954 to 2119
 _DAYS = (20_000, 80_000)
 
@@ -311,22 +314,17 @@ class Times:
         leaves no doubt: Unix time in seconds, milliseconds, microseconds or nanoseconds, and a spreadsheet's days. Raises
         RowFault.
         """
+        # seconds from 1973 to 2030, the usual form in files of events
+        plain = 8 < len(value) < 11 and value.isdigit() and value.isascii()
+        if plain and 100_000_000 <= (count := int(value)) < 1_900_000_000:
+            self.units["seconds"] += 1
+            day, second = divmod(count, 86_400)
+            if (date := self._days.get(day)) is None:
+                date = self._days[day] = (_EPOCH + timedelta(days=day)).isoformat()[:11]
+            return date + _MINUTES[second // 60] + _SECONDS[second % 60]
         if value == self._last[0]:
             return self._last[1]
         text = value.strip()
-        # seconds from 1973 to 2030, the usual form in files of events
-        if (
-            8 < len(text) < 11
-            and (text < "19" or len(text) == 9)
-            and text.isdigit()
-            and text.isascii()
-            and text[0] != "0"
-        ):
-            self.units["seconds"] += 1
-            day, second = divmod(int(text), 86_400)
-            if (date := self._days.get(day)) is None:
-                date = self._days[day] = (_EPOCH + timedelta(days=day)).isoformat()[:11]
-            return f"{date}{_TWO[second // 3600]}:{_TWO[second // 60 % 60]}:{_TWO[second % 60]}+00:00"
         if text in MISSING:
             return ""
         try:

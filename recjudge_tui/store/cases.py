@@ -239,6 +239,8 @@ class CaseKey(NamedTuple):
 
 
 _AT_ONCE = 500
+# of a case that labels named before its lists or its text were known
+_NO_CONTENT = (None, None, None)
 # what `_content` is made of, as columns of a case
 _CONTENT = (
     *("c.kind", "c.user_id", "c.system_a", "c.system_b", "c.item_id"),
@@ -270,13 +272,15 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
     any_yet = db.value("SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ?)", (project_id,))
-    # whether any of these cases may still lack its lists: a stored one, or one that this call adds
-    any_waits = any_yet or any(key.slate_a is None and key.explanation_id is None for key in keys)
-    if not any_waits:
+    waiting = [key[5:8] == _NO_CONTENT for key in keys]
+    # no case gets its lists now: each lacks them, or there is none that lacks them
+    if all(waiting) or not (any_yet or any(waiting)):
         place = dict(zip(dict.fromkeys(keys), free))  # noqa: B905
-        _insert(db, project_id, ((case_id, key) for key, case_id in place.items()))
+        if _insert(db, project_id, ((case_id, key) for key, case_id in place.items())) < len(place):
+            known = _known(db, project_id, place)
+            place = {key: known[_content(key)][key.occasion] for key in place}
         return [place[key] for key in keys]
-    known: dict[tuple[object, ...], dict[Occasion, int]] = {}
+    known = {}
     for start in range(0, len(keys), _AT_ONCE):
         chunk = keys[start : start + _AT_ONCE]
         if any_yet:
@@ -298,11 +302,11 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
     return ids
 
 
-def _insert(db: Database, project_id: int, cases: Iterable[tuple[int, CaseKey]]) -> None:
-    db.insert_many(
-        f"INSERT INTO cases (id, project_id, {', '.join(CaseKey._fields)})",
-        ((case_id, project_id, *key) for case_id, key in cases),
-    )
+def _insert(db: Database, project_id: int, cases: Iterable[tuple[int, CaseKey]]) -> int:
+    """Store the cases that are new; returns how many those were."""
+    sql = f"INSERT INTO cases (project_id, id, {', '.join(CaseKey._fields)})"
+    rows = ((case_id, *key) for case_id, key in cases)
+    return db.insert_many(sql, rows, (project_id,), end="ON CONFLICT DO NOTHING")
 
 
 def _bare(key: CaseKey) -> CaseKey:

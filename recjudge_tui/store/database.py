@@ -69,17 +69,20 @@ class Database:
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         self._done(self.connection.executemany, sql, rows)
 
-    def insert_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """INSERT rows of equal length: `sql` up to VALUES. Several rows a statement take half the time of `execute_many`.
-        Call inside a transaction."""
-        left = iter(rows)
+    def insert_many(
+        self, sql: str, rows: Iterable[Sequence[object]], shared: Sequence[object] = (), *, end: str = ""
+    ) -> int:
+        """INSERT rows of equal length: `sql` up to VALUES, of which all rows share the first columns, and its `end`. Returns
+        how many were stored. Several rows a statement take half the time of `execute_many`. Call inside a transaction."""
+        left, stored = iter(rows), 0
         if (first := next(left, None)) is None:
-            return
-        at_once = max(_PARAMETERS_A_STATEMENT // len(first), 1)
-        left = chain([first], left)
-        values = f"({', '.join('?' * len(first))})"
+            return 0
+        at_once, left = max((_PARAMETERS_A_STATEMENT - len(shared)) // len(first), 1), chain([first], left)
+        values = f"({', '.join((*(f'?{place + 1}' for place in range(len(shared))), *'?' * len(first)))})"
         while chunk := list(islice(left, at_once)):
-            self.execute(f"{sql} VALUES {', '.join([values] * len(chunk))}", list(chain.from_iterable(chunk)))
+            whole = f"{sql} VALUES {', '.join([values] * len(chunk))} {end}"
+            stored += self.execute(whole, [*shared, *chain.from_iterable(chunk)]).rowcount
+        return stored
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[StoredRow]:
         return self._done(self.execute(sql, parameters).fetchall)
@@ -189,12 +192,13 @@ class Database:
         self._bulk_settings(*before)
 
     @contextmanager
-    def late_indexes(self, table: str, rows: int) -> Iterator[None]:
-        """Make the indexes of a table after the block, in a third of the time, if it adds more rows than there are; those
+    def late_indexes(self, tables: Sequence[str], rows: int) -> Iterator[None]:
+        """Make the indexes of the tables after the block, in a third of the time, if it adds more rows than there are; those
         that are unique stay. Call inside a transaction."""
-        many = f"SELECT 1 FROM {table} LIMIT 1 OFFSET {rows}"
         made = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql NOT LIKE '%UNIQUE%'"
-        indexes = [] if rows < 10_000 or self.any(many) else self.rows(made, (table,))
+        many = "SELECT 1 FROM {} LIMIT 1 OFFSET {}"
+        small = [table for table in tables if rows >= 10_000 and not self.any(many.format(table, rows))]
+        indexes = [index for table in small for index in self.rows(made, (table,))]
         for name, _ in indexes:
             self.execute(f"DROP INDEX {name}")
         yield

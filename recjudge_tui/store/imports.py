@@ -6,11 +6,12 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
-from recjudge_tui.domain.protocols import PROTOCOLS, protocol_facts
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.steps import Step
@@ -236,6 +237,10 @@ def imported_layouts(db: Database, project_id: int) -> list[str]:
 
 # cases that are remembered
 _CACHED = 50_000
+# what tells the cases of labels apart
+_PLACE = itemgetter(
+    *map(Label._fields.index, "protocol user_id item_id system system_a system_b context served_at".split())
+)
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
@@ -307,10 +312,8 @@ def add_items(target: Target, items: Sequence[Item]) -> None:
     """Store items, each one once per import. Their images are digests of stored ones."""
     target.db.insert_many(
         "INSERT INTO items (project_id, import_id, item_id, title, brand, category, attributes, image)",
-        (
-            (*target[1:3], i.item_id, i.title, i.brand, i.category, _json(i.attributes), i.image or None)
-            for i in items
-        ),
+        ((i.item_id, i.title, i.brand, i.category, _json(i.attributes), i.image or None) for i in items),
+        target[1:3],
     )
 
 
@@ -318,15 +321,14 @@ def add_users(target: Target, users: Sequence[User]) -> None:
     """Store users, each one once per import."""
     target.db.insert_many(
         "INSERT INTO users (project_id, import_id, user_id, attributes)",
-        ((*target[1:3], user.user_id, _json(user.attributes)) for user in users),
+        ((user.user_id, _json(user.attributes)) for user in users),
+        target[1:3],
     )
 
 
 def add_events(target: Target, events: Sequence[Event]) -> None:
-    target.db.insert_many(
-        f"INSERT INTO events (project_id, import_id, {', '.join(Event._fields)})",
-        ((*target[1:3], *event) for event in events),
-    )
+    sql = f"INSERT INTO events (project_id, import_id, {', '.join(Event._fields)})"
+    target.db.insert_many(sql, events, target[1:3])
 
 
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
@@ -416,9 +418,8 @@ def label_key(db: Database, project_id: int, label: Label, *, alone: bool = Fals
     """The key of a label's case with the current lists or text if known (a pair gets both or none), and the number of
     occasions it may mean; an adversarial pair is the newest of these names. `alone`: the project has no lists and no
     texts."""
-    unit = protocol_facts(label.protocol).unit
-    a, b = (label.system_a, label.system_b) if label.system_a else (label.system, "")
-    bare = CaseKey(unit, label.user_id, a, b, label.item_id, context=label.context, served_at=label.served_at)
+    unit, a, b = protocol_facts(label.protocol).unit, label.system_a or label.system, label.system_b
+    bare = CaseKey(unit, label.user_id, a, b, label.item_id, None, None, None, label.context, label.served_at)
     if label.protocol == ADVERSARIAL:
         return newest_pair(db, project_id, bare), 1
     if alone:
@@ -436,13 +437,13 @@ def cases_of_labels(
     if len(cases) > _CACHED:
         cases.clear()
     keys: dict[tuple[str, ...], tuple[CaseKey, int]] = {}
-    places = [_place(label) for label in labels]
+    places = list(map(_PLACE, labels))
     content = (
         f"EXISTS (SELECT 1 FROM {table} WHERE project_id = ?1)" for table in ("slates", "explanations")
     )
     alone = not db.value(f"SELECT {' OR '.join(content)}", (project_id,))
-    for place, label in zip(places, labels, strict=True):
-        if label.case_id is None and place not in cases and place not in keys:
+    for place, label, case in zip(places, labels, map(cases.get, places), strict=True):
+        if case is None and place not in keys and label.case_id is None:
             keys[place] = label_key(db, project_id, label, alone=alone)
     ids = ensure_cases(db, project_id, [key for key, _ in keys.values()])
     for (place, (_, occasions)), case_id in zip(keys.items(), ids, strict=True):
@@ -453,16 +454,11 @@ def cases_of_labels(
     ]
 
 
-def _place(label: Label) -> tuple[str, ...]:
-    subject = PROTOCOLS[label.protocol].subject
-    systems = label.system, label.system_a, label.system_b
-    return (subject, label.user_id, label.item_id, *systems, label.context, label.served_at)
-
-
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:
     """Store labels, each with its rater and case, in the orientation of the case, with their flags. Of each None, or the
     existing verdict, in which case nothing is stored."""
     db, made = target.db, now()
+    # the value, the label, the import and the run of a stored verdict, or the label that is stored now
     seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
     cases: defaultdict[int, set[int]] = defaultdict(set)
     for rater, case, _ in given:
@@ -476,45 +472,39 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
             rows = db.tuples(sql, (rater, json.dumps(judged)))
             seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     clashes: list[Clash | None] = []
-    new: list[tuple[int, int, Label]] = []
+    verdicts, games, flags = (
+        list[tuple[object, ...]](),
+        list[tuple[object, ...]](),
+        list[tuple[object, ...]](),
+    )
+    # the write lock is held, so nobody else takes these ids
+    at = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
     for rater, case, label in given:
-        stored = seen.setdefault(
-            (rater, case, label.aspect), fresh := (label.value, label.label, target.import_id, None)
-        )
-        if stored is fresh:
-            new.append((rater, case, label))
-            clashes.append(None)
-        else:
+        stored = seen.setdefault((rater, case, label.aspect), label)
+        if stored is not label:
+            if isinstance(stored, Label):
+                stored = (stored.value, stored.label, target.import_id, None)
             value, name, import_id, run_id = stored
             clashes.append(Clash(name, value == label.value and run_id is None, import_id, run_id))
-    # the write lock is held, so nobody else takes these ids
-    first = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
+            continue
+        clashes.append(None)
+        value, played = label.value, label.games
+        # whether the two orders agree; None with one order, or where a judgement failed
+        agree = None if len(played) < 2 or value is None else len({game.value for game in played}) == 1
+        state = "failed" if value is None else "ok"
+        about = label.aspect, label.protocol, label.label, label.rule, label.note, len(label.flags)
+        verdicts.append((at, rater, case, state, value, agree, *about))
+        if played:
+            games += [(at, "ab" if game.first == "a" else "ba", game.value) for game in played]
+        if label.flags:
+            flags += [(at, *flag) for flag in label.flags]
+        at += 1
     db.insert_many(
-        """INSERT INTO verdicts (id, project_id, import_id, rater_id, case_id, aspect, protocol, state, value, label, rule,
-             flag_count, note, created_at, order_consistent)""",
-        (
-            (
-                *(at, *target[1:3], rater, case, label.aspect, label.protocol),
-                *("failed" if label.value is None else "ok", label.value, label.label, label.rule),
-                *(len(label.flags), label.note, made),
-                # whether the two orders agree; None with one order, or where a judgement failed
-                None
-                if len(label.games) < 2 or label.value is None
-                else len({game.value for game in label.games}) == 1,
-            )
-            for at, (rater, case, label) in enumerate(new, first)
-        ),
+        """INSERT INTO verdicts (project_id, import_id, created_at, id, rater_id, case_id, state, value, order_consistent,
+             aspect, protocol, label, rule, note, flag_count)""",
+        verdicts,
+        (*target[1:3], made),
     )
-    db.insert_many(
-        "INSERT INTO games (verdict_id, list_order, value)",
-        (
-            (at, "ab" if game.first == "a" else "ba", game.value)
-            for at, (_, _, label) in enumerate(new, first)
-            for game in label.games
-        ),
-    )
-    db.insert_many(
-        "INSERT INTO flags (verdict_id, item_id, issue, reason)",
-        ((at, *flag) for at, (_, _, label) in enumerate(new, first) for flag in label.flags),
-    )
+    db.insert_many("INSERT INTO games (verdict_id, list_order, value)", games)
+    db.insert_many("INSERT INTO flags (verdict_id, item_id, issue, reason)", flags)
     return clashes
