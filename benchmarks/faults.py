@@ -24,7 +24,7 @@ from tests.support.runs import plan_run
 from tests.support.servers.process import start
 
 CALLS, QUICK_CALLS = 1000, 60
-SHARE = 0.3
+SHARE = 0.5
 KINDS = (
     "429", "500", "503", "529", "reset", "hang", "cut", "html", "garbage", "wrong_enum", "refusal", "empty_choices",
 )  # fmt: skip

@@ -103,11 +103,16 @@ def test_the_pages_of_reference_say_what_the_program_says() -> None:
     assert "## recjudge leaderboard\n" in page("commands")
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
+def test_the_readme_stands_where_the_source_is_not() -> None:
+    """On a page of a package index a link into the source leads nowhere; pictures stand there as what they show."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
-    assert len(links) > 10
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:)[^)]+\)", text) == []
+    pictures = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", text)
+    assert len(pictures) == 4
+    assert [path for _, path in pictures if not (ROOT / path).exists()] == []
+    pages = {*re.findall(r"recjudge docs ([a-z]+)", text), *re.findall(r"^- `([a-z]+)`", text, re.MULTILINE)}
+    assert len(pages) > 7
+    assert [name for name in pages if not (DOCS / f"{name}.md").exists()] == []
 
 
 def test_the_readme_shows_the_leaderboard_of_the_tutorial() -> None:
