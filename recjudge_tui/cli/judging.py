@@ -148,7 +148,7 @@ def prompt_tune(
     if not wrong:
         reason = f"the judge agrees with {taught.truth} on all cases that teach"
         raise UsageError(reason, "There is no mistake to learn from.")
-    tried, cause = [], "No case that it got wrong has a label on every question."
+    tried, cause = [], "No case that the judge got wrong has a label on every question."
     try:
         tried = list(tuning.candidates(taught, wrong, count))
     except PromptError as error:

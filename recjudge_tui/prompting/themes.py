@@ -96,7 +96,7 @@ def labelling(
     lines = [line for answer in answers_read(db, run_id) for line in answer.text.split("\n")]
     themes = _themes(lines, known_systems(db, reasons.project.id))
     if not themes:
-        raise RunError("the judge named no theme", f"That is all of run {run_id}.", "Try another judge.")
+        raise RunError("the judge named no theme", f"Run {run_id} has its replies.", "Try another judge.")
     load_shipped(db)
     _, _, prompt = get_prompt(db, "theme-labels")
     first, second = protocol_facts(reasons.reading.protocol).list_names

@@ -48,8 +48,8 @@ BETTER, WORSE, UNSHOWN = "better", "worse", "not shown to be better"
 _EXAMPLES = 2
 
 
-# a case and the aspect that is asked about it
-Answer = tuple[int, str]
+# a case, and an aspect that its rater was asked about
+CaseAspect = tuple[int, str]
 
 
 class Lesson(NamedTuple):
@@ -62,9 +62,9 @@ class Lesson(NamedTuple):
     truth: str
     protocol: str
     aspects: tuple[str, ...]
-    labels: Mapping[Answer, tuple[float, str]]
+    labels: Mapping[CaseAspect, tuple[float, str]]
     user: Mapping[int, str]
-    notes: Mapping[Answer, str]
+    notes: Mapping[CaseAspect, str]
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class Lesson(NamedTuple):
     def cases(self, part: str) -> list[int]:
         return [case for case in self.user if part_of(self.user[case]) == part]
 
-    def answers(self, part: str) -> list[Answer]:
+    def answers(self, part: str) -> list[CaseAspect]:
         return [of for of in self.labels if part_of(self.user[of[0]]) == part]
 
     def of_case(self, case: int) -> dict[str, str]:
@@ -119,14 +119,14 @@ def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
             f"the questions of prompt “{prompt.name}” have different labels",
             "They cannot be counted together.",
         )
-    labels: dict[Answer, tuple[float, str]] = {}
-    notes: dict[Answer, str] = {}
+    labels: dict[CaseAspect, tuple[float, str]] = {}
+    notes: dict[CaseAspect, str] = {}
     for aspect in aspects:
-        found = verdicts[named[aspect]]
-        ids = cases.ids[found.row].tolist()
+        labelled = verdicts[named[aspect]]
+        ids = cases.ids[labelled.row].tolist()
         labels |= {
             (case, aspect): (value, word)
-            for case, value in zip(ids, found.value.tolist(), strict=True)
+            for case, value in zip(ids, labelled.value.tolist(), strict=True)
             if (word := _word(prompt, aspect, value))
         }
         why = reasons(project.db, chosen.rater(named[aspect]).id, named[aspect], sorted(ids))
@@ -209,7 +209,7 @@ def rewriting(
     db = taught.project.db
     load_shipped(db)
     rater_id, said = rater_row(db, taught.project.id, rater)["id"], _values(taught, rater)
-    why: dict[Answer, str] = {}
+    why: dict[CaseAspect, str] = {}
     for aspect in taught.aspects:
         question = Question(rater, taught.prompt.protocol, aspect)
         why |= {(of.case_id, aspect): of.text for of in reasons(db, rater_id, question, sorted(wrong))}
@@ -265,10 +265,10 @@ def _example(taught: Lesson, case: int) -> Example:
     return case_example(taught.project.db, taught.prompt, case, words, reason)
 
 
-def _values(taught: Lesson, rater: str) -> dict[Answer, float]:
+def _values(taught: Lesson, rater: str) -> dict[CaseAspect, float]:
     """What a rater said on the cases and aspects with labels."""
     chosen = base(taught.project, Selection(taught.prompt.protocol, None, (rater,)), newest=False)
-    values: dict[Answer, float] = {}
+    values: dict[CaseAspect, float] = {}
     for question, verdicts in chosen.ratings.verdicts.items():
         ids = chosen.ratings.cases.ids[verdicts.row].tolist()
         for case, value in zip(ids, verdicts.value.tolist(), strict=True):

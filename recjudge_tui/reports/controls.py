@@ -25,11 +25,11 @@ from recjudge_tui.stats.ranking import controlled_ratings
 from recjudge_tui.store.ratings import CaseColumns, Question, Verdicts
 
 POSITION = "position"
-# control -> its covariates, what is measured of each list; and of each text
+# control -> its covariates: what is measured of each list, and of each text
 CONTROLS: Mapping[str, tuple[str, ...]] = {
     "length": ("items", "titles"), "popularity": ("popularity",), POSITION: (POSITION,), "similarity": ("homogeneity",),
 }  # fmt: skip
-_OF_TEXTS: Mapping[str, tuple[str, ...]] = {"length": ("words",)}
+TEXT_CONTROLS: Mapping[str, tuple[str, ...]] = {"length": ("words",)}
 _NAMES = {
     "items": "number of items", "titles": "length of titles", "words": "number of words",
     "popularity": "mean popularity", POSITION: "shown first", "homogeneity": "similarity",
@@ -62,7 +62,7 @@ def controlled(project: Project, choose: Options) -> Table:
         raise UsageError(
             f"controls need verdicts on two lists or on texts, which {choose.protocol} does not give"
         )
-    offered = _OF_TEXTS if of_texts else CONTROLS
+    offered = TEXT_CONTROLS if of_texts else CONTROLS
     if unknown := [name for name in choose.control if name not in offered]:
         there = f"Available for {choose.protocol}: {', '.join(offered)}."
         raise UsageError(f"no control “{unknown[0]}”", there)
@@ -102,7 +102,7 @@ class _Battles(NamedTuple):
 def _battles(chosen: Base, question: Question, by_call: bool) -> _Battles:
     verdicts = chosen.ratings.verdicts[question]
     if protocol_facts(question.protocol).unit == "explanation":
-        return _of_texts(chosen.ratings.cases, verdicts)
+        return _text_battles(chosen.ratings.cases, verdicts)
     if by_call:
         for of in answers(chosen.project, question.protocol):
             if of.question == question:
@@ -115,7 +115,7 @@ def _battles(chosen: Base, question: Question, by_call: bool) -> _Battles:
     return _Battles(verdicts.row, verdicts.row, verdicts.value, np.zeros(verdicts.row.size))
 
 
-def _of_texts(cases: CaseColumns, verdicts: Verdicts) -> _Battles:
+def _text_battles(cases: CaseColumns, verdicts: Verdicts) -> _Battles:
     """Each two texts of different systems for one user and item."""
     order = np.argsort(cases.pair[verdicts.row], kind="stable")
     pair = cases.pair[verdicts.row][order]
