@@ -166,6 +166,13 @@ def test_the_line_that_is_most_likely_right_comes_first(
     assert asked.value.lines[0][0] == line
 
 
+def test_where_a_scale_was_given_its_ends_are_the_answers_that_fit() -> None:
+    with pytest.raises(Unclear, match="The answers are -3 to 3"):
+        settle({"-3": 40, "2": 40, "5": 40}, PAIR, Codebook(ends=(-3, 3)))
+    with pytest.raises(Unclear, match="The answers are A, B, Tie"):
+        settle({"A": 40, "5": 40, "9": 40}, PAIR)
+
+
 def test_an_unknown_meaning_is_refused() -> None:
     with pytest.raises(Unclear, match="“Best” is not an answer of pairwise"):
         settle({"1": 3}, PAIR, Codebook({"1": "Best"}))

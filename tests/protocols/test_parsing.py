@@ -74,6 +74,10 @@ def test_json_is_found_in_text(text: str) -> None:
             "cut off or not valid",
         ),
         ('{"reasoning": "It said {"category": "Poor Match"} before', "cut off or not valid"),
+        (
+            'Well: {"reasoning": "It is\n good, and it ends somewhere in the',
+            "the one that begins “{\"reasoning\": \"It is good, and it ends” is",
+        ),
         ('{"category": "Good Match", "category": "Poor Match"}', "“category” is given twice in one"),
         ('{"category": "Good Match", "category": "Good Match"}', "“category” is given twice in one"),
         ('So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}', "“item” is given twice"),

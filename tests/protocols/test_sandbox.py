@@ -419,3 +419,10 @@ def test_ordinary_templates_have_room() -> None:
     text = user_text(LIST.model_copy(update={"user": template}), listed(), "")
     assert text.startswith("1234567891011")
     assert text.endswith("a16 1.501, 31")
+
+
+def test_a_text_may_be_as_long_as_the_bound_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LONGEST", 10)
+    assert limits.written(environment("user").from_string("12345{{ x }}"), {"x": "67890"}) == "1234567890"
+    with pytest.raises(TemplateError):
+        limits.written(environment("user").from_string("12345{{ x }}"), {"x": "678901"})

@@ -806,3 +806,25 @@ def test_averages_over_labels_have_intervals() -> None:
     assert label_scores([np.nan], [1], ["a"], THREE).averages["macro"]["f1"].note == NO_ROWS
     with pytest.raises(ValueError, match="4 is not in the label set"):
         label_scores([4], [1], ["a"], THREE)
+
+
+def test_with_many_cells_users_are_left_out_in_as_many_groups_as_the_work_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 3, 600)
+    b = np.where(rng.random(600) < 0.6, a, rng.integers(0, 3, 600))
+
+    def ends(**bounds: int) -> tuple[float | None, float | None]:
+        with monkeypatch.context() as patched:
+            for name, value in bounds.items():
+                patched.setattr(ag, name, value)
+            found = agreement_estimates(a, b, np.arange(600), [0, 1, 2], ["kappa"])["kappa"]
+        return found.ci_low, found.ci_high
+
+    whole, in_ten, in_five = (ends(MOST_GROUPS=most) for most in (600, 10, 5))
+    assert len({whole, in_ten, in_five}) == 3
+    # nine cells
+    assert ends(_WORK=90, _FEWEST_GROUPS=5) == in_ten
+    assert ends(_WORK=9, _FEWEST_GROUPS=5) == in_five
+    assert ends() == whole

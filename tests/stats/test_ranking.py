@@ -339,6 +339,15 @@ def test_only_won_only_lost_and_not_connected_are_refused_with_the_reason() -> N
     assert np.isnan(found.ratings[3:]).all()
 
 
+def test_one_that_only_lost_to_another_outside_the_set_is_below_it_and_one_that_also_tied_did_not_only_lose() -> (
+    None
+):
+    cycle = [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
+    # 3 lost to the set and tied with 4, which also lost to it; 5 beat the set and tied with 6, which did too
+    rows = [*cycle, (0, 3, 1), (3, 4, 0), (1, 4, 1), (5, 0, 1), (5, 6, 0), (6, 1, 1)]
+    assert rk.connectivity(counts(rows, 7)).notes[3:] == (rk.BELOW, rk.BELOW, rk.ABOVE, rk.ABOVE)
+
+
 def test_of_two_unconnected_sets_only_the_larger_is_ranked() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), (2, 3, 1)], 4))
     assert found.connectivity.rated.tolist() == [2, 3]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.errors import InputError, NotFoundError
 from tests.support.runs import ran
 from tests.support.zhang_folder import joined_rows, write_joined, write_release
 
@@ -47,6 +47,15 @@ def test_a_paper_needs_nothing_and_leaves_nothing_behind(
 def test_a_check_fails_where_a_figure_differs_and_nobody_knows_why(tmp_path: Path) -> None:
     folder = write_joined(tmp_path / "data", joined_rows())
     assert "≠" in run("zhang2024", "--data", folder, "--check", code=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("nowhere", "is not a folder"), ("empty", "does not contain the data")]
+)
+def test_data_that_are_not_there_are_named(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=said):
+        run("zhang2024", "--data", tmp_path / name)
 
 
 def test_a_judge_of_ones_own(tmp_path: Path) -> None:
