@@ -24,9 +24,10 @@ from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import RUNS_NAMED, Home, conclusion, with_next_part
+from recjudge_tui.reports.home import RUNS_NAMED, Home, conclusion, read_first, with_next_part
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import newest_runs
+from recjudge_tui.system import give_back_memory
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import COMMON, ImportScreen, Working
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
@@ -208,13 +209,14 @@ def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
 
 def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
-    from recjudge_tui.reports.words import few_cases
-
     home, agreement, entries = seen.home, seen.home.agreement, list[Entry]()
     labels, reports, told = home.data is not None and home.data.labels > 0, Destination("reports"), ["Trust"]
     if not seen.judged:
         return "", []
     if agreement is not None and agreement.judge:
+        # with NumPy, which the first paint does without
+        from recjudge_tui.reports.words import few_cases
+
         told += [agreement.stat, few_cases(agreement.n), agreement.about]
         judge = f"{one_line(agreement.judge, 24)}{GLYPHS.dot}{one_line(agreement.people, 24)}"
         of_judge = Destination("cases", agreement.cases)
@@ -570,11 +572,12 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
 
 def _with_next_part(db: Database, project_id: int, seen: HomeState) -> HomeState:
-    if seen.first is None and seen.home.board is not None:
-        from recjudge_tui.reports.home import read_first
-
-        return seen._replace(first=read_first(Project.numbered(db, project_id), seen.home))
-    return seen._replace(home=with_next_part(db, project_id, seen.home))
+    try:
+        if seen.first is None and seen.home.board is not None:
+            return seen._replace(first=read_first(Project.numbered(db, project_id), seen.home))
+        return seen._replace(home=with_next_part(db, project_id, seen.home))
+    finally:
+        give_back_memory()
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
