@@ -59,11 +59,10 @@ class ReplayJudge:
         self._recorded = None
 
     async def _read(self) -> dict[str, Reply | CallError]:
-        if self._recorded is not None:
-            return self._recorded
-        recorded, self._digest = await asyncio.to_thread(_read, self._path)
-        self._recorded = recorded
-        return recorded
+        if self._recorded is None:
+            recorded, self._digest = await asyncio.to_thread(_read, self._path)
+            self._recorded = recorded
+        return self._recorded
 
 
 make = ReplayJudge

@@ -227,7 +227,7 @@ def _names(aspect: AspectSpec) -> tuple[str, ...]:
 
 
 def _is_example(prompt: Prompt, reply: Fields) -> bool:
-    return any(reply == example.reply for example in prompt.examples)
+    return reply in [example.reply for example in prompt.examples]
 
 
 def text_of(value: object) -> str:

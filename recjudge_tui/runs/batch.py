@@ -421,11 +421,8 @@ def _store(run: BatchRun, lines: list[Line], tally: ImportTally) -> None:
 
 
 async def _outcomes(run: BatchRun, answers: dict[int, tuple[CallKey, ResultLine]]) -> list[CallOutcome]:
-    price, earlier, outcomes = (
-        batch_price(run.setup.spec),
-        batch_store.earlier_answers(run.db, list(answers)),
-        [],
-    )
+    price, outcomes = batch_price(run.setup.spec), []
+    earlier = batch_store.earlier_answers(run.db, list(answers))
     for key, line in answers.values():
         prepared = prepare_call(run, key, use_stored=False)
         if line.body is None or prepared.question is None:

@@ -417,8 +417,7 @@ class Bill:
 def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
     """The usage without counts that are too low for the texts sent and received: such a server has not counted them."""
     least = {"input": sum(least_tokens(m.content) for m in request.messages), "output": least_tokens(reply)}
-    counts = {name: getattr(usage, name) for name in least}
-    doubted = {name: None for name, n in counts.items() if n is not None and n < least[name]}
+    doubted = {name: None for name, n in least.items() if n > (getattr(usage, name) or 0)}
     return usage.model_copy(update=doubted) if doubted else usage
 
 

@@ -313,12 +313,11 @@ def estimate(
         if planned.profiles:  # filler words for a profile that is not written yet
             user = material.user.model_copy(update={"profile": "likes " * WORDS_A_PROFILE})
             material = material.model_copy(update={"user": user})
-        about = [_of_call(messages(prompt, material, aspect)) for aspect in planned.aspects]
-        cases.append(
-            _Tokens(sum(c.low for c in about), sum(c.high for c in about), max(c.high for c in about))
-        )
-    low = round(_of_all(sample, [case.low for case in cases]) * planned.calls_a_case)
-    high = round(_of_all(sample, [case.high for case in cases]) * planned.calls_a_case)
+        cases.append([_of_call(messages(prompt, material, aspect)) for aspect in planned.aspects])
+    low, high = (
+        round(_of_all(sample, [sum(call[bound] for call in case) for case in cases]) * planned.calls_a_case)
+        for bound in (0, 1)
+    )
     shown = planned.calls_a_case * len(planned.aspects)
     low += sample.image_tokens[0] * shown
     high += sample.image_tokens[1] * shown
@@ -327,14 +326,14 @@ def estimate(
     reused = round(low * sum(call.tokens_cached or 0 for call in known) / read) if read else None
     if planned.profiles:
         written = [_of_call(profile_messages(prompt, material)) for material in materials]
-        low += round(fmean(call.low for call in written) * planned.profiles)
-        high += round(fmean(call.high for call in written) * planned.profiles)
-        cases += written
+        low += round(fmean(fewest for fewest, _ in written) * planned.profiles)
+        high += round(fmean(most for _, most in written) * planned.profiles)
+        cases.append(written)
     a_reply, aspects = planned.tokens_a_reply, len(planned.aspects)
     # a reply about one of several aspects is shorter in proportion, but never without its reasoning
     a_reply = a_reply if aspects == 1 else max(a_reply // aspects, LEAST_TOKENS_A_REPLY)
     tokens_out = questions * a_reply + planned.profiles * TOKENS_A_PROFILE
-    longest = max(tokens.longest for tokens in cases) + sample.most_image_tokens
+    longest = max(most for case in cases for _, most in case) + sample.most_image_tokens
     part = asked / calls if calls else 0.0
     low, high, tokens_out = (round(n * part) for n in (low, high, tokens_out))
     reused = None if reused is None else round(reused * part)
@@ -385,7 +384,7 @@ def refuse_too_long(
             m.model_copy(update={"user": m.user.model_copy(update={"history": m.user.history[:history]})})
             for m in materials
         )
-        return max(_of_call(messages(prompt, m, aspect)).low for m in shown for aspect in aspects)
+        return max(_of_call(messages(prompt, m, aspect))[0] for m in shown for aspect in aspects)
 
     most = max(len(material.user.history) for material in materials)
     if (tokens := longest(most)) + reply <= context:
@@ -400,14 +399,6 @@ def refuse_too_long(
     )
 
 
-class _Tokens(NamedTuple):
-    """Tokens of prompts: lower and upper bound of the sum, and the upper bound of the longest prompt."""
-
-    low: int
-    high: int
-    longest: int
-
-
 def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
     """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. If all kept
     cases have the same size, it is the mean times the number of cases."""
@@ -419,7 +410,7 @@ def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
     return sample.cases * mean + for_a_character * (sample.characters - sample.cases * size)
 
 
-def _of_call(sent: Iterable[Message]) -> _Tokens:
-    """The tokens of the texts. Images are counted exactly, over all cases."""
+def _of_call(sent: Iterable[Message]) -> tuple[int, int]:
+    """Lower and upper bound of the tokens of the texts. Images are counted exactly, over all cases."""
     low, high = (sum(part) for part in zip(*(estimate_tokens(m.content) for m in sent), strict=True))
-    return _Tokens(low, high, high)
+    return low, high

@@ -212,10 +212,8 @@ def _run_request(project_id: int, request: SaerRequest, stage: str, rater: str) 
 
 def existing_stage(db: Database, run_id: int) -> Plan:
     row = run_store.run_row(db, run_id)
-    estimate, prompt = (
-        Estimate.model_validate_json(row["estimate"]),
-        run_store.prompt_label(db, row["prompt_id"]),
-    )
+    estimate = Estimate.model_validate_json(row["estimate"])
+    prompt = run_store.prompt_label(db, row["prompt_id"])
     return Plan(run_id, row["rater"], prompt, estimate, protocol=row["protocol"], existing=True)
 
 
@@ -543,14 +541,11 @@ def paper_experiment(
                     **{**options, **dict(zip(several, values, strict=True))},
                     budget_usd=budget,
                 )
-                arms = arms_of(db, project_id, judge, tuple(run["prompts"])) if "prompts" in run else [None]
-                asked = [
-                    RunRequest(
-                        project_id, judge, settings, arm.rater if arm else "", arm.prompt if arm else ""
-                    )
-                    for arm in arms
-                ]
-                asked = [replace(one, prompt=one.prompt or _usual(db, project_id, settings)) for one in asked]
+                arms = [("", _usual(db, project_id, settings))]
+                if "prompts" in run:
+                    compared = arms_of(db, project_id, judge, tuple(run["prompts"]))
+                    arms = [(arm.rater, arm.prompt) for arm in compared]
+                asked = [RunRequest(project_id, judge, settings, *arm) for arm in arms]
                 fresh = settings.model_copy(update={"use_cache": False})
                 asked += [
                     replace(one, settings=fresh, rater=f"{judge.rater} run {number}")

@@ -71,10 +71,8 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
     """Raises UsageError if the settings do not fit the protocol, the prompt or the judge, PromptError if a reply to the
     prompt could be read in two ways."""
     facts, name, stops = protocol.facts, protocol.name, bool(settings.until)
-    is_model, taken = (
-        is_language_model(judge.rater_kind),
-        {n: o.is_taken_by(name) for n, o in RUN_OPTIONS.items()},
-    )
+    is_model = is_language_model(judge.rater_kind)
+    taken = {of: option.is_taken_by(name) for of, option in RUN_OPTIONS.items()}
     preset = facts.published if settings.as_published else None
     unknown = ", ".join(f"“{word}”" for word in sorted(set(settings.variables) - set(prompt.variables)))
     if prompt.protocol != facts.prompt_protocol:

@@ -217,13 +217,10 @@ def save_verdicts(
 ) -> None:
     """Store the verdicts of one case. They replace the verdicts of the rater's earlier runs, but a failed verdict never
     replaces a valid one. Verdicts of later runs and of imports are not changed. Replaced verdicts are kept as superseded."""
-    flags = db.value(
-        """SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ? AND k.case_id = ?""",
-        (run_id, case_id),
-    )
-    # none for most calls, which then need neither of the statements on superseded verdicts
-    sql = "SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?"
-    of_others = db.any(sql, (rater_id, case_id, run_id))
+    # most cases have no verdict of others, and need neither of the statements on superseded verdicts
+    sql = """SELECT (SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ?1 AND k.case_id = ?2),
+               EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?3 AND case_id = ?2 AND run_id IS NOT ?1)"""
+    flags, of_others = db.only(sql, (run_id, case_id, rater_id))
     if of_others:
         replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
         which = """WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')"""
