@@ -23,7 +23,7 @@ from tests.support.stub_server import Stub, answer, completion, serving
 KEY = "sk-wire-0123456789abcdef0123456789"
 # a drip comes more often than any limit between two bytes, and never ends within a call's time
 DRIP_S = 0.02
-ENDLESS = 40_000_000
+ENDLESS = 8_000_000
 _PLACE = re.compile(rb"films like (\d+)\b")
 
 

@@ -198,11 +198,11 @@ def test_killed_at_any_moment_nothing_is_submitted_twice(
     db: Database, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_parts_of(monkeypatch, 2)
-    make_project(db, users=30)
+    make_project(db, users=20)
     rng = random.Random(provider)
     with start("batch_api", "--delay-ms", 40) as server:
         run = planned(db, judge(provider, server.url), "pairwise")
-        for _ in range(6):
+        for _ in range(3):
             before = sum(stats(server.url)["routes"].values())
             process = spawn(db.path, run, settle_s=0.3, size=2)
             while process.poll() is None and sum(stats(server.url)["routes"].values()) == before:

@@ -435,18 +435,18 @@ def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Datab
 def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stored_again(
     db: Database, tmp_path: Path
 ) -> None:
-    make_project(db, users=60)
+    make_project(db, users=40)
     quiet, log, rng = tmp_path / "quiet.jsonl", tmp_path / "killed.jsonl", random.Random(11)
     settings: dict[str, Any] = {"profile": "llm", "use_cache": False}
     with start("openai_api", "--log", quiet) as server:
         undisturbed = planned(db, server_judge(server.url), "arena", concurrency=1, **settings)
         assert work(db.path, undisturbed).state == "done"
     body = dict(zip(map(key_of, calls(db, undisturbed)), asked(quiet), strict=True))
-    assert len(set(body.values())) == len(body) == 60 * 3
+    assert len(set(body.values())) == len(body) == 40 * 3
     killed_at: set[bool] = set()
     with start("openai_api", "--log", log) as server:
         run = planned(db, server_judge(server.url), "arena", rater="killed", concurrency=4, **settings)
-        for _ in range(12):
+        for _ in range(7):
             began, stored = (
                 len(asked(log)),
                 {body[key_of(c)] for c in calls(db, run) if c["state"] == "done"},
