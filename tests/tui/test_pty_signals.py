@@ -113,10 +113,10 @@ def test_the_app_ends_when_its_terminal_vanishes_without_a_signal(project_db: Pa
 
 
 LENT = """
-command = ["sh", "-c", "echo LENT; sleep 1; echo GIVEN BACK"]
+command = ["sh", "-c", "echo LENT; sleep 0.3; echo GIVEN BACK"]
 RecjudgeApp.action_show_keys = lambda self: self.lend(command)"""
 # a program that does not end when it is asked to
-DEAF = LENT.replace("echo LENT; sleep 1", "trap '' TERM; echo LENT; while :; do sleep 1; done")
+DEAF = LENT.replace("echo LENT; sleep 0.3", "trap '' TERM; echo LENT; while :; do sleep 0.3; done")
 
 
 def test_an_interrupt_belongs_to_the_program_the_terminal_is_lent_to(project_db: Path) -> None:
