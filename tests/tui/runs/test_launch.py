@@ -201,7 +201,7 @@ async def test_the_form_saves_itself_as_the_command_does(project_db: Path, tmp_p
         screen = await open_form(pilot, "pairwise")
         await fill(pilot, screen, sample="2", seed="8")
         screen.fields["protocol"].focus()
-        await press(pilot, "s", *["backspace"] * 40)
+        await press(pilot, "s", "ctrl+u")
         await type_text(pilot, str(tmp_path / "mine.toml"))
         await press(pilot, "enter")
         await until(pilot, lambda: (tmp_path / "mine.toml").exists())
