@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.judges import local_servers
+from recjudge_tui.tui import app
+from recjudge_tui.tui import runs as monitor
 
 
 @pytest.fixture(autouse=True)
@@ -26,3 +28,9 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     # nothing answers at the port for discarding, which only root may open
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     monkeypatch.setattr(local_servers, "found_files", lambda *, ollama: [])
+
+
+@pytest.fixture(autouse=True)
+def runs_are_looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "POLL_S", 0.3)
+    monkeypatch.setattr(monitor, "_OTHER_STAGE_POLL_S", 0.3)

@@ -23,7 +23,7 @@ from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.reports import PAPER, TABS, ReportChoice, ReportsScreen, load, row_filter
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
-from tests.support.app.driving import SIZES, press, running, settle, shown, until
+from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.verdicts import Project, table
 from tests.support.zhang_folder import joined_rows, write_joined
@@ -65,13 +65,10 @@ def content(screen: ReportsScreen) -> Table:
     return screen.made.content
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_answer_comes_first_and_the_cells_are_those_of_the_report(
-    rated: Path, size: tuple[int, int]
-) -> None:
+async def test_the_answer_comes_first_and_the_cells_are_those_of_the_report(rated: Path) -> None:
     with connect(rated) as db:
         wanted = table(Project(db, 1), "leaderboard", protocol="pairwise", aspect="overall")
-    async with running(rated, "shop", size) as pilot:
+    async with running(rated, "shop") as pilot:
         screen = await open_tab(pilot)
         assert content(screen).rows == wanted.rows
         text = " ".join(shown(pilot).split())
@@ -80,7 +77,7 @@ async def test_the_answer_comes_first_and_the_cells_are_those_of_the_report(
             assert str(row["system"]) in text
         # no number is cut
         grid = screen.query_one("#table")
-        assert size[0] < 80 or grid.virtual_size.width <= grid.size.width
+        assert grid.virtual_size.width <= grid.size.width
 
 
 async def test_every_tab_shows_a_table_a_page_or_its_reason(rated: Path) -> None:

@@ -35,10 +35,11 @@ SIZES = ((80, 24), (120, 40))
 RENDER = Compositor.render_update
 PARSE = Stylesheet._parse_rules
 START = Timer._start
-# a screen that polls a run never rests
 MOST_ROUNDS = 200
 MOST_TURNS = 10_000
-LONGEST_DELAY_S = 0.3
+# the form's; what looks at a run again and again takes longer, and is not waited for
+LONGEST_DELAY_S = 0.25
+SHORTEST_DELAY_S = 0.002
 _SHORT_TIMERS: WeakSet[Timer] = WeakSet()
 
 
@@ -108,7 +109,7 @@ async def until_at_rest(app: App[Any]) -> None:
             return
         with suppress(WorkerCancelled):  # a job that a newer one replaced
             await app.workers.wait_for_complete()
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.002)
 
 
 async def _at_rest(app: App[Any]) -> None:
@@ -171,11 +172,12 @@ def _waits(app: App[Any]) -> bool:
 
 
 def start_timer(timer: Timer) -> None:
-    """Replaces Textual's `Timer._start`: it notes timers that fire once and soon, so that `_waits` need not search all
-    widgets for them, which would take as long as the timer itself."""
-    START(timer)
+    """Replaces Textual's `Timer._start`: timers that fire once and soon fire at once, as nobody reads what they wait for.
+    It notes them, so that `_waits` need not search all widgets for them."""
     if timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S:
+        timer._interval = min(timer._interval, SHORTEST_DELAY_S)
         _SHORT_TIMERS.add(timer)
+    START(timer)
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:

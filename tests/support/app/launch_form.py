@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
-from textual.worker import WorkerCancelled
 
 from recjudge_tui.store.runs import list_runs
 from recjudge_tui.store.schema import connect
@@ -15,7 +13,7 @@ from recjudge_tui.tui.dialogs import Choice
 from recjudge_tui.tui.form import read
 from recjudge_tui.tui.judge_picker import KnownJudge
 from recjudge_tui.tui.launch import FIELDS, LaunchRequest, LaunchScreen, is_asked, launch_request
-from tests.support.app.driving import press, until
+from tests.support.app.driving import press, settle, until
 
 
 def asked_for(protocol: str = "pairwise", spec: str = "rules", **texts: str) -> LaunchRequest:
@@ -54,10 +52,7 @@ async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
             field._take(value)
         else:
             field.value = value
-    await pilot.pause(0.3)
-    with suppress(WorkerCancelled):
-        await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+    await settle(pilot)
 
 
 def runs(path: Path) -> list[Any]:

@@ -27,10 +27,9 @@ def cursor(pilot: Pilot[Any]) -> int | None:
     return pilot.app.screen.query_one(VerdictList).cursor_id
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_keys_decide_and_go_on_to_the_next(project_db: Path, size: tuple[int, int]) -> None:
+async def test_keys_decide_and_go_on_to_the_next(project_db: Path) -> None:
     make_project(project_db)
-    async with running(project_db, "movies", size) as pilot:
+    async with running(project_db, "movies") as pilot:
         await press(pilot, "c", "x")
         assert cursor(pilot) == 3
         assert log(project_db) == [(1, "reader", "accept", "", ""), (2, "reader", "dismiss", "", "")]

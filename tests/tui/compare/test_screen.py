@@ -21,7 +21,7 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import Opinions
 from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, not_compared
 from recjudge_tui.tui.triage import CasesScreen
-from tests.support.app.driving import SIZES, press, running, settle, shown, until
+from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.verdicts import give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 USERS = 40
@@ -29,13 +29,15 @@ FIRST = [(2.0, 1.0, 0.0, 2.0)[at % 4] for at in range(USERS)]
 SECOND = [(2.0, 0.0, 0.0, 1.0)[at % 4] if at % 8 else 1.0 for at in range(USERS)]
 
 
-@pytest.fixture
-def judged(project_db: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of two versions of a prompt on 40 lists: 25 verdicts became harsher, 0 milder; a person on ten."""
+    folder = tmp_path_factory.mktemp("judged")
+    project_db = folder / "recjudge.db"
     project = new_project(project_db)
     cases = [list_case(project, f"u{at}", ("als", "bpr")[at % 2]) for at in range(USERS)]
     judge_lists(project, "v1", dict(zip(cases, FIRST, strict=True)))
-    file = tmp_path / "mine.toml"
+    file = folder / "mine.toml"
     text = prompt_text(project.db, "pointwise-media").replace("at best", "at the very best")
     file.write_text(text, encoding="utf-8")
     store_prompt(project.db, read_prompt(file))
@@ -69,12 +71,11 @@ def words(pilot: Pilot[Any]) -> str:
     return " ".join(shown(pilot).replace("│", " ").split())
 
 
-@pytest.mark.parametrize("size", [*SIZES, (200, 60)])
-async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, int]) -> None:
+async def test_it_opens_on_the_two_newest_runs(judged: Path) -> None:
     with connect(judged) as db:
         project = OpenProject.numbered(db, 1)
         table = summary(compare_sides(project, sides_named(project, "v1", "v2"), Selection()))
-    async with opened(judged, size) as (pilot, screen):
+    async with opened(judged) as (pilot, screen):
         assert table.answer in words(pilot)
         assert "25 changed" in shown(pilot)
         assert "user about change" in words(pilot).replace("v1 → v2", "change")
@@ -84,7 +85,7 @@ async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, in
         assert "v1: " in shown(pilot)
         assert "v2: " in shown(pilot)
         assert isinstance(pilot.app.focused, ChangeList)
-        assert max(cell_len(line) for line in shown(pilot).splitlines()) <= size[0]
+        assert max(cell_len(line) for line in shown(pilot).splitlines()) <= 80
         assert shown(pilot).splitlines()[-1].startswith("enter case m choose s swap")
         listed = screen.query_one(ChangeList)
         await press(pilot, "j", "j", "k", "enter")
@@ -95,18 +96,6 @@ async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, in
         await until(pilot, lambda: "judge=v1" in shown(pilot) and "judge=v2" in shown(pilot))
         await press(pilot, "q")
         assert pilot.app.screen is screen
-
-
-async def test_the_prompts_come_and_go(judged: Path) -> None:
-    async with opened(judged, (120, 40)) as (pilot, screen):
-        await press(pilot, "p")
-        assert "prompt: pointwise-media@1 -> pointwise-media@2" in words(pilot)
-        assert "--- pointwise-media@1" in shown(pilot)
-        await press(pilot, "J", "K", "tab")
-        assert "--- pointwise-media@1" not in shown(pilot)
-        assert pilot.app.screen is screen
-        await press(pilot, "escape")
-        assert pilot.app.screen is not screen
 
 
 async def test_sides_are_swapped_and_chosen(judged: Path) -> None:
@@ -127,16 +116,19 @@ async def test_sides_are_swapped_and_chosen(judged: Path) -> None:
         assert screen.comparison.changes is not None
 
 
-async def test_export_of_the_list_and_of_the_prompts(
+async def test_the_prompts_come_and_go_and_both_are_exported(
     judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    async with opened(judged) as (pilot, screen):
+    async with opened(judged, (120, 40)) as (pilot, screen):
         await press(pilot, "e", "enter")
         await until(pilot, lambda: Path("changed-cases.csv").exists())
         rows = list(csv.DictReader(Path("changed-cases.csv").read_text(encoding="utf-8").splitlines()))
         assert len(rows) == 25
-        await press(pilot, "p", "e", "enter")
+        await press(pilot, "p")
+        assert "prompt: pointwise-media@1 -> pointwise-media@2" in words(pilot)
+        assert "--- pointwise-media@1" in shown(pilot)
+        await press(pilot, "e", "enter")
         await until(pilot, lambda: Path("prompts.diff").exists())
         lines = Path("prompts.diff").read_text(encoding="utf-8").splitlines()
         assert lines == list(screen.comparison.changes.prompt.lines)
@@ -147,6 +139,11 @@ async def test_export_of_the_list_and_of_the_prompts(
         assert Path("prompts.diff").read_text() == "mine"
         await press(pilot, "e", *["backspace"] * 4, "s", "enter")
         await until(pilot, lambda: "Use .diff .patch" in shown(pilot))
+        await press(pilot, "escape", "J", "K", "tab")
+        assert "--- pointwise-media@1" not in shown(pilot)
+        assert pilot.app.screen is screen
+        await press(pilot, "escape")
+        assert pilot.app.screen is not screen
 
 
 async def test_empty_states_name_the_next_key(project_db: Path) -> None:

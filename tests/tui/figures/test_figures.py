@@ -66,11 +66,8 @@ def says(pilot: Pilot[Any], text: str) -> bool:
     return text in flat(pilot)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_every_figure_shows_what_its_report_says_and_opens_its_cases(
-    drawn_db: Path, size: tuple[int, int]
-) -> None:
-    async with running(drawn_db, size=size) as pilot:
+async def test_every_figure_shows_what_its_report_says_and_opens_its_cases(drawn_db: Path) -> None:
+    async with running(drawn_db) as pilot:
         for name in FIGURES:
             if name == "q-metric":
                 continue

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -48,10 +47,9 @@ async def barred(
         yield pilot, screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_keys_and_values_of_the_project_are_completed(project_db: Path, size: tuple[int, int]) -> None:
+async def test_keys_and_values_of_the_project_are_completed(project_db: Path) -> None:
     project = make_project(project_db)
-    async with barred(project_db, partial(filter_values, project_id=project), size) as (pilot, screen):
+    async with barred(project_db, partial(filter_values, project_id=project)) as (pilot, screen):
         await type_text(pilot, "wh")
         assert "> why:" in shown(pilot)
         await press(pilot, "tab")

@@ -15,7 +15,7 @@ async def test_the_key_that_leaves_the_screen_is_always_shown(project_db: Path) 
         pilot.app.push_screen(make_screen("launch", project))
         await settle(pilot)
         assert shown(pilot).splitlines()[-1].endswith("? keys esc close or go back")
-        for width in (70, 50, 30):
+        for width in (50, 30):
             await pilot.resize_terminal(width, 24)
             await settle(pilot)
             line = shown(pilot).splitlines()[-1]

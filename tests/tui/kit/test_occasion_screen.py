@@ -101,20 +101,19 @@ async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: P
         assert pairs_n(screen) == {HOME}
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        ("judge:rules", "“judge:rules” does not choose occasions"),
-        ("from:2024-05-01 from:2024-06-01", "“from:” is given 2 times"),
-        ("from:someday", "“someday” is not a time"),
-        ("from:2024-06-01 to:2024-05-01", "is after"),
-    ],
+WRONG = (
+    ("judge:rules", "“judge:rules” does not choose occasions"),
+    ("from:2024-05-01 from:2024-06-01", "“from:” is given 2 times"),
+    ("from:someday", "“someday” is not a time"),
+    ("from:2024-06-01 to:2024-05-01", "is after"),
 )
-async def test_a_filter_without_occasions_names_the_terms_that_choose_them(
-    visited: Path, typed: str, message: str
-) -> None:
+
+
+async def test_a_filter_without_occasions_names_the_terms_that_choose_them(visited: Path) -> None:
     async with running(visited, "films") as pilot:
         screen = await open_agreement(pilot)
-        await filter_by(pilot, typed)
-        assert message in shown(pilot)
-        assert pairs_n(screen) == {ALL}
+        for typed, message in WRONG:
+            await filter_by(pilot, typed)
+            assert message in shown(pilot)
+            assert pairs_n(screen) == {ALL}
+            await press(pilot, "ctrl+u", "escape")

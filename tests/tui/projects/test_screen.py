@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,28 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
     assert names(project_db) == ["fresh one"]
 
 
-async def test_the_first_minute_with_sample_data(project_db: Path) -> None:
+# stands in for Python, which is asked for the command that makes the sample data
+DEMO = """#!{python}
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
+assert sys.argv[1:] == ["-m", "recjudge_tui", "--db", {path!r}, "demo", "--no-tui"], sys.argv
+with connect(Path({path!r})) as db:
+    create_project(db, "synthetic-films")
+    create_project(db, "synthetic-shop")
+"""
+
+
+async def test_the_first_minute_with_sample_data(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "python"
+    root = str(Path(__file__).parents[3])
+    program.write_text(DEMO.format(python=sys.executable, root=root, path=str(project_db)), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
     async with running(project_db) as pilot:
         await press(pilot, "s")
         await until(pilot, lambda: "Projects (2)" in shown(pilot))
@@ -81,7 +103,7 @@ async def test_another_file_opens_in_an_app_of_its_own(
     assert [command[-2:] for command in lent] == [["--db", str(other)]]
 
 
-async def test_enter_opens_the_home_of_the_row_and_back(project_db: Path) -> None:
+async def test_enter_opens_the_home_of_the_row_and_deleting_it_asks_first(project_db: Path) -> None:
     make_project(project_db, "movies")
     make_project(project_db, "grocery")
     async with running(project_db) as pilot:
@@ -92,20 +114,14 @@ async def test_enter_opens_the_home_of_the_row_and_back(project_db: Path) -> Non
         assert isinstance(pilot.app.screen, ProjectsScreen)
         await press(pilot, "up", "enter")
         assert "recjudge ▸ grocery  " in shown(pilot)
-        await press(pilot, "escape", "q")
-        assert pilot.app._exit
-
-
-async def test_delete_asks_first(project_db: Path) -> None:
-    make_project(project_db, "movies")
-    make_project(project_db, "grocery")
-    async with running(project_db) as pilot:
-        await press(pilot, "D")
+        await press(pilot, "escape", "D")
         assert "“grocery”, with 6 cases and 18 verdicts," in shown(pilot)
         await press(pilot, "n")
         assert names(project_db) == ["grocery", "movies"]
         await press(pilot, "D", "y")
         await until(pilot, lambda: "Projects (1)" in shown(pilot))
+        await press(pilot, "q")
+        assert pilot.app._exit
     assert names(project_db) == ["movies"]
 
 

@@ -75,11 +75,8 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
 
 WRONG = (
     ("judge", "olama:x", "no judge “olama:x”"),
-    ("judge", "ollama", "is incomplete"),
     ("timeout_s", "soon", "Write a number: more than 0"),
-    ("temperature", "2.5", "at least 0 and at most 2"),
     ("variables", "item", "NAME=WORD"),
-    ("top_k", "0", "from 1 to 1,000"),
     ("systems", "als, nobody", "no system “nobody”"),
 )
 
@@ -103,17 +100,10 @@ def _says(pilot: Pilot[Any], text: str) -> bool:
     return text in shown(pilot)
 
 
-async def test_an_untouched_form_asks_for_what_the_command_asks_for(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        seen = []
-        for _ in offered():
-            request = screen.request()
-            assert request.settings == settings_for(request.protocol, seed=7)
-            seen.append(request.protocol)
-            await press(pilot, "right")
-        assert set(seen) == set(offered())
+def test_an_untouched_form_asks_for_what_the_command_asks_for() -> None:
+    for protocol in offered():
+        request = asked_for(protocol)
+        assert (request.protocol, request.settings) == (protocol, settings_for(protocol, seed=7))
 
 
 async def test_a_found_server_is_tested_and_asked(
@@ -211,7 +201,7 @@ async def test_the_form_saves_itself_as_the_command_does(project_db: Path, tmp_p
         screen = await open_form(pilot, "pairwise")
         await fill(pilot, screen, sample="2", seed="8")
         screen.fields["protocol"].focus()
-        await press(pilot, "s", *["backspace"] * 40)
+        await press(pilot, "s", "ctrl+u")
         await type_text(pilot, str(tmp_path / "mine.toml"))
         await press(pilot, "enter")
         await until(pilot, lambda: (tmp_path / "mine.toml").exists())
