@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,28 +38,7 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
     assert names(project_db) == ["fresh one"]
 
 
-# stands in for Python, which is asked for the command that makes the sample data
-DEMO = """#!{python}
-import sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from recjudge_tui.store.projects import create_project
-from recjudge_tui.store.schema import connect
-assert sys.argv[1:] == ["-m", "recjudge_tui", "--db", {path!r}, "demo", "--no-tui"], sys.argv
-with connect(Path({path!r})) as db:
-    create_project(db, "synthetic-films")
-    create_project(db, "synthetic-shop")
-"""
-
-
-async def test_the_first_minute_with_sample_data(
-    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "python"
-    root = str(Path(__file__).parents[3])
-    program.write_text(DEMO.format(python=sys.executable, root=root, path=str(project_db)), encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(program))
+async def test_the_first_minute_with_sample_data(project_db: Path) -> None:
     async with running(project_db) as pilot:
         await press(pilot, "s")
         await until(pilot, lambda: "Projects (2)" in shown(pilot))
