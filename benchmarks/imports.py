@@ -46,7 +46,7 @@ def measure(quick: bool = False) -> list[Row]:
     return [
         *_lists(size.users),
         *_rows_of("events", size.events, _write_events, (("seconds", 8.0, "s"), ("peak_mb", 120.0, "MB"))),
-        *_rows_of("labels", size.labels, _write_labels, (("seconds", 6.0, "s"), ("peak_mb", 150.0, "MB"))),
+        *_rows_of("labels", size.labels, write_labels, (("seconds", 6.0, "s"), ("peak_mb", 150.0, "MB"))),
         *_occasions(size),
     ]
 
@@ -119,7 +119,7 @@ def _write_events(path: Path, events: int) -> None:
             writer.writerow((user, item, "rating", time, rng.randint(1, 10) / 2))
 
 
-def _write_labels(path: Path, labels: int) -> None:
+def write_labels(path: Path, labels: int) -> None:
     rng = random.Random(3)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

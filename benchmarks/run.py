@@ -35,6 +35,7 @@ MODULES = (
     "files",
     "random_keys",
     "imports",
+    "growth",
     "occasions",
     "judging_memory",
     "prefix_reuse",
