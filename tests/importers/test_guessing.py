@@ -155,7 +155,7 @@ NAMES = st.sampled_from(
 ).map(lambda name: name.strip("."))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(NAMES, min_size=1, max_size=5), min_size=1, max_size=4), st.sampled_from(",\t;|"))
 def test_any_table_is_imported_asked_about_or_refused(
     db: Database, tmp_path: Path, rows: list[list[str]], delimiter: str

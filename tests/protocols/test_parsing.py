@@ -324,7 +324,8 @@ def test_no_shape_of_a_reply_takes_long(prompt_name: str) -> None:
     slow = {}
     for shape in SHAPES:
         reply = Reply(text=degenerate(shape, 64_000))
-        if (seconds := min(_seconds(prompt, reply) for _ in range(3))) > LONGEST_S:
+        # a busy machine is no fault: what was slow once is looked at again
+        if all((seconds := _seconds(prompt, reply)) > LONGEST_S for _ in range(3)):
             slow[shape] = seconds
     assert slow == {}
 

@@ -393,6 +393,7 @@ def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:
         user_text(LIST.model_copy(update={"user": "{% set a = 1 %}" * 9999}), listed(), "")
 
 
+@pytest.mark.usefixtures("_small_limits")
 def test_parts_that_include_each_other_end() -> None:
     # a hundred million million times
     parts = {str(n): f'{{% include "{n + 1}" %}}{{% include "{n + 1}" %}}' for n in range(40)}

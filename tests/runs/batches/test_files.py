@@ -69,7 +69,7 @@ def server() -> Iterator[ServerProcess]:
 
 @pytest.mark.parametrize("protocol", ["pointwise", "pairwise"])
 def test_a_batch_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path, protocol: str) -> None:
-    make_project(db, users=30)
+    make_project(db, users=8)
     log = tmp_path / "asked.jsonl"
     with start("openai_api", "--log", log) as server:
         live = planned(db, server_judge(server.url), protocol)
@@ -341,7 +341,7 @@ def test_an_answer_of_no_use_is_asked_once_more_in_the_next_batch_as_in_a_live_r
 def test_killed_in_the_middle_of_an_import_the_next_one_brings_the_rest(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
-    make_project(db, users=300)
+    make_project(db, users=150)
     live = planned(db, server_judge(server.url), "pairwise", concurrency=32)
     work(db.path, live)
     run = planned(db, server_judge(server.url), "pairwise", use_cache=False)
@@ -351,7 +351,7 @@ def test_killed_in_the_middle_of_an_import_the_next_one_brings_the_rest(
     key = {c["id"]: (c["case_id"], c["list_order"]) for c in calls(db, run)}
     results = [says(line, replies[key[by_name[line["custom_id"]]]]) for line in lines]
     path, rng, done = written(tmp_path / "r.jsonl", results), random.Random(3), 0
-    for _ in range(4):
+    for _ in range(3):
         process = command("batch", "import", run, path, "--db", db.path)
         while run_progress(db, run).done == done and process.poll() is None:
             time.sleep(0.002)
@@ -386,7 +386,7 @@ def results(path: Path) -> list[dict[str, Any]]:
 
 
 def test_over_two_servers_it_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=20)
+    make_project(db, users=8)
     with start("openai_api") as one, start("openai_api", "--delay-ms", 5) as two:
         live = planned(db, server_judge(one.url), "pairwise")
         work(db.path, live)

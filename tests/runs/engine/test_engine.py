@@ -220,20 +220,20 @@ def test_an_answer_that_the_database_refuses_ends_the_run_and_leaves_it_resumabl
 def test_a_writer_that_holds_the_file_for_long_delays_a_run_and_does_not_end_it(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recjudge_tui.store.database.BUSY_TIMEOUT_S", 0.1)
-    make_project(db, users=20)
+    monkeypatch.setattr("recjudge_tui.store.database.BUSY_TIMEOUT_S", 0.05)
+    make_project(db, users=10)
     holder = sqlite3.connect(db.path, isolation_level=None, check_same_thread=False)
     held: list[threading.Timer] = []
 
     def hold(progress: object) -> None:
         if not held:
             holder.execute("BEGIN IMMEDIATE")
-            held.append(threading.Timer(1.0, holder.rollback))
+            held.append(threading.Timer(0.4, holder.rollback))
             held[0].start()
 
-    with start("openai_api", "--delay-ms", 100) as slow:
+    with start("openai_api", "--delay-ms", 50) as slow:
         ended = work(db.path, planned(db, server_judge(slow.url), concurrency=4), hold)
-    assert (ended.state, ended.done, len(held)) == ("done", 40, 1)
+    assert (ended.state, ended.done, len(held)) == ("done", 20, 1)
     held[0].join()
     holder.close()
 
@@ -472,12 +472,12 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
 
 ASPECTS = {"pointwise": 1, "pairwise": 1, "arena": 7, "absolute": 1, "explanation": 4}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "arena": {"profile": "llm", "sample": 1},
+    "arena": {"profile": "llm"},
     "explanation": {"aspects": "single", "shots": "personal"},
 }
 
 
-def test_every_protocol_is_answered_in_its_form(db: Database) -> None:
+def test_every_protocol_is_answered_in_its_form(db: Database, llama_server: ServerProcess) -> None:
     make_project(db, users=2)
     texts = [("u00", "i1", "als", "You rated one like it."), ("u00", "i2", "als", "因为你喜欢科幻电影")]
     load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts])
@@ -488,21 +488,18 @@ def test_every_protocol_is_answered_in_its_form(db: Database) -> None:
             for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")
         ),
     ])  # fmt: skip
-    with start("llama_cpp", "--ctx", 8192) as server:
-        judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
-        for protocol, aspects in ASPECTS.items():
-            run = planned(db, judge, protocol, rater=protocol, **{"sample": 2, **SETTINGS.get(protocol, {})})
-            ended = work(db.path, run)
-            failed = _out_of_range(db, run) if protocol == "absolute" else 0
-            assert (ended.state, ended.failed) == ("done", failed), protocol
-            rows = db.rows("SELECT case_id, aspect, state, value FROM verdicts WHERE run_id = ?", (run,))
-            cases = {row["case_id"] for row in rows}
-            assert len(rows) == aspects * len(cases) > 0
-            assert [row["state"] for row in rows].count("failed") == failed
-            low, high = {"pointwise": (0, 2), "absolute": (0, 1), "explanation": (1, 5)}.get(
-                protocol, (-1, 1)
-            )
-            assert all(low <= row["value"] <= high for row in rows if row["state"] == "ok")
+    judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{llama_server.url}/v1",))
+    for protocol, aspects in ASPECTS.items():
+        run = planned(db, judge, protocol, rater=protocol, sample=1, **SETTINGS.get(protocol, {}))
+        ended = work(db.path, run)
+        failed = _out_of_range(db, run) if protocol == "absolute" else 0
+        assert (ended.state, ended.failed) == ("done", failed), protocol
+        rows = db.rows("SELECT case_id, aspect, state, value FROM verdicts WHERE run_id = ?", (run,))
+        cases = {row["case_id"] for row in rows}
+        assert len(rows) == aspects * len(cases) > 0
+        assert [row["state"] for row in rows].count("failed") == failed
+        low, high = {"pointwise": (0, 2), "absolute": (0, 1), "explanation": (1, 5)}.get(protocol, (-1, 1))
+        assert all(low <= row["value"] <= high for row in rows if row["state"] == "ok")
     assert intact(db)
 
 
