@@ -26,6 +26,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.triage import count_triaged
+from recjudge_tui.system import give_back_memory
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import Working, host_of
 from recjudge_tui.tui.widgets import GLYPHS, bar, fraction, middle, number, score, short_label
@@ -419,8 +420,11 @@ class VerdictList(Working, RowList[Line]):
         def job(db: Database) -> Listing:
             from recjudge_tui.reports.verdict_list import list_verdicts
 
-            listing = list_verdicts(db, *about)
-            return listing._replace(texts=stored.verdicts_by_text(db, listing.ids))
+            try:
+                listing = list_verdicts(db, *about)
+                return listing._replace(texts=stored.verdicts_by_text(db, listing.ids))
+            finally:
+                give_back_memory()
 
         self.background.start("list", job, show)
 
