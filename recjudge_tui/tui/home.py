@@ -214,7 +214,7 @@ def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     if not seen.judged:
         return "", []
     if agreement is not None and agreement.judge:
-        # with NumPy, which the first paint does without
+        # it brings NumPy, which the first paint does without
         from recjudge_tui.reports.words import few_cases
 
         told += [agreement.stat, few_cases(agreement.n), agreement.about]

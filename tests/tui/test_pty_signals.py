@@ -164,7 +164,8 @@ class Bad(Widget):
 RecjudgeApp.action_show_keys = lambda self: self.screen.mount(Bad())"""
 
 
-@pytest.mark.parametrize(("code", "debug"), [(CRASH, False), (DRAWN, True)], ids=["handler", "render"])
+@pytest.mark.parametrize("code", [CRASH, DRAWN], ids=["handler", "render"])
+@pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
 def test_a_crash_prints_one_line_and_restores_the_terminal(project_db: Path, code: str, debug: bool) -> None:
     project = make_project(project_db)
     run = start_run(project_db, project)

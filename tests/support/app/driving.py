@@ -37,7 +37,7 @@ PARSE = Stylesheet._parse_rules
 START = Timer._start
 MOST_ROUNDS = 200
 MOST_TURNS = 10_000
-# the form's; what looks at a run again and again takes longer, and is not waited for
+# as long as the form waits before it estimates; timers that look at runs again take longer, and nobody waits for them
 LONGEST_DELAY_S = 0.25
 SHORTEST_DELAY_S = 0.002
 _SHORT_TIMERS: WeakSet[Timer] = WeakSet()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.store.projects import saved_filters
+from recjudge_tui.store.projects import save_filter, saved_filters
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.screens import FilterBar
 from recjudge_tui.tui.triage import CasesScreen
@@ -48,3 +48,14 @@ async def test_a_filter_is_saved_applied_and_deleted(project_db: Path) -> None:
         await type_text(pilot, "delete")
         await press(pilot, "enter", "y")
         assert kept(project_db, project) == {}
+
+
+async def test_names_and_filters_are_shown_as_text(project_db: Path) -> None:
+    project = make_project(project_db)
+    with connect(project_db) as db:
+        save_filter(db, project, "[/b] [a=", 'judge:"[/path]"')
+        save_filter(db, project, "二" * 30, "why:flag")
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "F")
+        assert "[/b] [a=" in shown(pilot)
+        assert "[/path]" in shown(pilot)

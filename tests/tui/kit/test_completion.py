@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.domain.filters import COMPARED, KEYS, STATES, WHY, parse_filter
-from recjudge_tui.tui.widgets import suggestions
+from recjudge_tui.tui.widgets import MOST, suggestions, word_start
 
 VALUES = {"judge": ("qwen2.5:14b", "llama3.1", "two words"), "label": ("A", "B", "Tie")}
 
@@ -47,6 +47,16 @@ def test_nothing_is_offered_where_nothing_fits_or_all_is_said(line: str) -> None
     assert suggestions(line, len(line), VALUES) == ()
 
 
+def test_nothing_is_offered_within_a_word() -> None:
+    assert suggestions("whatever", 2, VALUES) == ()
+
+
+def test_all_keys_are_offered_on_request() -> None:
+    found = suggestions("why:swap ", 9, VALUES, anything=True)
+    assert [s.shown.rstrip(":<") for s in found] == list(KEYS)
+    assert all(s.note == KEYS[s.shown.rstrip(":<")] for s in found)
+
+
 def test_words_come_from_the_grammar_and_can_all_be_read() -> None:
     for key, words in (("why", WHY), ("state", STATES)):
         assert [s.shown for s in suggestions(f"{key}:", len(key) + 1, {})] == [
@@ -56,3 +66,12 @@ def test_words_come_from_the_grammar_and_can_all_be_read() -> None:
     for key in KEYS:
         start = f"{key}<" if key in COMPARED else f"{key}:"
         assert start in [s.shown for s in suggestions(key, len(key), {})]
+
+
+def test_at_most_so_many() -> None:
+    assert len(suggestions("judge:", 6, {"judge": [f"j{n}" for n in range(500)]})) == MOST
+
+
+def test_a_quoted_text_is_one_word() -> None:
+    assert word_start('a judge:"x y', 12) == 2
+    assert word_start('"x y" z', 7) == 6

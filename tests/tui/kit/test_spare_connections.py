@@ -28,6 +28,17 @@ def is_open(db: Database) -> bool:
     return True
 
 
+def test_a_connection_is_lent_again_and_two_at_a_time_are_different(path: Path) -> None:
+    spare = SpareConnections(path)
+    with spare.lend() as first, spare.lend() as second:
+        assert first is not second
+    with spare.lend() as again:
+        assert again in (first, second)
+    spare.close()
+    assert not is_open(first)
+    assert not is_open(second)
+
+
 def test_a_lent_connection_is_closed_if_it_returns_after_the_end(path: Path) -> None:
     spare = SpareConnections(path)
     with spare.lend() as lent:

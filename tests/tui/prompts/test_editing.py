@@ -85,6 +85,7 @@ async def test_a_change_becomes_a_version_of_the_users_own(
 
 
 @pytest.mark.parametrize(("what", "told", "storable"), [
+    ("break", ":1: not valid TOML", False),
     ("unknown", "'nix' is undefined", True),
     ("fail", "ended with code 1", True),
     ("bytes", ":1: not UTF-8 text", False),

@@ -75,8 +75,11 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
 
 WRONG = (
     ("judge", "olama:x", "no judge “olama:x”"),
+    ("judge", "ollama", "is incomplete"),
     ("timeout_s", "soon", "Write a number: more than 0"),
+    ("temperature", "2.5", "at least 0 and at most 2"),
     ("variables", "item", "NAME=WORD"),
+    ("top_k", "0", "from 1 to 1,000"),
     ("systems", "als, nobody", "no system “nobody”"),
 )
 
@@ -100,10 +103,17 @@ def _says(pilot: Pilot[Any], text: str) -> bool:
     return text in shown(pilot)
 
 
-def test_an_untouched_form_asks_for_what_the_command_asks_for() -> None:
-    for protocol in offered():
-        request = asked_for(protocol)
-        assert (request.protocol, request.settings) == (protocol, settings_for(protocol, seed=7))
+async def test_an_untouched_form_asks_for_what_the_command_asks_for(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        seen = []
+        for _ in offered():
+            request = screen.request()
+            assert request.settings == settings_for(request.protocol, seed=7)
+            seen.append(request.protocol)
+            await press(pilot, "right")
+        assert set(seen) == set(offered())
 
 
 async def test_a_found_server_is_tested_and_asked(

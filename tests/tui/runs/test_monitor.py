@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.judge import JudgeSpec
@@ -79,18 +80,11 @@ async def test_pause_resume_and_stop(project_db: Path, openai_server: ServerProc
         await until(pilot, lambda: screen.run_status == "paused")
         await until(pilot, lambda: "‖ paused" in shown(pilot) and "press p to resume" in shown(pilot))
         assert screen._next is None
-        await press(pilot, "plus")
-        await until(pilot, lambda: "2 → 3 at once" in shown(pilot))
-        assert concurrency(project_db, run_id) == 2
         halfway = done(screen)
         assert 0 < halfway < 40
         hold(openai_server, 6)
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "running" and done(screen) > halfway)
-        await until(pilot, lambda: "3 at once" in shown(pilot) and "+/- concurrency" in shown(pilot))
-        await pilot.press("plus", "plus", "minus")
-        await until(pilot, lambda: concurrency(project_db, run_id) == 4)
-        await until(pilot, lambda: "4 at once" in shown(pilot))
         await press(pilot, "s", "n")
         assert screen.run_status == "running"
         await press(pilot, "s", "y")
@@ -100,8 +94,6 @@ async def test_pause_resume_and_stop(project_db: Path, openai_server: ServerProc
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "done")
         assert screen._next is None
-        await press(pilot, "plus")
-        assert "concurrency" not in shown(pilot)
     with connect(project_db) as db:
         assert run_progress(db, run_id).done == 40
         assert db.value("SELECT count(*) FROM verdicts WHERE run_id = ?", (run_id,)) == 20
@@ -231,6 +223,19 @@ async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
         assert pilot.app.screen.rows.chosen.text() == f"run:{run_id}"
 
 
+async def test_nothing_is_read_while_no_process_works(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = judge(project_db, import_lists(project_db))
+    async with running(project_db) as pilot:
+        screen = await open_monitor(pilot, run_id)
+        looks: list[int] = []
+        monkeypatch.setattr(MonitorScreen, "read_now", lambda self: looks.append(1))
+        await pilot.pause(1.0)
+        assert looks == []
+        assert screen._next is None
+
+
 async def test_runs_started_elsewhere_are_listed_and_watched(
     project_db: Path, openai_server: ServerProcess
 ) -> None:
@@ -270,6 +275,33 @@ async def test_runs_are_filtered_and_deleted(project_db: Path) -> None:
         assert db.value("SELECT count(*) FROM runs") == 1
 
 
+async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
+    project_db: Path, openai_server: ServerProcess
+) -> None:
+    hold(openai_server, 4)
+    run_id = plan(project_db, import_lists(project_db, users=20), openai_server.url, concurrency=4)
+    begin(project_db, run_id)
+    try:
+        async with running(project_db) as pilot:
+            screen = await open_monitor(pilot, run_id)
+            await until(pilot, lambda: "4 at once" in shown(pilot) and screen.run_status == "running")
+            await until(pilot, lambda: "+/- concurrency" in shown(pilot))
+            await pilot.press("plus", "plus", "plus")
+            await until(pilot, lambda: concurrency(project_db, run_id) == 7)
+            await until(pilot, lambda: "7 at once" in shown(pilot))
+            await pilot.press("minus")
+            await until(pilot, lambda: concurrency(project_db, run_id) == 6)
+            await pilot.press("p")
+            await obeyed(project_db, run_id, openai_server)
+            await until(pilot, lambda: screen.run_status == "paused")
+            await pilot.press("minus")
+            await until(pilot, lambda: "6 → 5 at once" in shown(pilot))
+            assert concurrency(project_db, run_id) == 6
+    finally:
+        allow(openai_server)
+        end(project_db, run_id)
+
+
 async def test_the_next_stage_is_shown_when_the_first_one_ends_before_ones_eyes(
     project_db: Path,
 ) -> None:
@@ -278,19 +310,21 @@ async def test_the_next_stage_is_shown_when_the_first_one_ends_before_ones_eyes(
         await see_both_stages(project_db, server)
 
 
+@pytest.mark.parametrize("first_at_work", [True, False])
 async def test_a_second_stage_that_is_never_seen_at_work_is_shown_when_it_ends(
-    project_db: Path,
+    project_db: Path, first_at_work: bool
 ) -> None:
     import_lists(project_db)
     code, _, err = ran("run", "saer", "-p", "shop", "--judge", "rules", "--db", project_db)
     assert code == 0, err
     with connect(project_db) as db:
         db.execute("UPDATE runs SET state = 'planned' WHERE id = 2")
-        owner = acquire(db, 1)
+        owner = acquire(db, 1) if first_at_work else ""
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, 1)
-            assert screen.run_status == "running"
-            release_lease(db, 1, owner, "done", 1.0)
+            if first_at_work:
+                assert screen.run_status == "running"
+                release_lease(db, 1, owner, "done", 1.0)
             await until(pilot, lambda: screen.run_status == "done" and "run 2 · planned" in shown(pilot))
             db.execute("UPDATE runs SET state = 'done' WHERE id = 2")
             await until(pilot, lambda: "pairwise run 2 ✓ done" in shown(pilot))
@@ -325,6 +359,16 @@ async def see_both_stages(project_db: Path, server: ServerProcess) -> None:
         assert isinstance(pilot.app.screen, MonitorScreen)
         assert pilot.app.screen.run_id == 1
         assert pilot.app.screen._next is None
+
+
+async def test_a_run_that_is_done_has_no_concurrency_to_change(project_db: Path) -> None:
+    run_id = judge(project_db, import_lists(project_db))
+    async with running(project_db) as pilot:
+        await open_monitor(pilot, run_id)
+        await press(pilot, "plus")
+        assert "concurrency" not in shown(pilot)
+    with connect(project_db) as db:
+        assert run_row(db, run_id)["wanted_concurrency"] is None
 
 
 def concurrency(path: Path, run_id: int) -> int:
