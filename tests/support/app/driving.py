@@ -176,6 +176,7 @@ def start_timer(timer: Timer) -> None:
     It notes them, so that `_waits` need not search all widgets for them."""
     if timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S:
         timer._interval = min(timer._interval, SHORTEST_DELAY_S)
+        timer._skip = False  # a late tick is skipped otherwise: after 2 ms in which another thread worked, none would come
         _SHORT_TIMERS.add(timer)
     START(timer)
 
