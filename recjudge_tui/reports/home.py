@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from pathlib import Path
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
 from recjudge_tui.domain.text import one_line, short
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
@@ -17,6 +24,7 @@ from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
 from recjudge_tui.store.runs import newest_runs
+from recjudge_tui.store.schema import connect
 
 # what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
     from recjudge_tui.store.verdicts import VerdictRow
 
 RUNS_NAMED = 6
+# from so many verdicts on, the figures of a home are computed in a process of their own
+LARGE = 200_000
 Remedy = Literal["import", "judge", "label", "compare"]
 
 
@@ -89,15 +99,12 @@ class Subject(NamedTuple):
 
 class Board(NamedTuple):
     """The ranking by one rater, empty without verdicts, and its `answer` in a sentence: its rows with the
-    filter of their verdicts (`cases`). `figure` names the score; `tested`: neighbours were compared; `alike`:
-    those that are not separable, as the report's facts have them."""
+    filter of their verdicts (`cases`). `figure` names the score."""
 
     topic: Topic | None = None
     rater: str = ""
     figure: str = ""
     lines: tuple[dict[str, Any], ...] = ()
-    tested: bool = False
-    alike: tuple[dict[str, Any], ...] = ()
     answer: str = ""
 
 
@@ -118,6 +125,14 @@ class PeopleAgreement(NamedTuple):
     ceiling_interval: tuple[float | None, float | None] = (None, None)
 
 
+class First(NamedTuple):
+    """A verdict to read, why it waits for a reader, and its reasoning."""
+
+    row: VerdictRow
+    reason: str
+    reasoning: str
+
+
 @dataclass(frozen=True)
 class Home:
     """The parts in the order in which they are read; None: not read yet."""
@@ -129,8 +144,19 @@ class Home:
     flips: tuple[FlipCount, ...] | None = None
     subject: Subject | None = None
     board: Board | None = None
+    first: tuple[First, ...] | None = None
     agreement: PeopleAgreement | None = None
     untitled: int | None = None
+
+    def over(self, older: Home) -> Home:
+        """What was read of it, and for the rest an older one."""
+        read = {f.name: value for f in fields(Home) if (value := getattr(self, f.name)) is not None}
+        return replace(older, **read)
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are verdicts, as far as is known."""
+        return self.totals is None or self.totals.verdicts > 0
 
     @property
     def missing_part(self) -> str | None:
@@ -252,7 +278,7 @@ def _subject(project: Project, home: Home) -> Subject:
 
 
 def _board(project: Project, home: Home) -> Board:
-    """The ranking of the report "leaderboard", and the neighbours it does not separate."""
+    """The ranking of the report "leaderboard"."""
     about = home.subject or Subject()
     if about.topic is None:
         return Board()
@@ -267,9 +293,7 @@ def _board(project: Project, home: Home) -> Board:
         rows.sort(key=lambda row: -1.0 if row["score"] is None else row["score"], reverse=True)
         figure = f"share of {rows[0]['label']}" if rows else ""
     lines = tuple({**row, "cases": about.cases(whole_term("system", row["system"]))} for row in rows)
-    facts: Any = table.facts.get("neighbours", [])
-    alike = tuple(fact for fact in facts if not fact["separable"])
-    return Board(about.topic, about.rater, figure, lines, bool(facts), alike, table.answer)
+    return Board(about.topic, about.rater, figure, lines, table.answer)
 
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
@@ -293,30 +317,13 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     )  # fmt: skip
 
 
-_PARTS: Mapping[str, Callable[[Project, Home], object]] = {
-    "totals": _totals,
-    "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
-    "data": lambda project, _: data_counts(project.db, project.id),
-    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "agreement": _agreement,
-    "untitled": lambda project, _: unknown_items(project.db, project.id),
-}  # fmt: skip
-
-
 # ---- what to read first ------------------------------------------------------------------------------------------------
 
 # of so many candidates; the rest is as the queue has it
 MOST_READ, _CANDIDATES = 20, 400
 
 
-class First(NamedTuple):
-    """A verdict to read, why it waits for a reader, and its reasoning."""
-
-    row: VerdictRow
-    reason: str
-    reasoning: str
-
-
-def read_first(project: Project, home: Home) -> tuple[First, ...]:
+def _first(project: Project, home: Home) -> tuple[First, ...]:
     """The first MOST_READ cases, each once: what waits for a reader of the judge whose figures are shown, in the order of
     the queue, those about the two leading systems before the others; then what waits of other raters, and flagged lists."""
     from recjudge_tui.reports.verdict_list import listed_verdicts
@@ -350,3 +357,81 @@ def read_first(project: Project, home: Home) -> tuple[First, ...]:
         one._replace(reasoning=text[EXPORTED.index("reasoning")] or "")
         for one, text in zip(shown, said, strict=True)
     )
+
+
+_PARTS: Mapping[str, Callable[[Project, Home], object]] = {
+    "totals": _totals,
+    "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
+    "data": lambda project, _: data_counts(project.db, project.id),
+    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "first": _first,
+    "agreement": _agreement,
+    "untitled": lambda project, _: unknown_items(project.db, project.id),
+}  # fmt: skip
+
+
+# ---- in a process of its own -------------------------------------------------------------------------------------------
+
+
+class Elsewhere:
+    """The missing parts of a home, computed in a process of its own: the memory they take goes with it, and it does not
+    keep this one from its keys. `stop` from any thread ends it and whoever waits for a part."""
+
+    def __init__(self, path: Path, project_id: int, home: Home) -> None:
+        self._asked = (path, project_id, replace(home, runs=()))
+        self._runs = home.runs
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def next_part(self) -> Home:
+        """The home with one more part. Raises RecjudgeError."""
+        try:
+            found: Home | RecjudgeError = pickle.load(self._parts())
+        except (EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
+            what = "the figures of the home could not be computed"
+            raise RecjudgeError(what, f"Their process ended early ({type(error).__name__}).") from error
+        if isinstance(found, RecjudgeError):
+            raise found
+        return replace(found, runs=self._runs)
+
+    def _parts(self) -> IO[bytes]:
+        with self._lock:
+            if self._stopped:
+                raise EOFError
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", __name__],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+                )  # fmt: skip
+                with cast("IO[bytes]", self._process.stdin) as asked:
+                    pickle.dump(self._asked, asked)
+            return cast("IO[bytes]", self._process.stdout)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+                cast("IO[bytes]", self._process.stdout).close()
+
+
+def _tell_parts() -> None:
+    """What `Elsewhere` starts: reads a home from the standard input, and writes it after each further part."""
+    os.nice(5)
+    path, project_id, home = pickle.load(sys.stdin.buffer)
+    try:
+        with connect(path, must_exist=True) as db:
+            while home.missing_part is not None:
+                home = with_next_part(db, project_id, home)
+                pickle.dump(home, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    except RecjudgeError as error:
+        pickle.dump(error, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    # by its own name, under which its classes are known to who reads them
+    from recjudge_tui.reports import home
+
+    home._tell_parts()

@@ -23,7 +23,7 @@ from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.figures.declared import FIGURES, figure
 from recjudge_tui.reports.figures.files import draw_picture
-from recjudge_tui.reports.home import conclusion, read_first, whole_home
+from recjudge_tui.reports.home import conclusion, whole_home
 from recjudge_tui.reports.passport import NOT_MEASURED
 from recjudge_tui.store.data import check_systems
 from recjudge_tui.store.database import SQLITE_VERSION
@@ -99,7 +99,7 @@ def first_page(page: Page) -> Part:
     is missing before one may act on it."""
     if page.systems or page.raters:
         return Part((_ONE_PAGE,))
-    home, project = whole_home(page.project), page.project
+    home = whole_home(page.project)
     subject, tables = home.subject, []
     lead = [*conclusion(home)] or ["There is no conclusion yet: nothing was judged."]
     if subject is not None and subject.topic is not None and subject.rater:
@@ -119,7 +119,7 @@ def first_page(page: Page) -> Part:
                 tables.append(_top(found, title, most))
             elif found is not None and found.answer:
                 lead.append(f"{title}: {found.answer}")
-    first = read_first(project, home)[:_TO_READ]
+    first = (home.first or ())[:_TO_READ]
     if first:
         rows: tuple[Row, ...] = tuple(
             {
@@ -137,7 +137,7 @@ def first_page(page: Page) -> Part:
         gaps.append("nobody has checked the judge: no person judged its cases")
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
-    texts = [(title, case_text(project.db, case, 100)) for title, case in cases.items()]
+    texts = [(title, case_text(page.project.db, case, 100)) for title, case in cases.items()]
     return Part(lead, tables, texts=texts)
 
 

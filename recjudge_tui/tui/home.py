@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,14 +22,12 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import RUNS_NAMED, Home, conclusion, read_first, with_next_part
+from recjudge_tui.reports.home import LARGE, RUNS_NAMED, Elsewhere, Home, conclusion, with_next_part
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import newest_runs
-from recjudge_tui.system import give_back_memory
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
-from recjudge_tui.tui.screens import COMMON, ImportScreen, Working
+from recjudge_tui.tui.screens import COMMON, ImportScreen, Working, host_of
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
 from recjudge_tui.tui.widgets import (
     GLYPHS,
@@ -43,10 +41,6 @@ from recjudge_tui.tui.widgets import (
     key_name,
     number,
 )
-
-if TYPE_CHECKING:
-    from recjudge_tui.reports.home import First
-
 
 # ---- entries -----------------------------------------------------------------------------------------------------
 
@@ -72,26 +66,6 @@ class Entry(NamedTuple):
 
 
 Part = tuple[str, list[Entry]]
-
-
-class HomeState(NamedTuple):
-    """The home of a project as far as it was read, and what to read first (None: not known yet)."""
-
-    home: Home = Home()
-    first: tuple[First, ...] | None = None
-
-    def over(self, older: HomeState) -> HomeState:
-        """What is known of it, and for the rest an older state."""
-        newer = {f.name: value for f in fields(Home) if (value := getattr(self.home, f.name)) is not None}
-        return HomeState(replace(older.home, **newer), older.first if self.first is None else self.first)
-
-    @property
-    def done(self) -> bool:
-        return self.home.missing_part is None and self.first is not None
-
-    @property
-    def judged(self) -> bool:
-        return self.home.totals is None or self.home.totals.verdicts > 0
 
 
 # remedy -> the binding of the home for it, its shipped key, and the screen
@@ -153,10 +127,10 @@ _LEFT, _RIGHT = ("board", "trust", "data"), ("first", "runs")
 _HEADED = ("board", "first")
 
 
-def _steps(seen: HomeState, _: Sequence[StoredRow]) -> Part:
+def _steps(seen: Home, _: Sequence[StoredRow]) -> Part:
     """The remaining steps, in order, each with its key."""
     entries = []
-    for at, step in enumerate(seen.home.steps, start=1):
+    for at, step in enumerate(seen.steps, start=1):
         sign = (GLYPHS.done, "reviewed") if step.done else (str(at), "")
         kind = "dim" if step.done else ""
         cells = (sign, (step.remedy, kind), (step.text, kind), (step.remedy, "key"))
@@ -164,11 +138,11 @@ def _steps(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     return "Steps to a first result", entries
 
 
-def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
+def _board(seen: Home, _: Sequence[StoredRow]) -> Part:
     """The ranking in short: rank range, win rate with its interval, wins, ties (those by position) and losses, nDCG."""
-    home, board = seen.home, seen.home.board
+    board = seen.board
     if board is None:
-        waits = home.totals is not None and home.totals.verdicts
+        waits = seen.totals is not None and seen.totals.verdicts
         return "Leaderboard", [Entry((("", ""), (_WAITING, "dim")), Destination("reports"))] if waits else []
     if board.topic is None or not board.lines:
         return "", []
@@ -207,10 +181,10 @@ def _board(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     return f" {GLYPHS.dot} ".join(filter(None, words)), entries
 
 
-def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
+def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
     """One agreement with people with its interval, the human ceiling, and how often the order decides the verdict."""
-    home, agreement, entries = seen.home, seen.home.agreement, list[Entry]()
-    labels, reports, told = home.data is not None and home.data.labels > 0, Destination("reports"), ["Trust"]
+    agreement, entries = seen.agreement, list[Entry]()
+    labels, reports, told = seen.data is not None and seen.data.labels > 0, Destination("reports"), ["Trust"]
     if not seen.judged:
         return "", []
     if agreement is not None and agreement.judge:
@@ -234,7 +208,7 @@ def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     elif labels:
         said = f"agreement: {_WAITING}" if agreement is None else "people labelled none of its cases"
         entries.append(Entry(((said, "dim"),), reports))
-    for flip in (home.flips or ())[:3]:
+    for flip in (seen.flips or ())[:3]:
         name = flip.rater if flip.rater.endswith(flip.protocol) else f"{flip.rater} {flip.protocol}"
         many = "marked" if flip.share >= _MANY_FLIPS else ""
         of_all = f"of {number(flip.n)} flip"
@@ -243,9 +217,9 @@ def _trust(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     return f" {GLYPHS.dot} ".join(filter(None, told)), entries
 
 
-def _data(seen: HomeState, _: Sequence[StoredRow]) -> Part:
+def _data(seen: Home, _: Sequence[StoredRow]) -> Part:
     """The project's data, and for missing data the key that adds it."""
-    counts = seen.home.data
+    counts = seen.data
     if counts is None:
         return "Data", [Entry((("counting", "dim"),), Destination("data"))]
     figures = (
@@ -261,12 +235,12 @@ def _data(seen: HomeState, _: Sequence[StoredRow]) -> Part:
         entries.append(Entry(((f"served {' to '.join(days)}", "dim"),), Destination("data", "lists")))
     entries += [
         Entry(((f"{GLYPHS.marked} {gap.text}", "marked"), (gap.remedy, "key")), REMEDIES[gap.remedy][1])
-        for gap in seen.home.gaps
+        for gap in seen.gaps
     ]
     return "Data", entries
 
 
-def _first(seen: HomeState, _: Sequence[StoredRow]) -> Part:
+def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
     """The cases that could change the conclusion, a line for each."""
     if not seen.judged:
         return "", []
@@ -274,7 +248,7 @@ def _first(seen: HomeState, _: Sequence[StoredRow]) -> Part:
         none = ((GLYPHS.done, "reviewed"), ("the queue is empty", "reviewed"))
         sign, said = none if seen.first is not None else (("", ""), ("looking for what to read", "dim"))
         return "Read first", [Entry((sign, ("", ""), ("", ""), ("", ""), said), Destination("cases"))]
-    waiting = seen.home.queue.total if seen.home.queue is not None else 0
+    waiting = seen.queue.total if seen.queue is not None else 0
     of_all = f" of {number(waiting)}" if waiting > len(seen.first) else ""
     prefix = shared_prefix([name for one in seen.first for name in one.row.systems])
     entries = []
@@ -290,13 +264,13 @@ def _first(seen: HomeState, _: Sequence[StoredRow]) -> Part:
     return f"Read first ({len(seen.first)}{of_all})", entries
 
 
-def _runs(seen: HomeState, active: Sequence[StoredRow]) -> Part:
+def _runs(seen: Home, active: Sequence[StoredRow]) -> Part:
     """The newest runs, live ones with their progress."""
-    home, live = seen.home, {run.run_id: run for run in active}
-    if not home.runs:
+    live = {run.run_id: run for run in active}
+    if not seen.runs:
         return "", []
-    entries = [_run(run, live.get(run.run_id)) for run in home.runs[:_RUNS]]
-    more = (home.totals.runs if home.totals else len(home.runs)) - len(entries)
+    entries = [_run(run, live.get(run.run_id)) for run in seen.runs[:_RUNS]]
+    more = (seen.totals.runs if seen.totals else len(seen.runs)) - len(entries)
     if more > 0:
         rest = (("", ""), ("", ""), (quantity(more, "earlier run"), "dim"))
         entries.append(Entry(rest, Destination("runs")))
@@ -321,7 +295,7 @@ def _run(run: StoredRow, active: StoredRow | None) -> Entry:
     return Entry(cells, Destination("monitor", str(run.run_id)))
 
 
-PARTS: dict[str, Callable[[HomeState, Sequence[StoredRow]], Part]] = {
+PARTS: dict[str, Callable[[Home, Sequence[StoredRow]], Part]] = {
     "steps": _steps, "board": _board, "trust": _trust, "data": _data, "first": _first, "runs": _runs,
 }  # fmt: skip
 
@@ -404,10 +378,11 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         self._live = live
         self.project_id: int | None = None
         # by project what is known, and of the one that is read what is known by now
-        self._homes: dict[int, HomeState] = {}
-        self._fresh = HomeState()
+        self._homes: dict[int, Home] = {}
+        self._fresh = Home()
         self._active: Sequence[StoredRow] = ()
         self._delay: Timer | None = None
+        self._elsewhere: Elsewhere | None = None
         # the part that has the focus until the user moves it
         self._start: PartList | None = None
 
@@ -424,12 +399,12 @@ class HomeView(Working, VerticalScroll, can_focus=False):
             part.can_focus = self._live
 
     @property
-    def seen(self) -> HomeState:
-        return self._homes.get(self.project_id or 0, HomeState())
+    def seen(self) -> Home:
+        return self._homes.get(self.project_id or 0, Home())
 
     @property
     def done(self) -> bool:
-        return self._fresh.done
+        return self._fresh.missing_part is None
 
     # ---- reading
 
@@ -443,7 +418,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def read_again(self) -> None:
         """Read the home from its first part; what was read stays until then."""
-        self._fresh = HomeState()
+        self._fresh = Home()
         self.read_on()
 
     def read_on(self) -> None:
@@ -462,14 +437,23 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         if self._delay is not None:
             self._delay.stop()
         self.background.stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
+            self._elsewhere = None
 
     def _next_part(self) -> None:
-        if self.project_id is not None and not self.done:
-            job = partial(_with_next_part, project_id=self.project_id, seen=self._fresh)
-            failed = None if self._live else self._show_error
-            self.background.start("home", job, partial(self._take, self.project_id), failed)
+        if self.project_id is None or self.done:
+            return
+        fresh, project_id = self._fresh, self.project_id
+        job: Callable[[Database], Home] = partial(with_next_part, project_id=project_id, home=fresh)
+        if fresh.data is not None and fresh.totals is not None and fresh.totals.verdicts >= LARGE:
+            # what takes long and much memory comes after the counts of the data
+            away = self._elsewhere = self._elsewhere or Elsewhere(host_of(self).db_path, project_id, fresh)
+            job = lambda _: away.next_part()  # noqa: E731
+        failed = None if self._live else self._show_error
+        self.background.start("home", job, partial(self._take, project_id), failed)
 
-    def _take(self, project_id: int, fresh: HomeState) -> None:
+    def _take(self, project_id: int, fresh: Home) -> None:
         if project_id == self.project_id:
             self._fresh = fresh
             self._homes[project_id] = fresh.over(self.seen)
@@ -478,7 +462,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def show_runs(self, runs: tuple[StoredRow, ...], active: Sequence[StoredRow]) -> None:
         self._active = active
-        self._homes[self.project_id or 0] = self.seen._replace(home=replace(self.seen.home, runs=runs))
+        self._homes[self.project_id or 0] = replace(self.seen, runs=runs)
         self._paint()
 
     def _show_error(self, error: RecjudgeError) -> None:
@@ -494,13 +478,13 @@ class HomeView(Working, VerticalScroll, can_focus=False):
             self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
         for side in self.query("#left, #right"):
             side.display = any(part.display for part in side.query(PartList))
-        steps, totals = seen.home.steps, seen.home.totals
+        steps, totals = seen.steps, seen.totals
         if self._live and totals is not None:
             read = f"{quantity(totals.verdicts, 'verdict')} on {quantity(totals.cases, 'case')}"
             self.screen.query_one(TopBar).show(right=read)
         answer = self.query_one("#answer", Static)
-        answer.update(Content("" if steps else one_line(" ".join(conclusion(seen.home)), 600)))
-        answer.display = bool(not steps and seen.home.board is not None)
+        answer.update(Content("" if steps else one_line(" ".join(conclusion(seen)), 600)))
+        answer.display = bool(not steps and seen.board is not None)
         self._aim(next((at for at, step in enumerate(steps, start=1) if not step.done), None))
 
     def _with_keys(self, entry: Entry) -> Entry:
@@ -569,15 +553,6 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def on_unmount(self) -> None:
         self.stop_reading()
-
-
-def _with_next_part(db: Database, project_id: int, seen: HomeState) -> HomeState:
-    try:
-        if seen.first is None and seen.home.board is not None:
-            return seen._replace(first=read_first(Project.numbered(db, project_id), seen.home))
-        return seen._replace(home=with_next_part(db, project_id, seen.home))
-    finally:
-        give_back_memory()
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.home import Home, with_next_part
+from recjudge_tui.reports.home import Elsewhere, Home, whole_home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import project_overview
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import make_project
-from tests.support.homes import project_home
 
 
 def _size(path: Path, project: int, cases: str) -> int:
@@ -26,7 +26,7 @@ def _size(path: Path, project: int, cases: str) -> int:
 def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     project = make_project(project_db, cases=12)
     with connect(project_db) as db:
-        home = project_home(db, project)
+        home = whole_home(Project.numbered(db, project))
         overview = project_overview(db)[0]
     assert home.totals[:4] == (overview["cases"], overview["verdicts"], overview["flagged"], overview["runs"])
     assert home.totals.judge == "qwen2.5:14b"
@@ -45,15 +45,12 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     }  # fmt: skip
     # the failed verdicts are listed too
     assert [_size(project_db, project, row["cases"]) for row in home.board.lines] == [12, 12]
-    assert [(pair["upper"], pair["lower"]) for pair in home.board.alike] == [("als", "cooc")]
-    # the same number as in the answer of the leaderboard
+    # in the words of the leaderboard
     with connect(project_db) as db:
         board = table_of(
             Project.numbered(db, project), "leaderboard", protocol="pairwise", raters=(home.board.rater,)
         )
-    needed = home.board.alike[0]["more"]
-    assert needed is not None
-    assert f"{needed:,} more" in board.answer
+    assert home.board.answer == board.answer != ""
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
     assert home.data.labellers == {"anna": 12, "bert": 12}
@@ -74,3 +71,30 @@ def test_the_parts_come_one_by_one_and_the_cheap_ones_load_no_numpy(project_db: 
     assert order[:3] == ["totals", "runs", "data"]
     assert bool(home.steps) is not judged
     assert [step.done for step in home.steps][:1] == ([] if judged else [True])
+
+
+def test_a_process_of_its_own_computes_the_same(project_db: Path) -> None:
+    project = make_project(project_db, cases=12)
+    with connect(project_db) as db:
+        home = with_next_part(db, project, with_next_part(db, project, Home()))
+        whole = whole_home(Project.numbered(db, project))
+    elsewhere = Elsewhere(project_db, project, home)
+    while home.missing_part is not None:
+        home = elsewhere.next_part()
+    assert home == whole
+    with pytest.raises(RecjudgeError, match="could not be computed"):
+        elsewhere.next_part()
+    elsewhere.stop()
+
+
+def test_a_process_that_fails_says_why(project_db: Path) -> None:
+    project = make_project(project_db, cases=4)
+    gone = Elsewhere(project_db, project + 1, Home())
+    with pytest.raises(NotFoundError):
+        gone.next_part()
+    gone.stop()
+    stopped = Elsewhere(project_db, project, Home())
+    stopped.next_part()
+    stopped.stop()
+    with pytest.raises(RecjudgeError, match="could not be computed"):
+        stopped.next_part()

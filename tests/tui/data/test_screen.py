@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recjudge_tui.project import Project
+from recjudge_tui.reports.home import whole_home
 from recjudge_tui.store.projects import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
@@ -14,14 +16,13 @@ from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import filter_by, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_explanations, make_project
-from tests.support.homes import project_home
 
 
 def test_a_window_holds_what_the_home_counts(project_db: Path) -> None:
     project = make_project(project_db)
     make_explanations(project_db, project)
     with connect(project_db) as db:
-        home = project_home(db, project)
+        home = whole_home(Project.numbered(db, project))
         counts = {kind: count_rows(db, project, kind) for kind in DATA_KINDS}
         assert (counts["users"], counts["items"], counts["labels"]) == (
             home.data.users, home.data.items_described, home.data.labels,

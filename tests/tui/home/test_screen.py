@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.home import Destination, HomeScreen, PartList
+from recjudge_tui.tui.home import Destination, HomeScreen, HomeView, PartList
 from recjudge_tui.tui.launch import LaunchScreen
 from recjudge_tui.tui.reports import ReportsScreen
 from recjudge_tui.tui.runs import MonitorScreen
@@ -120,3 +122,23 @@ async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
         before = board.view.seen
         await press(pilot, "question_mark", "escape")
         assert board.view.seen is before
+
+
+async def test_a_large_project_is_computed_elsewhere_and_left_at_once(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_project(project_db)
+    monkeypatch.setattr("recjudge_tui.tui.home.LARGE", 0)
+    async with running(project_db, app_class=RecjudgeApp) as pilot:
+        view = pilot.app.screen.query_one(HomeView)
+        await until(pilot, lambda: view.done)
+        assert "als leads, not separable" in shown(pilot)
+        await press(pilot, "R")
+        process = view._elsewhere
+        assert process is not None
+        await press(pilot, "a")
+        assert view._elsewhere is None
+        with pytest.raises(RecjudgeError):
+            process.next_part()
+        await press(pilot, "q")
+        await until(pilot, lambda: view.done)
