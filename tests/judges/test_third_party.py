@@ -109,8 +109,18 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+# what is asked again after an error is asked soon, and a judge that does not close is left soon
+SOON = """
+from recjudge_tui.judges import registry
+from recjudge_tui.runs import calls
+calls.FIRST_WAIT_S, registry.CLOSED_WITHIN_S = 0.01, 0.1
+from recjudge_tui.cli.app import main
+main()
+"""
+
+
 def _command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "recjudge_tui", *words]
+    return [sys.executable, "-c", SOON, *words]
 
 
 RUN = ("run", "pointwise", "-p", "films", "--limit", "1", "--judge")
@@ -144,9 +154,9 @@ def test_what_a_judge_raises_ends_its_run(environment: dict[str, str]) -> None:
 
 def test_a_judge_that_blocks_ends_with_the_time_limit(environment: dict[str, str]) -> None:
     begin = time.monotonic()
-    code, said = _ran(environment, *RUN, "blocks:x", "--timeout", "1")
+    code, said = _ran(environment, *RUN, "blocks:x", "--timeout", "0.5")
     assert code == 1
-    assert "no answer within 1 s" in said
+    assert "no answer within 0.5 s" in said
     assert time.monotonic() - begin < HANG_S / 2
 
 
