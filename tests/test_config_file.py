@@ -4,15 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recjudge_tui.config_file import (
     JudgeSetting,
     KeySetting,
     Preferences,
     Setting,
-    _with_theme,
     config_path,
     default_judge,
     read_preferences,
@@ -21,7 +18,6 @@ from recjudge_tui.config_file import (
 )
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.files import parse_toml
 
 
 @pytest.fixture
@@ -191,23 +187,3 @@ def test_a_folder_is_made_and_a_link_stays_one(tmp_path: Path, monkeypatch: pyte
     save_theme("newer")
     assert config_path().is_symlink()
     assert real.read_text(encoding="utf-8") == '[app]\ntheme = "newer"\n'
-
-
-_LINES = st.sampled_from(
-    ["[app]", "[keys]", 'theme = "a"', "theme = 'b' # x", 'reader = "A"', '"app.theme" = "x"', "# theme = 1", "",
-     'x = """', "[app] ", 'app.theme = "q"', "[[app]]", "theme = [", "]", '[app.theme]']
-)  # fmt: skip
-
-
-@given(st.lists(_LINES, max_size=8).map("\n".join))
-def test_only_the_theme_changes_in_any_settings_file(text: str) -> None:
-    try:
-        data = parse_toml(text)
-    except ValueError:
-        with pytest.raises(ValueError):
-            _with_theme(text, "new")
-        return
-    changed = _with_theme(text, "new")
-    if changed is not None:
-        app = {**data.get("app", {}), "theme": "new"}
-        assert parse_toml(changed) == {**data, "app": app}

@@ -17,18 +17,17 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
-from recjudge_tui.errors import PromptError, RecjudgeError
+from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
 from recjudge_tui.protocols.registry import Protocol, only_answer, parse_ratings, ratings_form
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import filtered_ids, queue, verdict_rows
+from recjudge_tui.store.verdicts import filtered_ids, queue
 from tests.builder import Built
 from tests.support.annotators import PROJECT, films, judges, verdicts
 from tests.support.app.driving import filter_by, press, running, shown
-from tests.support.app.judging import annotating, given
 from tests.support.stub_server import answer, completion, serving
 
 MATCH = ProtocolFacts(
@@ -165,14 +164,6 @@ def test_labels_are_imported(project: Built) -> None:
     assert [row[3:] for row in verdicts_of(project, "ben")] == [(2.0, "Yes"), (2.0, "Yes"), (0.0, "No")]
 
 
-def test_a_label_that_it_does_not_have_is_refused_with_those_it_has(project: Built) -> None:
-    with pytest.raises(RecjudgeError) as refused:
-        project.load("labels", [LABELS, ("cy", "u00", "als", "Good", "match")])
-    assert "no answer of match fits" in str(refused.value)
-    assert "“Good” (1 row)" in str(refused.value)
-    assert "The answers are Yes, Maybe, No (2, 1, 0)" in str(refused.value)
-
-
 def test_its_run_is_planned_asked_and_read(project: Built) -> None:
     assert [row[3:] for row in verdicts_of(project, "judge")] == [(0.0, "No")] * USERS
     (run,) = project.table("runs list")["rows"]
@@ -199,24 +190,6 @@ def test_its_prompt_is_listed_and_checked(project: Built) -> None:
     assert "no protocol “mismatch”" in refused.value.cause
 
 
-def test_a_difference_of_one_step_is_no_disagreement(project: Built) -> None:
-    """The smallest disagreement of `match` is two steps: the judge's No is apart from Yes, and not from Maybe."""
-    with connect(project.path) as db:
-        identity = project_id(db, PROJECT)
-        apart = verdict_rows(db, list(filtered_ids(db, identity, parse_filter("why:disagree judge:judge"))))
-        assert sorted(row.user_id for row in apart) == ["u00", "u01"]
-        with_ana = verdict_rows(
-            db, list(filtered_ids(db, identity, parse_filter("disagree:ana judge:judge")))
-        )
-        assert [row.user_id for row in with_ana] == ["u00"]
-        everything = verdict_rows(
-            db, list(filtered_ids(db, identity, parse_filter("judge:judge system:als")))
-        )
-        assert sorted(row.user_id for row in everything if row.disagrees) == ["u00", "u01"]
-        waiting = verdict_rows(db, list(queue(db, identity, parse_filter("")).ids))
-        assert sorted((row.user_id, row.rater) for row in waiting) == [("u00", "judge"), ("u01", "judge")]
-
-
 async def test_the_app_lists_it_and_shows_a_case(project: Built) -> None:
     async with running(project.path, PROJECT, (120, 40)) as pilot:
         await filter_by(pilot, "protocol:match judge:judge system:als")
@@ -232,17 +205,6 @@ async def test_the_app_lists_it_and_shows_a_case(project: Built) -> None:
         assert "Maybe" in case or "Yes" in case
 
 
-def test_agreement_with_people(project: Built) -> None:
-    asked = "agreement -p films --protocol match --raters judge,ana"
-    rows = project.table(f"{asked} --stat percent,qwk")["rows"]
-    assert {(row["rater_a"], row["rater_b"], row["stat"], row["n"]) for row in rows} == {
-        ("judge", "ana", "percent", 4), ("judge", "ana", "qwk", 4),
-    }  # fmt: skip
-    assert [row["value"] for row in rows if row["stat"] == "percent"] == [0.5]
-    cells = project.table(f"{asked} --confusion")["rows"]
-    assert {row["label_b"] for row in cells} == {"Yes", "Maybe", "No"}
-
-
 def test_people_judge_it(project: Built) -> None:
     project.done("annotate plan -p films --protocol match --annotators dora,eve --sample 4")
     with connect(project.path) as db:
@@ -251,14 +213,6 @@ def test_people_judge_it(project: Built) -> None:
         assert {row[3] for row in verdicts(db, "dora")} == {"Yes"}
     (dora, _) = project.table("annotate status -p films")["rows"]
     assert (dora["protocol"], dora["done"]) == ("match", 4)
-
-
-async def test_people_judge_it_in_the_app(project: Built) -> None:
-    project.done("annotate plan -p films --protocol match --annotators eve --sample 2")
-    async with annotating(project.path, "eve", "match") as pilot:
-        assert "Maybe" in shown(pilot)
-        await press(pilot, "2", "enter")
-    assert [row[2:4] for row in given(project.path, "eve")] == [(1.0, "Maybe")]
 
 
 def test_labels_go_out_and_come_back(project: Built) -> None:

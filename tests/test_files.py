@@ -9,7 +9,6 @@ import pytest
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import whole_file
-from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, backup
 from tests.support.commands import ran
 from tests.support.runs import intact, make_project
@@ -66,14 +65,6 @@ def test_a_database_is_never_replaced(db: Database, target: str) -> None:
     assert intact(db)
 
 
-@pytest.mark.parametrize("name", ["new.csv", "table.db", "notes-wal"])
-def test_other_files_are_replaced(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"before")
-    with whole_file(tmp_path / name) as draft:
-        draft.write_bytes(b"after")
-    assert (tmp_path / name).read_bytes() == b"after"
-
-
 def test_commands_refuse_their_own_database(db: Database, capsys: pytest.CaptureFixture[str]) -> None:
     make_project(db, users=1)
     lines = db.path.with_name("lines.jsonl")
@@ -86,8 +77,3 @@ def test_commands_refuse_their_own_database(db: Database, capsys: pytest.Capture
         assert (code, "is not overwritten" in err) == (2, True), (words, err)
     assert intact(db)
     assert db.value("SELECT count(*) FROM projects") == 1
-
-
-def test_an_unknown_home_folder_is_not_expanded() -> None:
-    assert user_path("~no-such-user/lists.csv") == Path("~no-such-user/lists.csv")
-    assert user_path("~/lists.csv") == Path.home() / "lists.csv"

@@ -12,7 +12,6 @@ from recjudge_tui.cli.app import main
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import films, judges, verdicts
 from tests.support.app.projects import make_project
-from tests.support.runs import load, ran
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -83,41 +82,7 @@ def test_export_to_a_file_and_to_stdout(run: Run, tmp_path: Path) -> None:
     assert "nothing is assigned to “ben”" in run("export", "--as", "ben")[2]
 
 
-def _kind(path: Path, name: str) -> str:
-    with connect(path) as db:
-        return str(db.value("SELECT kind FROM raters WHERE name = ?", (name,)))
-
-
-def test_a_person_with_a_models_name(project_db: Path) -> None:
-    with connect(project_db) as db:
-        load(db, "labels", [("rater", "user_id", "system", "value"), ("judge anna", "u", "s", "Good")])
-    assert _kind(project_db, "judge anna") == "judge"
-    words = ("rater", "kind", "judge anna", "annotator", "-p", "films", "--db", project_db)
-    assert ran(*words) == (0, "", "rater “judge anna” is of kind annotator\n")
-    assert _kind(project_db, "judge anna") == "annotator"
-
-
 @pytest.fixture
 def path(project_db: Path) -> Path:
     make_project(project_db, "movies")
     return project_db
-
-
-def test_a_rater_keeps_its_verdicts_and_what_is_made_from_it(path: Path) -> None:
-    assert ran("rater", "combine", "people", "--rule", "conservative", "anna", "bert", "--db", path)[0] == 0
-    code, _, err = ran("rater", "rename", "anna", " Anna, 1st ", "--db", path)
-    assert (code, "rater “anna” is now called “Anna, 1st”" in err) == (0, True)
-    rows = json.loads(ran("rater", "list", "--db", path, "--format", "json")[1])["rows"]
-    raters = {row["name"]: row for row in rows}
-    assert raters["Anna, 1st"]["verdicts"] == raters["bert"]["verdicts"]
-    assert raters["people"]["recipe"] == "conservative of Anna, 1st, bert"
-    again = ran("rater", "combine", "people", "--rule", "conservative", "Anna, 1st", "bert", "--db", path)
-    assert again[0] == 0
-
-
-def test_a_run_can_be_named_and_its_name_removed(path: Path) -> None:
-    assert ran("runs", "rename", 1, "before the new prompt", "--db", path)[0] == 0
-    shown = json.loads(ran("runs", "list", "--db", path, "--format", "json")[1])["rows"]
-    assert [row["name"] for row in shown if row["id"] == 1] == ["before the new prompt"]
-    assert ran("runs", "rename", 1, "", "--db", path)[2] == "run 1 has no name\n"
-    assert ran("runs", "rename", 99, "x", "--db", path)[0] == 1

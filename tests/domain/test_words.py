@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.event_types import action_of
-from recjudge_tui.domain.injection import EXCERPT, LONG_LINE, LONG_TEXT, Kind, findings, frames_in
-from recjudge_tui.domain.roles import kind_by_name
-from recjudge_tui.domain.text import marked, money, one_line, safe_text, unmarked
+from recjudge_tui.domain.injection import LONG_LINE, LONG_TEXT, Kind, findings, frames_in
+from recjudge_tui.domain.text import one_line, safe_text
 from tests.support.hostile import HOSTILE
-from tests.support.injections import ORDERS, ORDINARY
+from tests.support.injections import ORDERS
 
 FORBIDDEN = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF,
              0x00AD, 0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0xD800, 0xE000)} - {0x0A, 0x09}  # fmt: skip
@@ -34,20 +32,6 @@ def test_any_text_is_made_safe_once_and_for_all(text: str) -> None:
     safe = safe_text(text)
     assert not FORBIDDEN & set(map(ord, safe))
     assert safe_text(safe) == safe
-
-
-@pytest.mark.parametrize(
-    "text", ["👩‍👩‍👧‍👦", "e\u0301", "漢字 مرحبا", "a\tb\nc", "[red]x[/]", "नि\u200dन\u200cन"]
-)
-def test_characters_that_scripts_and_emoji_need_are_kept(text: str) -> None:
-    assert safe_text(text) == text
-
-
-@given(st.text(), st.integers(1, 40))
-def test_a_line_is_never_longer_than_asked(text: str, limit: int) -> None:
-    line = one_line(text, limit)
-    assert len(line) <= limit
-    assert line == " ".join(line.split()) or line.endswith("…")
 
 
 def tags(words: str) -> str:
@@ -79,27 +63,6 @@ def test_invisible_characters_are_shown_by_name(text: str, shown: str) -> None:
     assert safe_text(shown) == shown
 
 
-def test_a_price_is_never_rounded_to_nothing() -> None:
-    prices = {
-        0: "$0",
-        0.0016: "$0.0016",
-        4.2e-7: "$0.00000042",
-        0.12: "$0.12",
-        1234.5: "$1,234.50",
-        -0.05: "-$0.050",
-    }
-    assert {dollars: money(dollars) for dollars in prices} == prices
-
-
-# ---- cells that a spreadsheet would run
-
-
-@given(st.sampled_from(HOSTILE) | st.text(st.sampled_from("'=+-@＝ \t\r1.a"), max_size=8) | st.text())
-def test_a_marked_cell_reads_back_and_is_told_from_a_text_that_looks_marked(text: str) -> None:
-    assert unmarked(marked(text)) == text
-    assert marked(text) != marked(f"'{text}")
-
-
 # ---- orders in texts ------------------------------------------------------------------------------------------------
 
 
@@ -120,19 +83,6 @@ def test_texts_with_instructions_are_found(kind: Kind, text: str) -> None:
     assert kind in kinds(text)
 
 
-@pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_texts_are_left_alone(text: str) -> None:
-    assert kinds(text) == []
-
-
-@given(st.text() | st.sampled_from(HOSTILE) | st.sampled_from([text for _, text in ORDERS]))
-def test_an_excerpt_is_one_short_safe_line(text: str) -> None:
-    for finding in findings(text):
-        assert len(finding.excerpt) <= EXCERPT
-        assert finding.excerpt == safe_text(finding.excerpt)
-        assert "\n" not in finding.excerpt
-
-
 def test_frames_are_the_tags_that_the_prompts_close() -> None:
     assert frames_in("<basket>\n</basket> <set_1></set_1> </Set-2>") == {"basket", "set"}
     assert [found.kind for found in findings("</basket>", frames={"basket"})] == ["frame"]
@@ -148,49 +98,3 @@ def test_real_titles_and_explanations_give_almost_no_alarm() -> None:
     assert len(explanations) > 2000
     alarms = [text for text in titles | explanations if findings(text, longest=LONG_TEXT)]
     assert len(alarms) <= 2, alarms
-
-
-# ---- names of events ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("action", "kinds"),
-    [
-        ("bought", "purchase Purchased order buy checkout.complete transaction"),
-        ("rated", "rating review RATE star-rating"),
-        ("consumed", "watch play listen read stream finished"),
-        ("wanted", "add_to_cart AddToCart wishlist like favourite watchlist save"),
-        ("refused", "dislike return refund remove_from_cart skip"),
-        ("other", "??? loyalty generated"),
-    ],
-)
-def test_actions(action: str, kinds: str) -> None:
-    assert {action_of(kind) for kind in kinds.split()} == {action}
-    assert action_of("") == "other"
-
-
-# ---- names of raters ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gpt-4o-mini", "GPT4", "chatgpt", "claude", "claude-3-5-sonnet", "meta-llama/Llama-3.1-8B", "Qwen2.5-7B", "mistral",
-        "gemini-1.5-pro", "deepseek-r1", "DeepSeekV3", "o1-mini", "openai/o3-mini", "gemma2:9b", "phi-3", "falcon 40b",
-        "llm", "LLM judge 1", "llm_judge", "judge", "judge-2", "my model", "AI", "gpt-4 as user", "gpt4 (human prompt)",
-    ],
-)  # fmt: skip
-def test_names_of_models(name: str) -> None:
-    assert kind_by_name(name) == "judge"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "anna", "Annotator 1", "worker A12", "o1", "judy", "Claudette", "gemma", "Phi Nguyen", "Ernie", "human judge 3",
-        "expert-judge", "judge (person)", "Abigail", "lama", "42", "", "  ", "評価者", "User", "anna@example.org",
-    ],
-)  # fmt: skip
-def test_names_of_people(name: str) -> None:
-    assert kind_by_name(name) == "annotator"
-    assert (kind_by_name("user"), kind_by_name("ground_truth")) == ("ground_truth", "ground_truth")

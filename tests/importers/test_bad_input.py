@@ -202,22 +202,6 @@ def test_only_the_first_twenty_are_shown_but_all_counted(load: Load, db: Databas
     assert "50 in all: no title" in kept
 
 
-def test_files_that_disagree(load: Load, db: Database, tmp_path: Path) -> None:
-    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
-    first.write_text("item_id,title\n1,old\n2,same\n")
-    second.write_text("item_id,title\n1,other\n2,same\n3,new\n")
-    summary = import_files(db, "p", [first, second], "items")
-    assert summary.warnings == (
-        f"{second}:2: item “1” occurs in import 1 with other content; the first is kept",
-    )
-    assert (summary.stored, summary.unchanged, summary.skipped) == (3, 1, 1)
-    newer = load("items", "item_id,title\n1,newer\n2,same\n", "3.csv")
-    assert newer.warning_kinds == {"replaces an earlier import": 1}
-    assert (newer.stored, newer.unchanged) == (1, 1)
-    titles = [row["title"] for row in db.rows("SELECT title FROM v_current_items ORDER BY item_id")]
-    assert titles == ["newer", "same", "new"]
-
-
 def test_lists_that_disagree(load: Load, db: Database, tmp_path: Path) -> None:
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     first.write_text(LISTS + "u,s,1,1\nu,s,2,2\n")
@@ -231,13 +215,6 @@ def test_lists_that_disagree(load: Load, db: Database, tmp_path: Path) -> None:
     assert newer.warning_kinds == {"replaces an earlier import": 1}
     current = "SELECT length FROM v_current_slates WHERE user_id = 'u'"
     assert db.value(current) == 1
-
-
-def test_another_version_of_an_events_file(load: Load) -> None:
-    load("events", EVENTS)
-    summary = load("events", EVENTS + "u,2,click,,\n")
-    assert summary.stored == 2
-    assert "import 1 read another version of this file" in summary.warnings[0]
 
 
 def test_warnings_cannot_drive_the_terminal(load: Load) -> None:

@@ -15,7 +15,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.writers.data import EXPORT_FORMATS
 from recjudge_tui.reports.exports import export
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.exports import label_rows
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
 
@@ -65,21 +65,6 @@ def test_labels_come_back(given: Path, tmp_path: Path, fmt: Any) -> None:
         assert (written.defused > 0) == (fmt == "csv")
         _import(db, "second", exported)
         assert _all(db, "second") == before
-
-
-def test_apostrophes_of_other_tables_stay(tmp_path: Path) -> None:
-    """Only the columns of our own export, in their order, say that we put the apostrophes there."""
-    path = tmp_path / "theirs.csv"
-    path.write_text("rater,user_id,system,value\nanna,'=1,s,Good\n", encoding="utf-8")
-    lines = ",".join(LABEL_COLUMNS)
-    lines += f"\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis{',' * (len(LABEL_COLUMNS) - 11)}\n"
-    ours = tmp_path / "ours.csv"
-    ours.write_text(lines, encoding="utf-8")
-    with connect(tmp_path / "a.db") as db:
-        _import(db, "theirs", path)
-        _import(db, "ours", ours)
-        assert [row[1] for row in _all(db, "theirs")] == ["'=1"]
-        assert [(row[1], row[10]) for row in _all(db, "ours")] == [("=1", "'tis")]
 
 
 @pytest.mark.parametrize("what", ["verdicts", "flags", "cases", "labels", "calls"])

@@ -66,19 +66,6 @@ def test_a_folder_as_one_kind(db: Database, ml100k: Path) -> None:
         import_paths(db, "p", [ml100k], "lists")
 
 
-def test_a_folder_of_plain_and_packed_tables(db: Database, tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "a.csv").write_text(samples.ITEMS)
-    (folder / "b.csv.gz").write_bytes(gzip.compress(samples.EVENTS.encode()))
-    (folder / "lists.csv").write_text(samples.LISTS)
-    (folder / "movies.csv.gz").write_bytes(gzip.compress(samples.MOVIES_CSV.encode()))
-    (folder / "notes.txt").write_text("remember to rename\n")
-    found = {s.kind: s for s in import_paths(db, "p", [folder], None)}
-    assert {kind: s.stored for kind, s in found.items()} == {"items": 2, "events": 1, "lists": 1}
-    assert [f.layout for f in found["items"].files] == ["plain", "movielens-latest"]
-
-
 def test_files_of_a_folder_that_are_not_imported_are_reported(db: Database, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -100,20 +87,6 @@ def test_files_of_a_folder_that_are_not_imported_are_reported(db: Database, tmp_
         f"not imported from {folder}, because nothing in them is recognised: README, weights.tsv",
         f"not imported from {folder} unless they are named: u1.base",
     )
-
-
-def test_one_row_of_a_layout_without_a_header_is_a_row(db: Database, tmp_path: Path) -> None:
-    folder = tmp_path / "ml-1m"
-    folder.mkdir()
-    (folder / "ratings.dat").write_text("1::10::5::978300760\n")
-    (folder / "movies.dat").write_text("10::Toy Story (1995)::Animation|Comedy\n")
-    (folder / "users.dat").write_text("1::F::1::10::48067\n")
-    summaries = import_paths(db, "films", [folder], None)
-    assert [(summary.kind, summary.stored, summary.aside) for summary in summaries] == [
-        ("items", 1, ()),
-        ("users", 1, ()),
-        ("events", 1, ()),
-    ]
 
 
 def test_the_kind_decides_what_a_folder_leaves_open(db: Database, tmp_path: Path) -> None:
@@ -275,12 +248,3 @@ def test_the_file_imported_last_counts_be_it_an_earlier_one(
         again = db.value("SELECT count(*) FROM imports") == before
         assert (summary.files[0].earlier is not None) == again
     assert db.value("SELECT count(*) FROM imports") == 4
-
-
-def test_events_and_labels_are_not_stored_again(db: Database, tmp_path: Path) -> None:
-    events = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    for path, item in zip(events, "12", strict=True):
-        path.write_text(f"user_id,item_id,type\nu,{item},click\n")
-    for path in (*events, events[0]):
-        import_paths(db, "p", [path], "events")
-    assert db.value("SELECT count(*) FROM events") == 2

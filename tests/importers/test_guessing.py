@@ -94,25 +94,6 @@ def test_uncertain_files_are_asked_about(db: Database, tmp_path: Path, text: str
     assert db.value("SELECT count(*) FROM projects") == 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "text"),
-    [
-        ("lists", {"system": "s"}, "user,item\n1,10\n1,11\n"),
-        ("events", {"event_type": "click"}, "user,item\n1,10\n1,11\n"),
-        ("events", {}, "1\t10\t5\n1\t11\t3\n"),
-        ("lists", {"system": "s"}, "1\t10\t5\n1\t11\t3\n"),
-        ("users", {}, "user,colour\n1,red\n2,red\n"),
-    ],
-)
-def test_the_answer_to_the_question_imports(
-    db: Database, tmp_path: Path, kind: ImportKind, options: dict[str, str], text: str
-) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text(text)
-    [summary] = import_paths(db, "p", [path], kind, **options)  # type: ignore[arg-type]
-    assert (summary.stored, summary.skipped) == (2, 0)
-
-
 def test_the_mapping_that_the_question_proposes_imports(db: Database, tmp_path: Path) -> None:
     path, mapping = tmp_path / "in.csv", tmp_path / "map.toml"
     path.write_text("Customer ID,prédiction\n1,0568 0569\n2,0570 0571\n")
@@ -124,13 +105,6 @@ def test_the_mapping_that_the_question_proposes_imports(db: Database, tmp_path: 
     assert summary.stored == 4
 
 
-def test_a_system_on_the_command_line_makes_pairs_lists(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("user,item\n1,10\n1,11\n")
-    [summary] = import_paths(db, "p", [path], None, system="pop")
-    assert (summary.kind, summary.stored) == ("lists", 2)
-
-
 def test_an_id_that_repeats_far_below_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     rows = "".join(f"user{n},something that makes the row long enough\n" for n in range(3000))
@@ -138,13 +112,6 @@ def test_an_id_that_repeats_far_below_is_seen(tmp_path: Path) -> None:
     assert guess(sample_of(path))[0] == "users"
     path.write_text("user,words\n" + rows + "user7,again\n")
     assert guess(sample_of(path))[0] is None
-
-
-def test_no_table_of_ours(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    for text in ("colour,weight\nred,3\n", "one\n", "item,price\n1,2\n"):
-        path.write_text(text)
-        assert guess(sample_of(path)) == (None, ())
 
 
 NAMES = st.sampled_from(
@@ -281,15 +248,6 @@ def test_a_file_is_known_by_its_content(
                 choose_layout(sample_of(path), other, None)
 
 
-def test_a_folder_called_train_makes_a_training_log(tmp_path: Path) -> None:
-    folder = tmp_path / "MINDsmall_train"
-    folder.mkdir()
-    path = folder / "behaviors.tsv"
-    path.write_text(samples.BEHAVIORS)
-    assert choose_layout(sample_of(path), "events", None).name == "mind-train"
-    assert choose_layout(sample_of(path), "events", "mind").name == "mind"
-
-
 def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "links.csv"
     path.write_text(samples.LINKS_CSV)
@@ -299,15 +257,6 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
         FilesByKind().add([path], None)
     with pytest.raises(InputError, match=r"links.csv does not have title"):
         import_files(db, "p", [path], "items", layout="movielens-latest")
-
-
-def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("user,model,accuracy\n1,als,4\n2,als,3\n", encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"(?s)--as users .*--as labels --mapping FILE.toml +answers about systems"
-    ):
-        FilesByKind().add([path], None)
 
 
 @pytest.mark.parametrize(

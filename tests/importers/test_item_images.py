@@ -52,20 +52,6 @@ def test_items_have_images_by_path_and_by_data(db: Database, tmp_path: Path) -> 
     assert summary.files[0].stored == 4
 
 
-def test_the_same_file_again_takes_up_images_that_changed(db: Database, tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(picture("red"))
-    path = table(tmp_path, "a,A,a.png", "b,B,")
-    import_files(db, "shop", [path], "items")
-    before = stored(db)
-    again = import_files(db, "shop", [path], "items").files[0]
-    assert (again.stored, again.unchanged, stored(db)) == (0, 2, before)
-    (tmp_path / "a.png").write_bytes(picture("green"))
-    changed = import_files(db, "shop", [path], "items").files[0]
-    assert (changed.stored, changed.unchanged) == (1, 1)
-    assert stored(db)["a"] != before["a"]
-    assert count(db, "images") == 2
-
-
 @pytest.mark.parametrize(
     ("image", "why"),
     [
@@ -110,12 +96,3 @@ def test_undoing_an_import_takes_its_images_away(db: Database, tmp_path: Path) -
     assert count(db, "images") == 2, "another project has the same image"
     undo_import(db, db.value("SELECT max(id) FROM imports WHERE project_id = ?", (project_id(db, "other"),)))
     assert count(db, "images") == 1
-
-
-def test_a_mapping_names_the_column_of_the_image(db: Database, tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(picture())
-    path = table(tmp_path, "a;A;a.png", header="sku;name;cover")
-    mapping = tmp_path / "m.toml"
-    mapping.write_text('delimiter = ";"\n[items]\nitem_id = "sku"\ntitle = "name"\nimage = "cover"\n')
-    import_files(db, "shop", [path], "items", mapping=mapping)
-    assert stored(db)["a"]

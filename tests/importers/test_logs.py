@@ -77,13 +77,3 @@ def test_a_log_gives_the_labels_of_its_judges(
         == labels
     )
     assert set(db.column("SELECT kind FROM raters")) == {"judge"}
-
-
-def test_nested_fields_by_a_users_mapping(load: Load, db: Database, tmp_path: object) -> None:
-    record = {
-        "meta": {"user": {"id": "u1"}}, "scores": [{"value": 4, "by": "gpt"}], "film": "f", "from": "als",
-    }  # fmt: skip
-    toml = '[labels]\ncolumns = { user_id = "meta.user.id", value = "scores[0].value", rater = "scores[0].by", item_id = "film", system = "from" }\n'  # noqa: E501
-    mapping = toml
-    assert load("labels", json.dumps(record), "x.jsonl", mapping=mapping).stored == 1
-    assert tuple(db.rows("SELECT rater, value, protocol FROM v_verdicts")[0]) == ("gpt", 4.0, "explanation")

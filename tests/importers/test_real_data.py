@@ -51,15 +51,6 @@ def test_ml100k(db: Database, data: Path) -> None:
     _undo_everything(db)
 
 
-def test_ml100k_in_one_command(db: Database, data: Path) -> None:
-    summaries = import_paths(db, "ml", [data / "ml100k"], None)
-    assert {s.kind: (s.stored, s.skipped, s.warning_count) for s in summaries} == {
-        "items": (1682, 0, 0), "users": (200, 0, 0), "events": (15712 + 4035, 0, 0), "lists": (6000, 0, 0),
-    }  # fmt: skip
-    assert summaries[0].aside == ()
-    assert {file.columns for file in summaries[3].files} == {"user_id, system, item_id, rank, score"}
-
-
 def test_zhang2024_by_the_documented_mapping(db: Database, data: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "zhang.toml"
     blocks = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
@@ -82,17 +73,6 @@ def test_zhang2024_by_the_documented_mapping(db: Database, data: Path, tmp_path:
     assert kinds == {"user": "ground_truth", "annotator_1": "annotator", "annotator_2": "annotator"}
     assert db.value("SELECT count(*) FROM explanations WHERE text LIKE '%<%' OR reference = ''") == 0
     _undo_everything(db)
-
-
-def test_html_made_text_is_the_text_that_was_released(db: Database, data: Path, tmp_path: Path) -> None:
-    mapping = tmp_path / "m.toml"
-    mapping.write_text(
-        '[explanations]\nuser_id = "user_id"\nitem_id = "movie_id"\nsystem = "explanation_type"\n'
-        'text = { column = "explanation", html = true }\nreference = "explanation_text"\n'
-    )
-    import_files(db, "z", [data / "zhang2024" / "explanations.csv"], "explanations", mapping=mapping)
-    rows = db.rows("SELECT text, reference FROM explanations")
-    assert all("".join(row["text"].split()) == "".join(row["reference"].split()) for row in rows)
 
 
 def test_the_names_of_a_folder_are_imported_as_the_folder(db: Database, data: Path) -> None:

@@ -28,18 +28,6 @@ def test_held_out_by_its_name(name: str) -> None:
     assert is_test_split(Path("any/test") / name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("u1.base", "ua.base", "u.data", "ml-100k.train.inter", "ml-100k.inter", "train.csv", "events.csv"),
-        *("train_valid.csv", "train_test_split.csv", "latest.csv", "contest.csv", "my.testing", "valuable.csv"),
-        *("ab_test_events.csv", "tested.csv", "medieval.csv", "values.csv", "festival.csv", "testimonials.csv"),
-    ],
-)  # fmt: skip
-def test_not_held_out_by_its_name(name: str) -> None:
-    assert not is_test_split(Path("any/test") / name)
-
-
 def types(db: Database) -> list[str]:
     return db.column("SELECT type FROM events ORDER BY id")
 
@@ -51,20 +39,6 @@ def test_events_of_a_test_file_are_held_out_and_it_is_said(db: Database, tmp_pat
     assert types(db) == ["heldout_rating"]
     assert any("the name says that this is the test part of a split" in remark for remark in remarks)
     assert import_files(db, "p", [path], "events").files[0].earlier == 1
-
-
-def test_a_type_given_by_hand_counts_more_than_the_name(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "test.csv"
-    path.write_text(RATINGS)
-    import_files(db, "p", [path], "events", event_type="rating")
-    assert types(db) == ["rating"]
-
-
-def test_types_that_are_held_out_already_stay(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "heldout_events.csv"
-    path.write_text("user_id,item_id,type\nu,i,heldout_click\n")
-    assert import_files(db, "p", [path], "events").files[0].remarks == ()
-    assert types(db) == ["heldout_click"]
 
 
 def test_a_mapping_for_both_parts_keeps_them_apart(db: Database, tmp_path: Path) -> None:

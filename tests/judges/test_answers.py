@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
@@ -11,10 +10,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from recjudge_tui.domain.calls import Message, Request, Sampling
+from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges import anthropic as anthropic_judge
 from recjudge_tui.judges import openai as openai_judge
 from recjudge_tui.judges.openai import OpenAIJudge, make
 from recjudge_tui.judges.registry import make_judge
@@ -26,9 +24,6 @@ from recjudge_tui.judges.replies import (
     label_confidence,
     retry_after,
 )
-from recjudge_tui.judges.servers import without_bounds
-from recjudge_tui.protocols.registry import protocol
-from tests.support.cases import SHIPPED, material_for, shipped
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, workload
 from tests.support.servers.counts import request_count
 from tests.support.servers.process import ServerProcess, start
@@ -61,12 +56,6 @@ ASKED = CallTarget(
 )
 def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(httpx.Headers(headers)) == seconds
-
-
-def test_a_date_without_the_servers_clock_is_read_against_ours() -> None:
-    wait = retry_after(httpx.Headers({"Retry-After": formatdate(time.time() + 60, usegmt=True)}))
-    assert wait is not None
-    assert 55 < wait <= 60
 
 
 @pytest.mark.parametrize(
@@ -158,12 +147,6 @@ def entries(text: str, place: str, *tokens: dict[str, Any]) -> list[dict[str, An
 GOOD = json.dumps({"reasoning": "so", "category": "Good Match"})
 
 
-def test_one_deciding_token_is_normalised_over_the_labels_that_were_seen() -> None:
-    deciding = entry("Good", {"Good": 0.6, "Poor": 0.2, "Partial": 0.1, "Great": 0.05})
-    found = label_confidence(CONFIDENCE_ASKED, GOOD, entries(GOOD, "Good", deciding, entry(" Match")))
-    assert found == pytest.approx(0.6 / 0.9)
-
-
 def test_scores_are_labels_too_and_one_digit_may_be_another() -> None:
     schema = {"properties": {"score": {"type": "integer", "enum": [1, 2, 10]}}}
     request = Request(messages=(), reply_schema=schema, label_field="score")
@@ -173,13 +156,6 @@ def test_scores_are_labels_too_and_one_digit_may_be_another() -> None:
     assert label_confidence(request, text, [entry('{"score": '), first, closing]) == pytest.approx(
         (0.6 / 0.8) * (0.7 / 0.8)
     )
-
-
-def test_thinking_before_the_answer_and_the_same_words_inside_it_are_passed_over() -> None:
-    text = json.dumps({"reasoning": 'not "category": "Poor Match"', "category": "Good Match"})
-    deciding = entry("Good", {"Good": 0.9, "Poor": 0.1})
-    listed = [entry("<think>Poor Match? Good Match!</think>"), *entries(text, "Good", deciding)]
-    assert label_confidence(CONFIDENCE_ASKED, text, listed) == pytest.approx(0.9)
 
 
 DECIDED = entry("Good", {"Good": 0.9, "Poor": 0.1})
@@ -210,21 +186,6 @@ def test_where_nothing_follows_there_is_none(request_: Request, text: str, liste
     assert label_confidence(request_, text, listed) is None
 
 
-async def test_logprobs_are_asked_for_only_where_they_are_known_to_work() -> None:
-    choice = completion(GOOD)
-    choice["choices"][0]["logprobs"] = {"content": entries(GOOD, "Good", DECIDED)}
-    with serving(lambda line, n: answer(200, choice) if "POST" in line else answer(404, {})) as stub:
-        replies = []
-        for known in (None, Capabilities(), Capabilities(logprobs=True)):
-            judge = make(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
-            await judge.prepare(workload(known=known))
-            replies.append(await judge.ask(CONFIDENCE_ASKED))
-        sent = [json.loads(body) for body in stub.bodies if body]
-    assert ["logprobs" in body for body in sent] == [False, False, True]
-    assert sent[-1]["top_logprobs"] == 5
-    assert replies[-1].label_confidence == pytest.approx(0.9)
-
-
 async def test_a_real_server_gives_logprobs_that_fit_its_text(
     llama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,9 +210,6 @@ async def test_a_real_server_gives_logprobs_that_fit_its_text(
 
 
 # ---- openai reply --------------------------------------------------------------------------------------------
-
-
-OPENAI_REPLY_GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
 
 
 @contextmanager
@@ -287,44 +245,7 @@ async def test_an_invalid_answer_fails_with_its_kind_of_error(body: object, kind
     assert (error.kind, error.retry) == (kind, retry)
 
 
-async def test_usage_is_read_with_its_details_and_nonsense_is_none() -> None:
-    details = {
-        "prompt_tokens_details": {"cached_tokens": 80},
-        "completion_tokens_details": {"reasoning_tokens": 5},
-    }
-    good = {"prompt_tokens": 100, "completion_tokens": 9, "cost": 0.002, **details}
-    bad = {"prompt_tokens": "100", "completion_tokens": -1, "cost": True, "prompt_tokens_details": None}
-    with answering(
-        *({**completion(OPENAI_REPLY_GOOD), "usage": usage} for usage in (good, bad, None))
-    ) as judge:
-        first, second, third = [(await judge.ask(asking())).usage for _ in range(3)]
-    expected = {"input": 100, "output": 9, "cached_input": 80, "reasoning": 5, "cost_usd": 0.002}
-    assert first.model_dump(exclude_none=True) == expected
-    assert set(second.model_dump().values()) == set(third.model_dump().values()) == {None}
-
-
 # ---- schemas -------------------------------------------------------------------------------------------------
-
-
-# what the structured outputs of OpenAI, Azure, Anthropic and Bedrock have in common
-KNOWN = {"type", "properties", "required", "additionalProperties", "enum", "items"}
-SCORED: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "minimum": {"type": "number", "minimum": 0.0, "maximum": 10.0},
-        "stars": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 5}},
-    },
-    "required": ["minimum", "stars"],
-    "additionalProperties": False,
-}
-SENT = {
-    **SCORED,
-    "properties": {"minimum": {"type": "number"}, "stars": {"type": "array", "items": {"type": "integer"}}},
-}
-
-
-def scored() -> Request:
-    return asking().model_copy(update={"reply_schema": SCORED})
 
 
 def keywords(schema: dict[str, Any]) -> set[str]:
@@ -332,27 +253,6 @@ def keywords(schema: dict[str, Any]) -> set[str]:
     for part in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
         found |= keywords(part)
     return found
-
-
-def shipped_request(name: str) -> Request:
-    prompt = shipped(name)
-    rules = protocol(prompt.protocol)
-    return rules.request(prompt, material_for(name), rules.orders[0], "", Sampling())
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_what_the_shipped_prompts_ask_for_is_known_to_every_server(name: str) -> None:
-    assert keywords(without_bounds(shipped_request(name).reply_schema)) <= KNOWN
-
-
-def test_bounds_go_to_no_server_that_may_refuse_them() -> None:
-    url = ("http://127.0.0.1:9",)
-    # llama.cpp and vLLM on this machine hold a reply to them, so that a loop comes to its end
-    for address, form in (("https://models.example/v1", SENT), (url[0], SCORED)):
-        chat = openai_judge.make(JudgeSpec(spec="openai:m", base_urls=(address,))).batch_body(scored())
-        assert json.loads(chat)["response_format"]["json_schema"]["schema"] == form
-    claude = anthropic_judge.make(JudgeSpec(spec="anthropic:m", base_urls=url)).batch_body(scored())
-    assert json.loads(claude)["output_config"]["format"]["schema"] == SENT
 
 
 # ---- vendors -------------------------------------------------------------------------------------------------

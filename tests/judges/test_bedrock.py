@@ -10,7 +10,7 @@ import pytest
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.judges.bedrock import BedrockJudge, make
-from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.counts import request_count
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, serving
@@ -83,31 +83,6 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
     assert (asked, asked_again) == (4, 5)
     assert {reply.dropped for reply in [*replies, known]} == {(parameter,)}
     assert parameter not in replies[0].sent
-
-
-async def test_a_prompt_too_long_is_an_overflow() -> None:
-    with start("bedrock_api", "--context", 100) as server:
-        judge = await prepared(server.url)
-        error = await call_error(judge, asking("x" * 200))
-    assert (error.kind, error.retry) == ("overflow", False)
-
-
-async def test_expired_credentials_and_an_unknown_model_end_the_run() -> None:
-    with start("bedrock_api", "--faults", "401:1") as server:
-        judge = await prepared(server.url)
-        expired = await judge_error(judge, in_ask=True)
-        judge = await prepared(server.url, model="no.such-model")
-        unknown = await judge_error(judge, in_ask=True)
-    assert "ExpiredTokenException" in expired.title
-    assert "AWS_PROFILE" in expired.next_step
-    assert "“no.such-model”" in unknown.title
-
-
-async def test_the_deadline_ends_a_call_that_hangs() -> None:
-    with start("bedrock_api", "--faults", "hang:1") as server:
-        judge = await prepared(server.url, timeout_s=0.3)
-        error = await call_error(judge)
-    assert (error.kind, error.retry) == ("timeout", True)
 
 
 async def test_what_is_missing_is_named_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:

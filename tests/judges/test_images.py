@@ -130,21 +130,6 @@ def test_other_errors_are_not_blindness(status: int, message: str) -> None:
     assert not is_blind(status, ServerError(message))
 
 
-async def test_ollama_says_beforehand_that_the_model_does_not_see() -> None:
-    def script(line: str, _: int) -> bytes:
-        if line.startswith("GET /api/version"):
-            return answer(200, {"version": "0.12.0"})
-        if line.startswith("GET /api/tags"):
-            return answer(200, {"models": [{"model": "m", "name": "m", "digest": "d"}]})
-        return answer(200, {"model_info": {}, "capabilities": ["completion"]})
-
-    with serving(script) as stub:
-        judge = make_judge(JudgeSpec(spec="ollama:m", base_urls=(stub.url,)))
-        with pytest.raises(JudgeError, match="does not see images"):
-            await judge.prepare(workload(images=True))
-        await judge.prepare(workload())
-
-
 async def test_openrouter_says_beforehand_what_the_model_takes() -> None:
     entry = {"id": "m", "architecture": {"input_modalities": ["text"]}}
     with serving(lambda *_: answer(200, {"data": [entry]})) as stub:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.ollama import (
     OllamaJudge,
     check_prompt_count,
-    context_for,
-    fetch_installed,
     installed_models,
     make,
     server_urls,
@@ -80,25 +77,6 @@ async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_trunca
     assert identity.details["servers"] == ["ollama 0.13.5"]
 
 
-async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server: ServerProcess) -> None:
-    judge = judge_at(ollama_server.url)
-    await judge.prepare(workload())
-    error = await call_error(judge, asking("words and " * 3000))
-    assert (error.kind, error.retry) == ("overflow", False)
-    assert "the context holds 4096" in error.title
-    assert re.search(r"By estimate it has \d+ to \d+ tokens, and its reply may take 2048", error.cause)
-
-
-async def test_a_server_that_refuses_the_format_is_asked_without_it_from_then_on() -> None:
-    refusal = answer(400, {"error": "this model does not support structured output"})
-    with serving(in_turn(refusal, chat("Good Match"))) as stub:
-        judge = judge_at(stub.url)
-        replies = [await judge.ask(asking()) for _ in range(2)]
-    assert ["format" in stub.sent(n) for n in range(3)] == [True, False, False]
-    assert [reply.dropped for reply in replies] == [("format",), ("format",)]
-    assert not replies[0].structured
-
-
 async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: ServerProcess) -> None:
     judge = judge_at(ollama_server.url, model="nope:7b")
     error, in_call = await judge_error(judge), await judge_error(judge, in_ask=True)
@@ -107,44 +85,11 @@ async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: Se
     assert "ollama pull nope:7b" in in_call.next_step
 
 
-async def test_one_prompt_that_cannot_fit_fails_alone_and_the_others_are_judged() -> None:
-    with start("ollama_api", "--context", "6000") as server:
-        judge = judge_at(server.url)
-        identity = await judge.prepare(workload(longest_prompt_tokens=9000, max_tokens=1000))
-        error = await call_error(judge, asking("words and " * 3000))
-        reply = await judge.ask(asking())
-    assert identity.details["num_ctx"] == 6000
-    assert (error.kind, error.retry) == ("overflow", False)
-    assert "6000" in error.title
-    assert reply.structured
-
-
 async def test_a_reply_that_ended_because_the_context_was_full_is_an_overflow_with_the_numbers() -> None:
     error = await one_error(chat('{"reasoning": "so', "length", prompt_eval_count=3000, eval_count=1096))
     assert error.kind == "overflow"
     assert "3000 tokens" in error.title
     assert "4096" in error.title
-
-
-@pytest.mark.parametrize(
-    ("prompt", "reply", "thinks", "context", "num_ctx"),
-    [
-        (100, 100, False, None, 4096),
-        (3000, 1000, False, None, 5120),
-        (3000, 840, False, None, 4096),
-        (3000, 841, False, None, 5120),
-        (3000, 1000, False, 4500, 4500),
-        (9000, 1000, False, 4500, 4500),
-        (100, 100, False, 2048, 2048),
-        (3000, 2048, True, None, 12288),
-        (3000, 2048, True, 8192, 8192),
-    ],
-)
-def test_the_context_of_a_run(
-    prompt: int, reply: int, thinks: bool, context: int | None, num_ctx: int
-) -> None:
-    work = workload(longest_prompt_tokens=prompt, max_tokens=reply)
-    assert context_for(work, context, thinks=thinks) == num_ctx
 
 
 LONG = asking("x" * 8000)  # at least 1,000 tokens
@@ -162,23 +107,6 @@ def test_a_prompt_that_was_cut_silently_is_an_overflow(counts: dict[str, int]) -
     with pytest.raises(CallError) as caught:
         check_prompt_count(LONG, counts, 4096)
     assert caught.value.kind == "overflow"
-
-
-@pytest.mark.parametrize(
-    ("counts", "suspicious"),
-    [
-        ({"prompt_eval_count": 2000}, False),
-        ({"prompt_eval_count": 2000, "prompt_eval_cached_count": 1900}, False),
-        ({}, False),
-        (
-            {"prompt_eval_count": 1},
-            True,
-        ),  # a prompt cached as a whole, on servers that do not count the cache
-        ({"prompt_eval_count": 1001}, True),  # the shared beginning may have been cached
-    ],
-)
-def test_a_low_count_that_a_cache_explains_is_only_recorded(counts: dict[str, int], suspicious: bool) -> None:
-    assert ("prompt_count_suspicious" in check_prompt_count(LONG, counts, 4096)) == suspicious
 
 
 async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:
@@ -231,20 +159,6 @@ async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_n
 
 
 # ---- ollama models -------------------------------------------------------------------------------------------
-
-
-def test_the_installed_models_are_listed_by_name(ollama_server: ServerProcess) -> None:
-    models = installed_models(ollama_server.url)
-    assert [model.name for model in models] == ["hash-judge:latest", "other:1b"]
-    assert models[0].size_bytes == 1_200_000
-    assert (models[0].parameters, models[0].quantization) == ("1.2M", "F32")
-
-
-async def test_the_server_is_the_one_that_the_environment_names(
-    ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
-    assert len(await fetch_installed()) == 2
 
 
 def test_no_server_and_another_server_are_told_apart() -> None:

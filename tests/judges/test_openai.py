@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
-from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.judges.openai import OpenAIJudge, make
 from recjudge_tui.judges.registry import make_judge
@@ -44,14 +43,6 @@ class TestRealServer:
         assert (identity.name, identity.context_length) == ("tiny-stair", 8192)
         assert identity.details == {"servers": ["llamacpp"]}
 
-    async def test_a_prompt_too_long_is_an_overflow_with_its_numbers(
-        self, llama_server: ServerProcess
-    ) -> None:
-        judge = judge_at(llama_server.url, model="tiny-stair")
-        error = await call_error(judge, asking("words and " * 5000))
-        assert (error.kind, error.retry) == ("overflow", False)
-        assert "the context holds 8192" in error.title
-
     async def test_a_model_it_does_not_serve_is_named_with_those_it_serves(
         self, llama_server: ServerProcess
     ) -> None:
@@ -69,13 +60,6 @@ class TestRealServer:
         assert "MY_KEY" in early.title
         assert "MY_KEY" in error.title
         assert PLANTED not in f"{early} {early!r} {error} {error!r} {judge!r}"
-
-
-async def test_calls_at_once_that_meet_the_same_refusal_all_go_through() -> None:
-    with start("openai_api", "--refuse", "temperature,seed") as server:
-        judge = judge_at(server.url)
-        replies = await asyncio.gather(*(judge.ask(asking(f"case {i}")) for i in range(8)))
-    assert {set(reply.dropped) == {"temperature", "seed"} for reply in replies} == {True}
 
 
 async def test_what_is_sent() -> None:
@@ -116,14 +100,6 @@ async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: py
     assert "GATEWAY_KEY is not set" in missing.value.cause
 
 
-def test_headers_are_part_of_what_a_stored_reply_must_share() -> None:
-    plain, sent = JudgeSpec(spec="openai:m"), JudgeSpec(spec="openai:m", header_env=(("x-route", "ROUTE"),))
-    assert "header_env" not in plain.model_dump_json()
-    assert JudgeSpec.model_validate_json(sent.model_dump_json()) == sent
-    keys = {Identity(name="m", headers=spec.headers).cache_key() for spec in (plain, sent)}
-    assert keys == {"m@", "m@;x-route=ROUTE"}
-
-
 async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "https://r.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
     judge = judge_at(address, key="AZURE_KEY")
@@ -150,12 +126,6 @@ async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: 
         assert "secret-1" not in str(error.value)
 
 
-@pytest.mark.parametrize(("urls", "key"), [((), ""), (("http://127.0.0.1:1",), "MY_KEY")])
-async def test_a_key_that_is_needed_or_named_must_be_there(urls: tuple[str, ...], key: str) -> None:
-    error = await judge_error(judge_at(*urls, key=key))
-    assert (key or "OPENAI_API_KEY") in error.cause
-
-
 @pytest.fixture
 def gone() -> str:
     """An address where nothing listens."""
@@ -170,29 +140,3 @@ async def test_no_server_says_what_to_start_and_in_a_call_it_is_worth_a_retry(go
     assert gone in error.title
     assert "Start it" in error.next_step
     assert (call.kind, call.retry) == ("connection", True)
-
-
-@pytest.mark.parametrize(
-    ("models", "context"),
-    [(NO_LIST, None), (answer(200, {"data": [{"id": "hash-judge", "owned_by": "vllm", "max_model_len": 32768}]}), 32768)],
-    ids=["no list", "vllm"],
-)  # fmt: skip
-async def test_the_context_is_what_the_list_of_models_tells(models: bytes, context: int | None) -> None:
-    with serving(lambda line, n: models) as stub:
-        judge = judge_at(stub.url)
-        identity = await judge.prepare(workload())
-    assert (identity.name, identity.context_length) == ("hash-judge", context)
-
-
-async def test_as_many_calls_at_once_as_several_llama_cpp_servers_have_slots() -> None:
-    models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}
-
-    def script(line: str, number: int) -> bytes:
-        if "/models" in line:
-            return answer(200, models)
-        return answer(200, {"total_slots": 2} if "/props" in line else completion(GOOD))
-
-    with serving(script) as one, serving(script) as two:
-        judge = judge_at(one.url, two.url)
-        await judge.prepare(workload())
-        assert judge.slots == 4

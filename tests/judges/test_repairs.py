@@ -36,9 +36,6 @@ async def answered(*responses: bytes, calls: int = 1) -> tuple[list[Reply], Stub
     return replies, stub
 
 
-CAP = "max_completion_tokens"
-
-
 class TestParts:
     """A part of the request that a server refuses is left out or exchanged once, for the rest of the run, and told."""
 
@@ -69,26 +66,6 @@ class TestParts:
         )
         assert {reply.dropped for reply in replies} == {("system",)}
 
-    @pytest.mark.parametrize(
-        ("error", "part", "instead"),
-        [
-            (refused("Unsupported parameter: 'max_completion_tokens'"), CAP, "max_tokens"),
-            (refused("Extra inputs are not permitted", param=CAP), CAP, "max_tokens"),
-            (refused("response_format is not supported by this model", status=422), "response_format", ""),
-            (refused("guided decoding is unavailable", status=501), "response_format", ""),
-            (refused("temperature: only the default (1) is supported"), "temperature", ""),
-            (refused("Unrecognized request argument supplied: seed"), "seed", ""),
-        ],
-    )  # fmt: skip
-    async def test_a_parameter_is_dropped_or_exchanged(self, error: bytes, part: str, instead: str) -> None:
-        replies, stub = await answered(error, answer(200, completion(GOOD)), calls=2)
-        assert len(stub.bodies) == 3
-        assert part in stub.sent(0)
-        for n in (1, 2):
-            assert part not in stub.sent(n)
-            assert not instead or stub.sent(n)[instead] == 2048
-        assert {reply.dropped for reply in replies} == {(part,)}
-
     async def test_a_cap_that_the_server_does_not_know_is_exchanged_and_both_answers_are_counted(
         self,
     ) -> None:
@@ -100,23 +77,6 @@ class TestParts:
             (False, True), (True, False), (True, False),
         ]  # fmt: skip
         assert (reply.text, reply.usage, again.usage.input) == (GOOD, Usage(input=1000, output=60), 500)
-
-    async def test_an_answer_cut_at_our_own_cap_is_no_such_case(self) -> None:
-        cut = {**completion(GOOD[:20], "length"), "usage": {"prompt_tokens": 500, "completion_tokens": 2048}}
-        with pytest.raises(CallError) as caught:
-            await answered(answer(200, cut))
-        assert (caught.value.kind, caught.value.text) == ("length", GOOD[:20])
-        assert caught.value.usage == Usage(input=500, output=2048)
-
-    async def test_an_option_that_is_refused_is_dropped_too(self) -> None:
-        request = asking()
-        sampling = request.sampling.model_copy(update={"extra": {"frequency_penalty": 1.0}})
-        turn = iter((refused("frequency_penalty is not supported"), answer(200, completion(GOOD))))
-        with serving(lambda line, n: next(turn)) as stub:
-            judge = at(stub)
-            reply = await judge.ask(request.model_copy(update={"sampling": sampling}))
-        assert ("frequency_penalty" in stub.sent(0), "frequency_penalty" in stub.sent(1)) == (True, False)
-        assert reply.dropped == ("frequency_penalty",)
 
 
 class TestAddress:
@@ -263,31 +223,6 @@ class TestPlaces:
         assert (error.kind, error.retry, error.thinking) == ("empty", False, thinking)
         assert "thinking" in error.title
 
-    async def test_thoughts_that_the_server_hides_are_named(self) -> None:
-        usage = {
-            "prompt_tokens": 5,
-            "completion_tokens": 2048,
-            "completion_tokens_details": {"reasoning_tokens": 2048},
-        }
-        with pytest.raises(CallError) as caught:
-            await answered(answer(200, {**completion("", "length"), "usage": usage}))
-        assert caught.value.kind == "thinking"
-        assert "2048 hidden tokens" in caught.value.cause
-        assert "--max-tokens" in caught.value.next_step
-
-    @pytest.mark.parametrize(
-        "content",
-        [
-            f"<think>hm</think>{GOOD}", f"<thinking>hm</thinking>\n{GOOD}", f"<thought>hm</thought>{GOOD}",
-            f"[THINK]hm[/THINK]{GOOD}", f"◁think▷hm◁/think▷{GOOD}", f"<seed:think>hm</seed:think>{GOOD}",
-            f"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{GOOD}<|return|>",
-            f"hm</think>{GOOD}", f"<THINK>hm</THINK>{GOOD}",
-        ],
-    )  # fmt: skip
-    async def test_thinking_of_every_family_is_kept_apart(self, content: str) -> None:
-        ((reply,), _) = await answered(answer(200, completion(content)))
-        assert (reply.text, reply.thinking) == (GOOD, "hm")
-
 
 class TestStreams:
     def sse(self, *events: object, end: bool = True) -> bytes:
@@ -300,25 +235,6 @@ class TestStreams:
         ]
         usage = {"prompt_tokens": 500, "completion_tokens": 40}
         return [*parts, {"model": "s", "choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage}]
-
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [(b"", b""), (b"\n\n   \n", b"\n\n"), (b"\xef\xbb\xbf", b"")],
-        ids=["", "padded", "BOM"],
-    )
-    async def test_a_body_with_something_around_it_is_read(self, before: bytes, after: bytes) -> None:
-        ((reply,), _) = await answered(answer(200, before + json.dumps(completion(GOOD)).encode() + after))
-        assert reply.text == GOOD
-
-    async def test_a_stream_that_was_not_asked_for_is_read(self) -> None:
-        stream = self.sse(
-            {"choices": [{"delta": {"role": "assistant", "reasoning_content": "hm"}}]},
-            *self.chunks(GOOD[:9], GOOD[9:]),
-        )
-        ((reply,), stub) = await answered(answer(200, stream, "Content-Type: text/event-stream"))
-        assert (reply.text, reply.thinking, reply.stop, reply.model) == (GOOD, "hm", "stop", "s")
-        assert reply.usage == Usage(input=500, output=40)
-        assert len(stub.bodies) == 1
 
     async def test_a_stream_of_lines_and_one_of_calls_of_a_tool_are_read(self) -> None:
         lines = "\n".join(json.dumps(event) for event in self.chunks(GOOD[:9], GOOD[9:])).encode()

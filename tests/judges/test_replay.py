@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +8,8 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges import replay
-from recjudge_tui.judges.random_judge import NOTE
-from recjudge_tui.judges.random_judge import make as make_random
 from recjudge_tui.judges.replay import ReplayJudge, make
-from tests.support.judge_calls import LABELS, asking, call_error, judge_error, workload
+from tests.support.judge_calls import asking, call_error, judge_error, workload
 
 
 def _line(text: str, case: str = "a", **more: Any) -> str:
@@ -43,11 +39,6 @@ async def test_a_recorded_reply_comes_back_and_further_keys_are_ignored(tmp_path
 async def test_what_was_not_recorded_is_an_error_of_that_call(tmp_path: Path) -> None:
     error = await call_error(_judge(tmp_path / "f.jsonl", _line("one")), asking("unknown"))
     assert (error.kind, error.retry) == ("not_recorded", False)
-
-
-async def test_another_sample_of_the_same_case_is_another_recording(tmp_path: Path) -> None:
-    judge = _judge(tmp_path / "f.jsonl", _line("one"))
-    assert (await call_error(judge, asking("a", sample=1))).kind == "not_recorded"
 
 
 @pytest.mark.parametrize(
@@ -93,42 +84,7 @@ async def test_a_file_that_is_not_there_is_an_error_of_the_judge(tmp_path: Path)
     assert "none.jsonl" in error.title
 
 
-@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
-async def test_only_a_regular_file_is_read(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "odd"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/zero")
-    error = await judge_error(make(JudgeSpec(spec=f"replay:{path}")))
-    assert "not a file" in error.cause or "directory" in error.cause
-
-
 async def test_a_line_has_a_longest_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "LONGEST_LINE", 1000)
     error = await judge_error(_judge(tmp_path / "f.jsonl", _line("one"), _line("x" * 2000, "b")))
     assert "f.jsonl:2: longer than" in error.title
-
-
-# ---- random judge --------------------------------------------------------------------------------------------
-
-
-async def test_labels_are_uniform_and_the_reasoning_says_what_it_is() -> None:
-    judge = make_random(JudgeSpec(spec="random"))
-    await judge.prepare(workload())
-    answers = [json.loads((await judge.ask(asking(f"case {i}"))).text) for i in range(900)]
-    counts = Counter(a["category"] for a in answers)
-    assert set(counts) == LABELS
-    assert min(counts.values()) > 250
-    assert {a["reasoning"] for a in answers} == {NOTE}
-    assert (judge.rater_kind, judge.cacheable) == ("random", False)
-
-
-async def test_the_same_content_and_seed_give_the_same_answer_and_another_sample_may_not() -> None:
-    judge = make_random(JudgeSpec(spec="random"))
-    first = [(await judge.ask(asking(f"case {i}"))).text for i in range(40)]
-    assert first == [(await judge.ask(asking(f"case {i}"))).text for i in range(40)]
-    assert first != [(await judge.ask(asking(f"case {i}", sample=1))).text for i in range(40)]
-    assert first != [(await judge.ask(asking(f"case {i}", seed=8))).text for i in range(40)]

@@ -21,10 +21,7 @@ from recjudge_tui.domain.material import (
 )
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges.rules.issues import (
-    DURABLE,
     OFF_CATEGORY,
-    OWNED,
-    PACING,
     VARIATION,
     Catalogue,
     Fault,
@@ -32,8 +29,7 @@ from recjudge_tui.judges.rules.issues import (
     fault,
     free_places,
 )
-from recjudge_tui.judges.rules.judge import GOOD, PARTIAL, POOR, answer, bounds
-from recjudge_tui.judges.rules.profile import profile_of, strength, taste_rank, traits
+from recjudge_tui.judges.rules.judge import GOOD, PARTIAL, POOR, answer
 from tests.support.rules_material import (
     NOW,
     ask,
@@ -47,7 +43,6 @@ from tests.support.rules_material import (
     pointwise_schema,
     rated,
     schema,
-    searched,
     slate,
     user,
 )
@@ -93,15 +88,6 @@ def test_an_issue_the_prompt_does_not_name_becomes_other_or_nothing() -> None:
     assert {f["issue"] for f in ask(one(DRINKER, *BOLTS), asked)["flagged_items"]} == {"other"}
     flag["issue"]["enum"] = ["consumable pacing"]
     assert ask(one(DRINKER, *BOLTS), asked)["flagged_items"] == []
-
-
-def test_without_history_it_says_so() -> None:
-    reply = ask(one(user(), *TEAS), pointwise_schema())
-    assert "Nothing is known" in reply["reasoning"]
-    assert reply["category"] == "Partial Match"
-    pair = ask(two(user(), TEAS, BOLTS), pairwise_schema())
-    assert pair["winner"] == "Tie"
-    assert "Nothing is known" in pair["reasoning"]
 
 
 def test_arena_fields() -> None:
@@ -279,13 +265,6 @@ def shelf(relevant: int, foreign: int) -> list[ItemView]:
     return good + [item(f"Plain thing {n}") for n in range(foreign)]
 
 
-@pytest.mark.parametrize(
-    ("k", "good", "partial"), [(10, 7, 4), (5, 4, 2), (7, 5, 3), (1, 1, 1), (20, 14, 8), (3, 3, 2)]
-)
-def test_bounds(k: int, good: int, partial: int) -> None:
-    assert bounds(k) == (good, partial)
-
-
 def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     items = shelf(10, 0)
     assert list_evidence(SHOPPER, *items).category == GOOD
@@ -294,64 +273,11 @@ def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     assert list_evidence(SHOPPER, items[0], items[0], top_k=2).severe is False
 
 
-def test_scores_keep_to_the_third_of_their_label() -> None:
-    for count in range(11):
-        evidence = list_evidence(SHOPPER, *shelf(count, 10 - count))
-        step = (POOR, PARTIAL, GOOD).index(evidence.category)
-        assert step / 3 <= evidence.score <= (step + 1) / 3
-
-
-def test_disliked_categories_count_against() -> None:
-    liked = [rated(item(f"Laugh {n}", "Comedy"), 5) for n in range(6)]
-    hated = [rated(item(f"Scream {n}", "Horror"), 1) for n in range(6)]
-    profile = profile_of(user(*liked, *hated))
-    comedy, horror = (strength(traits(item("New", kind)), profile) for kind in ("Comedy", "Horror"))
-    assert comedy > 4 * horror
-    assert profile.leading[0] == "comedy"
-    evidence = list_evidence(user(*liked, *hated), item("New", "Comedy"), item("New too", "Horror"))
-    assert [i.relevant for i in evidence.items] == [True, False]
-
-
-def test_recent_events_weigh_more() -> None:
-    profile = profile_of(user(bought(item("A", "Tea"), 1), bought(item("B", "Honey"), 181)))
-    assert profile.categories["tea"] == pytest.approx(2 * profile.categories["honey"])
-
-
-def test_standing_is_a_place_among_the_own_history() -> None:
-    profile = profile_of(user(*(rated(item(f"F{n}", "Drama|War" if n % 2 else "Drama")) for n in range(10))))
-    assert taste_rank(0.0, profile) == 0.0
-    assert 0 < taste_rank(1e-6, profile) < taste_rank(1.2, profile) < taste_rank(9.0, profile) < 1
-
-
-def test_what_was_searched_for_is_relevant() -> None:
-    teas = [bought(item(f"Tea {n}", "Tea"), n + 1) for n in range(6)]
-    shopper = user(*teas, searches=(searched("quince jam"), searched("knife")))
-    shown = [item("Fine Quince Jam", "Spreads"), item("Quince Cake", "Cakes"), item("Bread Knife", "Tools")]
-    assert [i.relevant for i in list_evidence(shopper, *shown).items] == [True, False, False]
-
-
-def test_of_media_with_the_same_label_nearer_genres_score_no_higher() -> None:
-    """An item with all genres of the history matches it more than any film of two genres does."""
-    genres = ("Drama", "War", "Comedy", "Crime", "Music")
-    pairs = [f"{genre}|{genres[(n + 1) % 5]}" for n, genre in enumerate(genres)]
-    viewer = user(*(rated(item(f"Seen {n}", pairs[n % 5]), 4) for n in range(20)))
-    mixed = list_evidence(viewer, *(item(f"Mixed {n}", pairs[n % 5]) for n in range(10)))
-    near = list_evidence(viewer, *(item(f"Near {n}", "|".join(genres[n % 3 :])) for n in range(10)))
-    assert (near.category, mixed.category) == (GOOD, GOOD)
-    profile = profile_of(viewer)
-    closeness = [sum(strength(traits(i.item), profile) for i in part.items) for part in (near, mixed)]
-    assert closeness[0] > 1.5 * closeness[1]
-    assert near.score == mixed.score
-    shorter = list_evidence(viewer, *(i.item for i in near.items[:8]), top_k=10)
-    assert (shorter.category, shorter.score < near.score) == (GOOD, True)
-
-
 # ---- issues --------------------------------------------------------------------------------------------------
 
 
 ISSUES_KETTLE = item("Electric Kettle 1.7 l, Steel", "Kitchen Appliances", "Corrick")
 OTHER_KETTLE = item("Compact Kettle 0.8 l", "Kitchen Appliances", "Pellwick")
-SHAMPOO = item("Curl Shampoo, 250 ml", "Shampoo", "Quill")
 TEA = item("Green Tea", "Kitchen Pantry", "Leafy")
 
 
@@ -373,146 +299,9 @@ def test_variants_are_flagged_at_the_later_place(first: str, second: str, brand:
     assert issues(user(), a, TEA, b) == [(3, VARIATION)]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "brands"),
-    [
-        ("Heat (1995)", "Heat 2 (2025)", ("", "")),
-        ("Heat", "Heat 2", ("", "")),
-        ("Alien (1979)", "Aliens (1986)", ("", "")),
-        ("Three Colors: Red (1994)", "Three Colors: Blue (1993)", ("", "")),
-        ("Sabrina (1954)", "Sabrina (1995)", ("", "")),
-        ("Sonic Toothbrush S3", "Sonic Toothbrush S7", ("B", "B")),
-        ("Everyday Shampoo, 300 ml", "Everyday Conditioner, 300 ml", ("P", "P")),
-        ("Everyday Shampoo, 300 ml", "Everyday Shampoo, 300 ml", ("P", "Q")),
-        ("???", "!!!", ("", "")),
-    ],
-)
-def test_different_products_are_no_variants(first: str, second: str, brands: tuple[str, str]) -> None:
-    assert issues(user(), item(first, brand=brands[0]), item(second, brand=brands[1])) == []
-
-
-def test_the_same_item_twice_is_flagged() -> None:
-    assert issues(user(), TEA, SHAMPOO, TEA) == [(3, VARIATION)]
-
-
-def test_another_durable_soon_after_the_purchase() -> None:
-    shopper = user(bought(ISSUES_KETTLE, 40))
-    assert issues(shopper, OTHER_KETTLE) == [(1, DURABLE)]
-    assert "40 days ago" in list_evidence(shopper, OTHER_KETTLE).findings[0].reason
-
-
 @pytest.mark.parametrize("days", [3 * 365 + 1, 4000])
 def test_a_durable_may_be_replaced_after_its_years(days: float) -> None:
     assert issues(user(bought(ISSUES_KETTLE, days)), OTHER_KETTLE) == []
-
-
-@pytest.mark.parametrize(
-    "look_after", [{"clicks": (clicked(OTHER_KETTLE, 3),)}, {"searches": (searched("best kettles", 3),)}]
-)
-def test_comparing_after_the_purchase_suspends_the_penalty(look_after: dict[str, tuple[ShownEvent]]) -> None:
-    assert issues(user(bought(ISSUES_KETTLE, 20), **look_after), OTHER_KETTLE) == []
-
-
-@pytest.mark.parametrize(
-    "looks",
-    [
-        {"clicks": (clicked(OTHER_KETTLE, 21),)},  # before the purchase: that was the choosing
-        {"clicks": (clicked(ISSUES_KETTLE, 3),)},  # only what was bought
-        {"clicks": (clicked(SHAMPOO, 3),), "searches": (searched("green tea", 3),)},
-        {"clicks": (ShownEvent(type="click", item=OTHER_KETTLE),)},  # at an unknown time
-    ],
-)
-def test_other_looks_do_not_suspend_it(looks: dict[str, tuple[ShownEvent, ...]]) -> None:
-    assert (1, DURABLE) in issues(user(bought(ISSUES_KETTLE, 20), **looks), OTHER_KETTLE)
-
-
-@pytest.mark.parametrize(
-    ("owned", "accessory"),
-    [
-        ("Cordless Vacuum Cleaner 25 V", "Vacuum Cleaner Dust Bags, Pack of 5"),
-        ("Sonic Electric Toothbrush S3", "Replacement Brush Heads for Electric Toothbrush"),
-        ("Filter Coffee Maker, Glass Jug", "Descaler for Coffee Machine"),
-        ("Dishwasher 60 cm", "Dishwasher Tablets, 30 tablets"),
-        ("Ionic Hair Dryer 2200 W", "Ceramic Hair Straightener"),
-    ],
-)
-def test_an_accessory_of_a_durable_is_not_a_second_one(owned: str, accessory: str) -> None:
-    assert issues(user(bought(item(owned, "Home"))), item(accessory, "Home")) == []
-
-
-def test_film_titles_are_no_durables_and_no_consumables() -> None:
-    viewer = user(
-        *(rated(item(t, "Drama"), 5) for t in ("The Iron Giant", "Vacuum", "Kettle", "Shampoo 250 ml"))
-    )
-    shown = [
-        item(t, "Drama") for t in ("Iron Man", "Vacuum Cleaner", "Kettle of Fish", "Shampoo Bar, 300 ml")
-    ]
-    assert issues(viewer, *shown) == []
-
-
-@pytest.mark.parametrize(
-    ("pack", "days", "early"),
-    [
-        ("Curl Shampoo, 250 ml", 10, True),
-        ("Curl Shampoo, 250 ml", 40, False),
-        ("Curl Shampoo, 250 ml", 15, False),
-        ("Curl Shampoo, 750 ml", 20, True),
-        ("Curl Shampoo, 2 x 250 ml", 20, True),
-        ("Curl Shampoo", 10, True),
-        ("Curl Shampoo", 59, False),
-        ("Curl Shampoo, 0 ml", 10, True),
-    ],
-)
-def test_refills_are_paced_by_the_size_of_the_pack(pack: str, days: float, early: bool) -> None:
-    shopper = user(bought(item(pack, "Shampoo", "Quill"), days))
-    assert issues(shopper, item("Green Apple Shampoo, 300 ml", "Shampoo", "Other")) == (
-        [(1, PACING)] if early else []
-    )
-
-
-def test_the_users_own_pace_takes_precedence_over_the_estimate() -> None:
-    big = item("Curl Shampoo, 750 ml", "Shampoo", "Quill")
-    assert issues(user(bought(big, 10)), SHAMPOO) == [(1, PACING)]
-    monthly = user(*(bought(big, 10 + 30 * n) for n in range(4)))
-    assert issues(monthly, SHAMPOO) == []
-    at_once = user(*(bought(big, 10 + n) for n in range(4)))
-    assert issues(at_once, SHAMPOO) == [(1, PACING)]
-
-
-def test_another_product_of_the_kind_is_half_a_fault() -> None:
-    shopper = user(bought(SHAMPOO, 5))
-    others = [
-        item(f"{name} Shampoo", "Shampoo", name) for name in ("Mint", "Birch", "Nettle", "Clay", "Kelp")
-    ]
-    things = [item(f"Thing {n}", "Kitchen") for n in range(5)]
-    assert [len(list_evidence(shopper, *others[:n], *things).findings) for n in (3, 5)] == [3, 5]
-    assert not list_evidence(shopper, *others[:3], *things).severe  # 1.5 of 8
-    assert list_evidence(shopper, *others).severe  # 2.5 of 5
-    packs = [item(f"Curl Shampoo, {n}00 ml", "Shampoo", "Quill") for n in (3, 4, 5)]
-    assert list_evidence(shopper, *packs, *things).severe  # 3 of 8
-
-
-def test_already_owned() -> None:
-    book = item("A Field Guide to Moss", "Books", item_id="1")
-    reissue = item("A FIELD guide to moss", "Books", item_id="2")
-    shopper = user(bought(book, 30))
-    assert issues(shopper, book) == issues(shopper, reissue) == [(1, OWNED)]
-    assert issues(shopper, item("A Field Guide to Ferns", "Books")) == []
-    assert "2024-05-02" in list_evidence(shopper, book).findings[0].reason
-
-
-def test_a_rated_film_is_already_owned() -> None:
-    film = item("Heat (1995)", "Crime")
-    assert issues(user(rated(film)), film, item("Heat 2 (2025)", "Crime")) == [(1, OWNED)]
-
-
-def test_another_edition_of_a_rated_film_is_already_owned() -> None:
-    viewer = user(rated(item("Heat (1995)", "Crime")), rated(item("Three Colors: Red", "Drama")))
-    restored = item("Heat (Restored) (1995)", "Crime")
-    assert issues(viewer, restored) == [(1, OWNED)]
-    assert "rated “Heat (1995)”, another edition of" in list_evidence(viewer, restored).findings[0].reason
-    others = [item(t, "Crime|Drama") for t in ("Heat (1986)", "Heat 2 (2025)", "Three Colors: Blue")]
-    assert issues(viewer, *others) == []
 
 
 def test_nothing_is_off_category_for_a_broad_shopper() -> None:
@@ -521,19 +310,6 @@ def test_nothing_is_off_category_for_a_broad_shopper() -> None:
     assert issues(user(*(bought(item(f"Some {f}", f), 2) for f in fields)), tyre) == []
     under_one_roof = user(*(bought(item(f"Some {f}", f"Home > Pantry > {f}"), 2) for f in fields))
     assert issues(under_one_roof, tyre) == [(1, OFF_CATEGORY)]
-
-
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        {"clicks": (clicked(item("Summer Tyre", "Car Parts")),)},
-        {"searches": (searched("winter tyres"),)},
-        {"browsed": ("Car Parts",)},
-    ],
-)
-def test_any_sign_of_interest_prevents_off_category(evidence: dict[str, object]) -> None:
-    teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
-    assert issues(user(*teas, **evidence), item("Winter Tyre", "Car Parts")) == []
 
 
 # ---- faults --------------------------------------------------------------------------------------------------
@@ -564,21 +340,6 @@ def test_a_second_durable_needs_a_recent_purchase_and_nobody_who_compares() -> N
     assert drawn("durable", comparing, LIST) is None
 
 
-def test_a_refill_needs_a_pack_that_is_nearly_full() -> None:
-    planted = drawn("refill", user(bought(FAULTS_SHAMPOO, days=3)), LIST)
-    assert planted is not None
-    assert planted.item == FAULTS_SHAMPOO
-    assert drawn("refill", user(bought(FAULTS_SHAMPOO, days=100)), LIST) is None
-
-
-def test_what_is_bought_again_is_not_planted_as_owned() -> None:
-    planted = drawn("owned", user(bought(HAIR[0]), bought(FAULTS_SHAMPOO)), LIST)
-    assert planted is not None
-    assert planted.item == HAIR[0]
-    assert drawn("owned", user(bought(FAULTS_SHAMPOO)), LIST) is None
-    assert drawn("owned", user(bought(LIST[0])), LIST) is None
-
-
 def test_off_category_needs_a_known_taste_and_is_never_held_out() -> None:
     who = user(bought(FAULTS_KETTLE), *[bought(comb) for comb in HAIR])
     planted = drawn("off-category", who, LIST)
@@ -586,21 +347,6 @@ def test_off_category_needs_a_known_taste_and_is_never_held_out() -> None:
     assert planted.item == GUITAR
     assert drawn("off-category", who, LIST, hidden=(GUITAR.item_id,)) is None
     assert drawn("off-category", user(bought(HAIR[0])), LIST) is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_variant_is_placed_below_its_original(seed: int) -> None:
-    planted = fault("variant", Shopper(user(rated(GUITAR))), LIST, Catalogue(()), random.Random(seed))
-    assert planted is not None
-    originals = [f"{original.title} (Special Edition)" for original in LIST[: planted.place]]
-    assert planted.item.title in originals
-
-
-@pytest.mark.parametrize("kind", ["variant", "owned", "refill", "durable", "off-category"])
-def test_an_empty_list_and_an_empty_user_have_no_room_for_a_fault(kind: FaultKind) -> None:
-    assert drawn(kind, user(), []) is None
-    if kind != "variant":
-        assert drawn(kind, user(), LIST) is None
 
 
 def test_an_item_is_free_of_a_fault_only_where_nothing_hints_at_it() -> None:

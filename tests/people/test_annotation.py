@@ -15,23 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.annotation import AnswerOption, AspectAnswer, AspectQuestion, CaseAnswers
+from recjudge_tui.domain.annotation import AspectAnswer, AspectQuestion, CaseAnswers
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.people.annotation import (
     ShownCase,
-    adjudicate_by_rule,
     assign,
     ballot_authors,
     dispute_of,
-    guidelines,
     queue_of,
     settle,
     shown_case,
     start_adjudication,
 )
 from recjudge_tui.people.task_files import TaskFormat, TaskSet, answers_of, open_tasks, write_tasks
-from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import work
@@ -41,11 +38,10 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.people import Task, submit_verdict, task_of
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks, verdicts
-from tests.support.runs import RULES, load, plan_run, planned
+from tests.support.runs import RULES, plan_run
 
 NAMES = [f"p{n}" for n in range(7)]
 
@@ -68,24 +64,6 @@ def test_every_case_gets_whom_it_needs_and_loads_are_equal(
     assert {rater - 10: load for rater, load in again.items()} == loads
 
 
-@given(cases=st.integers(1, 40), people=st.integers(1, 6), seed=st.integers(0, 1000), data=st.data())
-def test_assigned_and_excluded_cases_are_left_alone(
-    cases: int, people: int, seed: int, data: st.DataObject
-) -> None:
-    names = range(people)
-    some = st.sets(st.sampled_from(names))
-    taken = {case: data.draw(some) for case in range(0, cases, 2)}
-    excluded = {name: data.draw(st.sets(st.integers(0, cases - 1))) for name in names}
-    loads = assign(range(cases), dict(zip(NAMES, names, strict=False)), [2] * cases, taken, excluded, seed)
-    for name, new_cases in loads.items():
-        assert not [case for case in new_cases if name in taken.get(case, ()) or case in excluded[name]]
-    for case in range(cases):
-        had = taken.get(case, set())
-        free = [name for name in names if name not in had and case not in excluded[name]]
-        new = [name for name in names if case in loads[name]]
-        assert len(new) == min(max(2 - len(had), 0), len(free))
-
-
 def plan_of(db: Database, *people: str) -> dict[str, list[tuple[str, str]]]:
     found = {}
     for who in people:
@@ -93,23 +71,6 @@ def plan_of(db: Database, *people: str) -> dict[str, list[tuple[str, str]]]:
         users = [db.value("SELECT user_id FROM cases WHERE id = ?", (row.case_id,)) for row in rows]
         found[who] = [(user, row.first) for user, row in zip(users, rows, strict=True)]
     return found
-
-
-def test_two_a_case_and_the_same_again_in_another_file(tmp_path: Path) -> None:
-    plans = []
-    for number, order in enumerate(("ana,ben,cy", "cy,ana,ben")):
-        with connect(tmp_path / f"{number}.db") as db:
-            films(db, 9)
-            done = assigned(db, annotators=order)
-            assert (done.cases, done.shared) == (9, 9)
-            assert done.assigned == dict.fromkeys(order.split(","), 6)
-            plans.append(plan_of(db, "ana", "ben", "cy"))
-    assert plans[0] == plans[1]
-    for found in plans[0].values():
-        firsts = Counter(first for _, first in found)
-        assert firsts == {"a": 3, "b": 3}, "each list is first as often"
-    orders = {tuple(user for user, _ in found) for found in plans[0].values()}
-    assert len(orders) == 3, "an order of one's own"
 
 
 def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> None:
@@ -181,9 +142,6 @@ def test_an_impossible_plan_stores_nothing(db: Database, options: dict[str, obje
 # ---- what a person is shown -----------------------------------------------------------------------------------------
 
 
-PROMPTS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
-
-
 def shown_cases(db: Database, protocol: str = "pairwise") -> list[tuple[Task, ShownCase]]:
     found = [task_of(db, task) for task in tasks(db, "ana", protocol)]
     return [(task, shown_case(db, task)) for task in found]
@@ -202,51 +160,6 @@ def test_labels_are_turned_back_to_the_systems(db: Database) -> None:
         one, two = ((1.0, "A"), (-1.0, "B")) if task.first == "a" else ((-1.0, "B"), (1.0, "A"))
         assert options == {"List 1": one, "Tie": (0.0, "Tie"), "List 2": two}
     assert seen == {"a", "b"}
-
-
-@pytest.mark.parametrize("protocol", PROMPTS)
-def test_the_material_is_that_of_the_judge(db: Database, protocol: str) -> None:
-    films(db)
-    run = planned(db, protocol=protocol, top_k=2, history=1)
-    assigned(db, protocol, "ana")
-    load(db, "items", [("item_id", "title"), *((f"i{n}", "renamed since") for n in range(80))])
-    for _, shown in shown_cases(db, protocol):
-        assert "renamed since" not in shown.material.model_dump_json()
-        assert all(len(slate.items) == 2 for slate in shown.material.slates)
-        assert len(shown.material.user.history) <= 1
-    assert db.value("SELECT count(*) FROM annotation_tasks WHERE run_id = ?", (run,)) > 0
-
-
-def test_without_a_run_the_case_is_as_it_is_now(db: Database) -> None:
-    films(db)
-    assigned(db, "pointwise", "ana")
-    _, _, prompt = get_prompt(db, "pointwise-media")
-    for task, shown in shown_cases(db, "pointwise"):
-        request = request_now(db, prompt, task.case_id)
-        assert shown.material.slates == request.material.slates
-        assert shown.material.user.history == request.material.user.history
-        for event in shown.material.user.history:
-            assert event.item.title in request.messages[1].content
-
-
-@pytest.mark.parametrize("protocol", PROMPTS)
-@pytest.mark.parametrize("domain", ["media", "shopping"])
-def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
-    db: Database, protocol: str, domain: str
-) -> None:
-    load_shipped(db)
-    prompt = get_prompt(db, f"{protocol}-{domain}")[2]
-    text = guidelines(prompt, 10)
-    assert "JSON" not in text
-    assert "Output form" not in text
-    before = prompt.system.split("# ")[0].strip().split("\n")[0].split("{")[0]
-    assert before in text
-    for issue in prompt.issues:
-        assert prompt.worded(issue.meaning) in text
-        assert "{" not in prompt.worded(issue.meaning)
-    for label in prompt.labels:
-        assert label.meaning in text
-    assert ("List 1 and List 2" in text) == (protocol in ("pairwise", "arena"))
 
 
 # ---- tasks go out and come back -------------------------------------------------------------------------------------
@@ -413,15 +326,6 @@ def cases(db: Database) -> list[int]:
     return found
 
 
-def test_by_a_rule(db: Database, cases: list[int]) -> None:
-    made = adjudicate_by_rule(db, 1, "pairwise", "conservative", "people")
-    assert (made.made, made.disagreed, made.left_out) == (3, 2, {"not judged by all raters": 1})
-    said = zip(cases, ("A", "Tie", "Tie"), strict=False)
-    assert [(row[0], row[3]) for row in verdicts(db, "people")] == list(said)
-    voted(db, "ben", {cases[3]: "A"})
-    assert adjudicate_by_rule(db, 1, "pairwise", "conservative", "people").made == 4
-
-
 def test_a_third_person_settles_the_disagreements(db: Database, cases: list[int]) -> None:
     rater = start_adjudication(db, 1, "pairwise", "cy")
     assert [(row[0], row[3], row[4]) for row in verdicts(db, "cy")] == [(cases[0], "A", "agreed")]
@@ -450,22 +354,3 @@ def test_ballots_have_no_names_and_speak_of_the_lists_as_shown(db: Database, cas
     ana = "List 1" if dispute.task.first == "a" else "List 2"
     assert said["ana"].words == (ana,)
     assert said["ben"].words != (ana,)
-
-
-def test_only_the_aspects_in_dispute_are_asked(db: Database) -> None:
-    films(db, 2)
-    assigned(db, "explanation")
-    count = iter(range(100))
-
-    def wavering(options: tuple[AnswerOption, ...]) -> AnswerOption:
-        return options[4 if next(count) % 4 == 1 else 0]
-
-    judges(db, "ana", "explanation")
-    judges(db, "ben", "explanation", choose=wavering)
-    rater = start_adjudication(db, 1, "explanation", "cy")
-    queue = queue_of(db, 1, rater, "explanation")
-    dispute = dispute_of(db, 1, rater, "explanation", queue.left[0])
-    assert [question.aspect for question in dispute.questions] == ["transparency"]
-    assert len(verdicts(db, "cy")) == 6
-    settle(db, dispute, CaseAnswers((AspectAnswer("transparency", 3.0, "3"),)), 1)
-    assert len(verdicts(db, "cy")) == 7

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from recjudge_tui.store.projects import project_id
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import load, program
 from tests.support.servers.process import ROOT
-from tests.support.verdicts import Project, cases_of, give, list_case, new_project, pair_case, text_case
+from tests.support.verdicts import Project, cases_of, give, list_case, new_project, text_case
 from tests.support.waiting import HANG_S
 
 # ---- joint labels ---------------------------------------------------------------------------------------------------
@@ -44,10 +44,6 @@ def score(project: Project, rater: str, given: Mapping[int, float | None]) -> No
     give(project, rater, given, protocol_name="explanation", aspect="accuracy", kind="judge")
 
 
-def compare(project: Project, rater: str, cases: Sequence[int], values: Sequence[float]) -> None:
-    give(project, rater, cases_of(cases, values), protocol_name="pairwise")
-
-
 def verdicts(project: Project, rater: str, columns: str = "") -> dict[int, Any]:
     """What the rater says of each case: the value, with these columns beside it."""
     rows = project.db.tuples(
@@ -62,35 +58,6 @@ def recipe(project: Project, rater: str) -> tuple[str, object]:
 
 
 # ---- labels that are adjudicated ---------------------------------------------------------------------------------
-
-
-def test_strict_takes_the_harsher_label(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(5)]
-    give(project, "anna", cases_of(cases, (2.0, 2.0, 0.0, 1.0, None)))
-    give(project, "ben", cases_of(cases[:3] + cases[4:], (2.0, 1.0, 2.0, 2.0)))
-    summary = combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
-    assert verdicts(project, "gold", ", label, protocol") == {
-        cases[0]: [2.0, "Good", "pointwise"],
-        cases[1]: [1.0, "Partial", "pointwise"],
-        cases[2]: [0.0, "Poor", "pointwise"],
-    }
-    assert (summary.made, summary.disagreed, summary.updated) == (3, 2, False)
-    assert summary.left_out == {"not judged by all raters": 1, "a rater's verdict failed": 1}
-    made = {"rule": "strict", "raters": ["anna", "ben"], "quorum": 2}
-    assert recipe(project, "gold") == ("consensus", made)
-
-
-def test_conservative_makes_any_disagreement_a_tie(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(4)]
-    lists = list_case(project, "u1")
-    compare(project, "anna", cases, (1.0, 1.0, 0.0, -1.0))
-    compare(project, "ben", cases, (1.0, -1.0, 1.0, -1.0))
-    for rater in ("anna", "ben"):
-        give(project, rater, {lists: 2.0})
-    summary = combine(project.db, project.id, "gold", "conservative", ["ben", "anna"])
-    wanted = ([1.0, "A"], [0.0, "Tie"], [0.0, "Tie"], [-1.0, "B"])
-    assert verdicts(project, "gold", ", label") == dict(zip(cases, wanted, strict=True))
-    assert sum(summary.left_out.values()) == 1
 
 
 def test_scales_are_not_mixed(project: Project) -> None:
@@ -135,16 +102,6 @@ def test_failures_are_no_votes(project: Project) -> None:
     assert (summary.left_out, summary.incomplete) == ({"a rater's verdict failed": 1}, 2)
 
 
-def test_ties_give_no_majority_and_a_tie_in_the_middle(project: Project) -> None:
-    cases = [pair_case(project, "u1"), pair_case(project, "u2")]
-    compare(project, "anna", cases, (1.0, 1.0))
-    compare(project, "ben", cases, (-1.0, 0.0))
-    with pytest.raises(RunError, match="no verdicts in common"):
-        combine(project.db, project.id, "most", "majority", ["anna", "ben"])
-    assert combine(project.db, project.id, "middle", "median", ["anna", "ben"]).left_out == {}
-    assert verdicts(project, "middle", ", label") == {case: [0.0, "Tie"] for case in cases}
-
-
 def test_a_median_of_two_loses_no_case(project: Project) -> None:
     """Good and Poor have Partial in the middle; of labels side by side the harsher, since nothing lies between them."""
     cases = [list_case(project, f"u{at}") for at in range(3)]
@@ -155,21 +112,6 @@ def test_a_median_of_two_loses_no_case(project: Project) -> None:
 
 
 # ---- ensembles ---------------------------------------------------------------------------------------------------
-
-
-def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project: Project) -> None:
-    cases = texts(project, 4)
-    score(project, "one", cases_of(cases, (1.0, None, 5.0, None)))
-    score(project, "two", cases_of(cases, (2.0, 4.0, None, None)))
-    score(project, "six", cases_of(cases[:2], (4.0, 3.0)))
-    summary = combine(project.db, project.id, "some", "mean", ["one", "two", "six"], quorum=2)
-    assert verdicts(project, "some", ", note") == {
-        cases[0]: [pytest.approx(7 / 3), "the raters differed"],
-        cases[1]: [3.5, "the raters differed; 2 of 3 raters"],
-    }
-    assert (summary.made, summary.incomplete) == (2, 1)
-    assert summary.left_out == {"a rater's verdict failed": 2}
-    assert "made without all raters: 1" in summary.lines()
 
 
 @pytest.mark.parametrize("labels", [(1.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)], ids=["two", "five"])
@@ -277,26 +219,6 @@ def test_texts_against_what_the_user_wrote(referenced: Database) -> None:
         ("explanation", "u2", "i2", "x"): ("explanation", "overall", pytest.approx(4 / 6), ""),
     }
     assert referenced.value("SELECT recipe FROM raters") == '{"metric": "rouge-1", "tokens": "auto"}'
-
-
-def test_lists_and_pairs(lists: Database) -> None:
-    assert make(lists, "ndcg", k=3) == [
-        [
-            "metric “ndcg@3” created: 4 list, 2 pair verdicts",
-            "left out: 3 × list: no relevant held-out item",
-            "left out: 1 × pair: no relevant held-out item",
-            "left out: 2 × pair: the list or text was never imported",
-        ]
-    ]
-    assert stored(lists, "ndcg@3") == {
-        ("list", "u1", "a"): ("absolute", "overall", 1.0, ""),
-        ("list", "u1", "b"): ("absolute", "overall", pytest.approx(1 / 2), ""),
-        ("list", "u2", "a"): ("absolute", "overall", 0.0, ""),
-        ("list", "u2", "b"): ("absolute", "overall", 0.0, ""),
-        ("pair", "u1", "a", "b"): ("pairwise", "overall", 1.0, "A"),
-        ("pair", "u2", "a", "b"): ("pairwise", "overall", 0.0, "Tie"),
-    }
-    assert lists.value("SELECT recipe FROM raters WHERE name = 'ndcg@3'") == '{"metric": "ndcg", "k": 3}'
 
 
 KILLED = """

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.prompting.drafts import draft_findings, store_draft
+from recjudge_tui.prompting.drafts import draft_findings
 from recjudge_tui.settings import data_dir
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts import load_shipped, read_prompt
 
 PAIR = (data_dir("prompts") / "pairwise-media.toml").read_text(encoding="utf-8")
 ARENA = (data_dir("prompts") / "arena-media.toml").read_text(encoding="utf-8")
@@ -35,14 +33,3 @@ def test_a_template_at_fault_is_shown_with_the_line_of_the_file(
     assert prompt is not None
     assert findings[0].startswith(f"{path}:{line}: ")
     assert told in findings[0]
-
-
-def test_kept_is_new_only_where_a_judge_would_notice(db: Database, tmp_path: Path) -> None:
-    load_shipped(db)
-    changed = read_prompt(draft(tmp_path, PAIR.replace("You compare", "You weigh")))
-    assert store_draft(db, changed) == ("my-pairwise-media", 1, True)
-    assert store_draft(db, changed) == ("my-pairwise-media", 1, False)
-    described = read_prompt(draft(tmp_path, PAIR.replace("Two lists of films", "A pair of lists of films")))
-    assert store_draft(db, described) == ("pairwise-media", 1, False)
-    renamed = read_prompt(draft(tmp_path, PAIR.replace('"pairwise-media"', '"mine"')))
-    assert store_draft(db, renamed) == ("mine", 1, True)

@@ -40,15 +40,6 @@ def added(db: Database, name: str, kind: str, values: dict[str, Any]) -> Prompt:
     return with_examples(prompt, [case_example(db, prompt, case(db, kind), values, WHY)])
 
 
-def test_a_pair_is_one_more_example_of_a_prompt(db: Database) -> None:
-    prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
-    before = get_prompt(db, "pairwise-media@1")[2]
-    assert prompt.examples[:-1] == before.examples
-    assert prompt.model_copy(update={"examples": before.examples}) == before
-    assert prompt.examples[-1].reply == {"reasoning": WHY, "winner": "Set 1"}
-    assert lint(prompt) == []
-
-
 @pytest.mark.parametrize(("name", "kind", "values"), [
     ("pairwise-media", "pair", {"overall": "Tie"}),
     ("pointwise-shopping", "list", {"overall": "Poor"}),

@@ -20,16 +20,6 @@ def at(spec: str, *urls: str) -> JudgeSpec:
     return JudgeSpec(spec=spec, base_urls=urls)
 
 
-def test_a_server_that_can_do_everything_takes_four_calls(openai_server: ServerProcess) -> None:
-    reset(openai_server)
-    found = probe(at("openai:hash-judge", openai_server.url))
-    assert request_count(openai_server) == 4
-    assert (found.schema_enforced, found.temperature, found.seed, found.logprobs) == (True, True, True, True)
-    assert (found.model, found.refused, found.problems, found.concurrency) == ("hash-judge", (), (), 8)
-    assert found.endpoints == (f"{openai_server.url}/v1",)
-    assert found.latency_s
-
-
 def test_what_is_refused_is_found_out() -> None:
     with start("openai_api", "--refuse", "response_format,temperature,seed,logprobs") as server:
         found = probe(at("openai:hash-judge", server.url))
@@ -40,13 +30,6 @@ def test_what_is_refused_is_found_out() -> None:
 def test_a_real_server(llama_server: ServerProcess) -> None:
     found = probe(at("openai:tiny-stair", llama_server.url))
     assert (found.schema_enforced, found.logprobs, found.context_length) == (True, True, 8192)
-
-
-@pytest.mark.parametrize("spec", ["rules", "random"])
-def test_a_judge_without_a_language_model_is_not_probed(spec: str) -> None:
-    found = probe(at(spec))
-    assert not found.language_model
-    assert found.latency_s is None
 
 
 def test_a_call_that_fails_is_a_problem_and_three_are_an_error() -> None:

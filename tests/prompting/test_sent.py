@@ -31,19 +31,6 @@ def judged(db: Database, monkeypatch: pytest.MonkeyPatch) -> tuple[Database, int
     return db, db.value("SELECT id FROM verdicts"), [body for body in stub.bodies if body]
 
 
-def test_both_orders_as_they_were_sent(judged: tuple[Database, int, list[bytes]]) -> None:
-    db, verdict, bodies = judged
-    sent = sent_verdict(db, verdict)
-    assert [call.first for call in sent.calls] == ["als", "pop"]
-    assert [call.same for call in sent.calls] == [True, True]
-    assert all(call.row["reply"] == REPLY for call in sent.calls)
-    seen = sorted(json.loads(body)["messages"][-1]["content"] for body in bodies)
-    assert sorted(call.request.messages[-1].content for call in sent.calls if call.request) == seen
-    assert all(text in sent_text(sent, "text") for text in seen)
-    written = json.loads(sent_text(sent, "json"))
-    assert sorted(call["messages"][-1]["content"] for call in written) == seen
-
-
 def test_the_command_line_sends_the_same_body_and_names_the_key_only(
     judged: tuple[Database, int, list[bytes]], tmp_path: Path
 ) -> None:

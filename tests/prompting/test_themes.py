@@ -99,34 +99,6 @@ def test_themes_go_with_the_system_that_the_reasons_speak_for(project: Project) 
     assert (code, theme_rows(out)) == (0, rows)
 
 
-def test_a_theme_finds_its_cases_and_makes_no_verdicts(project: Project) -> None:
-    before = project.db.value("SELECT count(*) FROM verdicts")
-    with chatting(Reader()) as url:
-        assert asked_why(project, url)[0] == 0
-    assert project.db.value("SELECT count(*) FROM verdicts") == before
-    for words, count in (("theme:variety", 30), ("theme=Repeats", 30), ("theme:prices", 0)):
-        code, out, _ = ran(
-            *("verdicts", "list", "-p", "films", "--filter", words, "--format", "json", "--all"),
-            *("--db", project.db.path),
-        )
-        assert (code, len(json.loads(out)["rows"])) == (0, count)
-    code, out, _ = ran("leaderboard", "-p", "films", "--slices", "--format", "json", "--db", project.db.path)
-    assert code == 0
-    assert {row["of"] for row in json.loads(out)["rows"] if row["slice"] == "theme"} == {"Variety", "Repeats"}
-
-
-def test_beside_another_rater_a_theme_counts_where_they_agree_and_part(project: Project) -> None:
-    cases = project.db.column("SELECT id FROM cases ORDER BY id")
-    # anna always prefers a: she agrees with the judge on odd users
-    judge_pairs(project, "anna", dict.fromkeys(cases, (1.0, 1.0)))
-    with chatting(Reader()) as url:
-        code, out, err = asked_why(project, url, "--rater", "llm", "--against", "anna", "--format", "json")
-    assert code == 0, err
-    rows = theme_rows(out)
-    assert rows["Variety"]["goes_with"] == "agreeing with anna"
-    assert rows["Repeats"]["goes_with"] == "parting from anna"
-
-
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -144,19 +116,6 @@ def test_a_judge_that_names_nothing_of_its_own_fails(project: Project, said: obj
     assert not project.db.value("SELECT count(*) FROM runs WHERE protocol = 'themes'")
 
 
-def test_names_of_systems_and_empty_names_are_no_themes(project: Project) -> None:
-    odd = {
-        "themes": ["a: the first system", ": nothing", "Variety: kinds", "variety: again", "{{ user }}: x{y}"]
-    }
-    with chatting(lambda system, user: odd if "<reasons>" in user else "neither") as url:
-        asked_why(project, url)
-    (names,) = project.db.column(
-        """SELECT group_concat(json_extract(a.value, '$.name'), '|') FROM prompts p, json_each(p.content, '$.aspects') a
-           WHERE p.name = 'my-theme-labels' AND p.version = 1"""
-    )
-    assert names == "Variety|{{ user }}"
-
-
 def test_reasons_of_one_side_and_of_single_lists_are_refused(tmp_path: Path) -> None:
     project = new_project(tmp_path / "one.db")
     cases = [pair_case(project, f"u{user}") for user in range(12)]
@@ -168,16 +127,6 @@ def test_reasons_of_one_side_and_of_single_lists_are_refused(tmp_path: Path) -> 
     assert "favour one side only" in err
 
 
-def test_dry_run_and_budget(project: Project) -> None:
-    code, _, err = asked_why(project, "http://127.0.0.1:9/v1", "--dry-run")
-    assert code == 0
-    assert "6 calls" in err
-    assert "120 reasons" in err
-    code, _, err = ran("why", "-p", "films", "--dry-run", "--db", project.db.path)
-    assert code == 2
-    assert "needs --judge" in err
-
-
 def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
     with chatting(Reader()) as url:
         assert asked_why(project, url)[0] == 0
@@ -185,10 +134,3 @@ def test_enter_on_a_theme_opens_its_cases(project: Project) -> None:
     row = next(row for row in made.content.rows if row["what"] == "Variety")
     assert "theme:Variety" in (asked := row_filter(made, row, EVERY_OCCASION))
     assert len(filtered_ids(project.db, project.id, parse_filter(asked))) == 30
-
-
-@pytest.mark.parametrize("name", ["themes", "theme-labels", "rules-from-mistakes"])
-def test_a_prompt_that_reads_texts_is_shown_no_case(project: Project, name: str) -> None:
-    code, _, err = ran("prompt", "show", name, "--case", 1, "--db", project.db.path)
-    assert code == 2
-    assert f"prompt “{name}” reads texts about cases" in err

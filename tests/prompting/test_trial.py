@@ -12,12 +12,9 @@ from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt
-from tests.support.requests import sent_request
 from tests.support.runs import RULES, make_project, planned, server_judge
 from tests.support.servers.process import ServerProcess, start
-from tests.support.stub_server import Script, answer, completion, serving
-
-SET_1 = '{"reasoning": "the first is closer", "winner": "Set 1"}'
+from tests.support.stub_server import answer, serving
 
 
 @pytest.fixture(autouse=True)
@@ -43,19 +40,6 @@ def stored(db: Database) -> list[int]:
     return [db.value(f"SELECT count(*) FROM {table}") for table in counted]
 
 
-def scripted(*bodies: bytes) -> Script:
-    posts = iter(bodies)
-    return lambda line, _: next(posts) if "POST" in line else answer(404, {})
-
-
-def test_it_asks_what_a_run_asks(db: Database) -> None:
-    for kind, prompt in (("list", "pointwise-media"), ("pair", "pairwise-media")):
-        first = db.value("SELECT min(id) FROM calls WHERE case_id = ?", (case(db, kind),))
-        asked = tried(db, RULES, prompt, kind)
-        assert asked.request.content_hash() == sent_request(db, first).content_hash()
-        assert asked.request.sampling == sent_request(db, first).sampling
-
-
 def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_server: ServerProcess) -> None:
     before = stored(db)
     first = tried(db, server_judge(openai_server.url))
@@ -64,18 +48,6 @@ def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_serve
     assert (first.cost_usd, first.rater_kind) == (0.0, "judge")
     assert stored(db) == before
     assert not db.connection.in_transaction
-
-
-def test_a_reply_that_cannot_be_read_is_asked_for_once_more(db: Database) -> None:
-    bad = answer(200, completion("I like both."))
-    with serving(scripted(bad, answer(200, completion(SET_1)))) as stub:
-        found = tried(db, server_judge(stub.url))
-    assert (found.parsed.parsed_by, found.attempts) == ("reask", 2)
-    with serving(scripted(bad, bad)) as stub:
-        found = tried(db, server_judge(stub.url))
-    assert found.parsed is None
-    assert (found.error_kind, found.attempts, found.reply.text) == ("bad_reply", 2, "I like both.")
-    assert "no JSON object" in found.error
 
 
 def test_a_server_that_takes_no_calls_is_not_waited_for(

@@ -7,12 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import Answer, Flag, Order, ParsedReply, Sampling, VerdictDraft
-from recjudge_tui.domain.material import Material, SlateView, UserView
-from recjudge_tui.domain.prompt import LabelSpec, Prompt
+from recjudge_tui.domain.material import Material, SlateView
+from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.early_stopping import (
@@ -22,24 +20,13 @@ from recjudge_tui.protocols.early_stopping import (
     stopping_criterion,
     user_outcomes,
 )
-from recjudge_tui.protocols.registry import adjudicate, protocol, reask
+from recjudge_tui.protocols.registry import adjudicate, protocol
 from recjudge_tui.runs.record import voted
 from tests.protocols.test_parsing import SAER_FORM
 from tests.support.cases import SHOPPER, explained, item, listed, paired, reply, shipped
 
 PROTOCOL = protocol("pairwise")
 PROMPT = shipped("pairwise-shopping")
-SEVEN = PROMPT.model_copy(
-    update={
-        "labels": tuple(
-            LabelSpec(name=name, reply=said, value=value)
-            for name, said, value in (
-                ("A much", "Set 1, much", 3), ("A", "Set 1", 2), ("A slightly", "Set 1, slightly", 1), ("Tie", "Tie", 0),
-                ("B slightly", "Set 2, slightly", -1), ("B", "Set 2", -2), ("B much", "Set 2, much", -3),
-            )
-        )
-    }
-)  # fmt: skip
 Said = Literal["Set 1", "Tie", "Set 2"]
 
 
@@ -60,38 +47,6 @@ def judged(first: str | None, second: str | None, prompt: Prompt = PROMPT) -> Ve
     )
 
 
-def test_both_orders_share_the_prefix_and_exchange_the_lists() -> None:
-    ab, ba = (PROTOCOL.request(PROMPT, paired(), order, "overall", Sampling()) for order in PROTOCOL.orders)
-    assert ab.messages[0] == ba.messages[0]
-    assert ab.messages[1] != ba.messages[1]
-    assert ab.material is not None
-    assert ba.material == ab.material.swapped()
-    first, second = (text.messages[1].content.split("<set_2>") for text in (ab, ba))
-    assert "1. Thing 1\n" in first[0]
-    assert "1. Thing 101\n" in first[1]
-    assert "1. Thing 101\n" in second[0]
-    assert "1. Thing 1\n" in second[1]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "label", "value", "consistent"),
-    [
-        ("Set 1", "Set 2", "A", 1, True),
-        ("Set 2", "Set 1", "B", -1, True),
-        ("Tie", "Tie", "Tie", 0, True),
-        ("Set 1", "Set 1", "Tie", 0, False),
-        ("Set 2", "Set 2", "Tie", 0, False),
-        ("Set 1", "Tie", "Tie", 0, False),
-        ("Tie", "Set 1", "Tie", 0, False),
-    ],
-)
-def test_adjudication(first: str, second: str, label: str, value: float, consistent: bool) -> None:
-    verdict = judged(first, second)
-    assert (verdict.state, verdict.label, verdict.value) == ("ok", label, value)
-    assert (verdict.order_consistent, verdict.rule) == (consistent, "both orders")
-    assert verdict.note == ("" if consistent else "position-dependent")
-
-
 @pytest.mark.parametrize(("first", "second"), [(None, "Set 1"), ("Tie", None), (None, None)])
 def test_a_failed_call_makes_the_verdict_failed_never_a_tie(first: str | None, second: str | None) -> None:
     verdict = judged(first, second)
@@ -102,20 +57,6 @@ def test_a_failed_call_makes_the_verdict_failed_never_a_tie(first: str | None, s
         None,
     )
     assert "failed" in verdict.note
-
-
-@pytest.mark.parametrize("prompt", [PROMPT, SEVEN])
-@given(data=st.data())
-def test_naming_the_systems_the_other_way_round_turns_the_verdict_and_nothing_else(
-    prompt: Prompt, data: st.DataObject
-) -> None:
-    """What is said in order ab of (a, b) is said in order ba of (b, a)."""
-    words = st.sampled_from([None, *(label.reply for label in prompt.labels)])
-    first, second = data.draw(words), data.draw(words)
-    verdict, other = judged(first, second, prompt), judged(second, first, prompt)
-    assert verdict.state == other.state
-    assert verdict.order_consistent == other.order_consistent
-    assert verdict.value == (None if other.value is None else -other.value)
 
 
 def test_a_scale_without_a_counterpart_is_a_prompt_error() -> None:
@@ -162,14 +103,6 @@ def test_the_papers_table_2_comes_out_of_constructed_answers() -> None:
 
 POINTWISE_PROTOCOL = protocol("pointwise")
 POINTWISE_PROMPT = shipped("pointwise-shopping")
-ISSUES = (
-    "minimum-variation redundancy",
-    "durable-goods redundancy",
-    "consumable pacing",
-    "off-category",
-    "already owned",
-    "other",
-)
 
 
 def parse(material: Material | None = None, **fields: Any) -> ParsedReply:
@@ -182,44 +115,6 @@ def flagged(*entries: Any, material: Material | None = None) -> tuple[Flag, ...]
 
 def entry(named: Any, issue: str = "off-category", reason: str = "why") -> dict[str, Any]:
     return {"item": named, "issue": issue, "reason": reason}
-
-
-@pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
-def test_the_schema_is_in_the_subset_every_server_knows(name: str) -> None:
-    schema = POINTWISE_PROTOCOL.request(
-        shipped(name), listed(top_k=12), "", "overall", Sampling()
-    ).reply_schema
-    shown = len(listed(top_k=12).slates[0].items)
-    assert list(schema["properties"]) == schema["required"] == ["reasoning", "category", "flagged_items"]
-    assert schema["additionalProperties"] is False
-    assert schema["properties"]["category"]["enum"] == ["Good Match", "Partial Match", "Poor Match"]
-    flag = schema["properties"]["flagged_items"]["items"]
-    assert flag["required"] == ["item", "issue", "reason"]
-    assert flag["additionalProperties"] is False
-    assert flag["properties"]["item"] == {"type": "integer", "enum": list(range(1, shown + 1))}
-    assert flag["properties"]["issue"]["enum"] == list(ISSUES)
-    assert schema["properties"]["flagged_items"]["maxItems"] == 2 * shown
-    assert schema["properties"]["reasoning"] == {"type": "string", "maxLength": 1500}
-
-
-def test_a_flagged_item_is_named_by_place_or_by_title() -> None:
-    assert flagged(entry(1), entry("2"), entry("thing 3 ")) == (
-        Flag(item_id="i1", issue="off-category", reason="why"),
-        Flag(item_id="i2", issue="off-category", reason="why"),
-        Flag(item_id="i3", issue="off-category", reason="why"),
-    )
-
-
-@pytest.mark.parametrize("named", [0, 11, -1, 1.5, None, True, "", "Thing", "Thing 11", "9" * 5000, [1]])
-def test_an_item_that_is_not_in_the_list_is_a_fault(named: Any) -> None:
-    with pytest.raises(ReplyFault, match=r"is not a place in the list \(1 to 10\)"):
-        flagged(entry(named))
-
-
-@pytest.mark.parametrize("issue", ["redundancy", "minimum variation", "", "off", "boring"])
-def test_an_unknown_issue_is_a_fault_that_names_the_known_ones(issue: str) -> None:
-    with pytest.raises(ReplyFault, match=r"is none of minimum-variation redundancy, .*, other"):
-        flagged(entry(1, issue))
 
 
 @pytest.mark.parametrize("raw", ["", "None", "none.", "n/a", "[]", "{}", None, {}, []])
@@ -277,15 +172,6 @@ def test_the_verdict_is_the_answer_and_a_failed_call_a_failed_verdict() -> None:
     assert (failed.state, failed.value, failed.label) == ("failed", None, "")
 
 
-def test_a_second_chance_keeps_the_prefix_and_names_the_fault() -> None:
-    request = POINTWISE_PROTOCOL.request(POINTWISE_PROMPT, listed(), "", "overall", Sampling())
-    again = reask(request, reply("Great!"), "the field “category” is missing")
-    assert again.messages[:2] == request.messages
-    assert again.messages[2].content == "Great!"
-    assert "the field “category” is missing" in again.messages[3].content
-    assert json.dumps(again.reply_schema) == json.dumps(request.reply_schema)
-
-
 # ---- ratings -------------------------------------------------------------------------------------------------
 
 
@@ -338,19 +224,6 @@ def test_what_is_no_rating_is_a_fault_and_never_a_number(text: str, said: str) -
         rated(text)
 
 
-@pytest.mark.parametrize("value", [4, "4", 4.0, "4.0", "4/5", "4 / 5", "4 out of 5", "**4**", [4], ["4/5"]])
-def test_a_clear_rating_is_read(value: object) -> None:
-    assert rated(json.dumps({**RATINGS, "persuasiveness": value})) == RATINGS
-
-
-@pytest.mark.parametrize(
-    "score", [-0.01, 1.01, "high", "NaN", True, None, [0.5, 0.6], "72 %", "0_1", "0,5", "٠.٥", 10**400]
-)
-def test_an_answer_outside_the_scale_is_a_fault(score: object) -> None:
-    with pytest.raises(ReplyFault):
-        ABSOLUTE.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
-
-
 def test_repeated_scores_are_averaged_and_a_failed_one_spoils_them() -> None:
     given = [Answer(aspect="overall", value=v, label="", reasoning=str(v)) for v in (0.2, 0.5, 0.8)]
     mean = voted(LIST, "overall", given)
@@ -397,26 +270,6 @@ def by_aspect(found: ParsedReply) -> dict[str, Answer]:
     return {answer.aspect: answer for answer in found.answers}
 
 
-def test_every_aspect_is_analysed_before_its_winner_and_the_verdict_comes_last() -> None:
-    request = ARENA_PROTOCOL.request(ARENA_FILMS, paired(), "ab", "", Sampling())
-    fields = list(request.reply_schema["properties"])
-    assert fields[::2] == [f"{field}_analysis" for field in fields[1::2]]
-    assert fields[-1] == "overall_winner" == request.label_field
-    assert request.reply_schema["properties"]["accuracy"]["enum"] == ["A wins", "Tie", "B wins"]
-    assert tuple(aspect.name for aspect in ARENA_FILMS.aspects) == ASPECTS
-
-
-def test_without_a_profile_the_history_speaks_and_abstracts_are_shown() -> None:
-    story = item(7, "Ferry strike ends", category="news").model_copy(
-        update={"attributes": {"abstract": "Boats run again\nfrom Monday."}}
-    )
-    event = SHOPPER.history[0].model_copy(update={"item": story})
-    user = UserView(user_id="u9", history=(event,))
-    text = ARENA_PROTOCOL.request(ARENA_FILMS, paired(user), "ab", "", Sampling()).messages[1].content
-    assert "Nothing is known about you except your history." in text
-    assert "Ferry strike ends | category: news | abstract: Boats run again from Monday." in text
-
-
 def test_in_the_other_order_lists_and_winners_are_turned() -> None:
     text = ARENA_PROTOCOL.request(ARENA_FILMS, paired(), "ba", "", Sampling()).messages[1].content
     assert text.index("1. Thing 101") < text.index("<list_b>") < text.index("1. Thing 1\n")
@@ -426,15 +279,6 @@ def test_in_the_other_order_lists_and_winners_are_turned() -> None:
     }  # fmt: skip
     assert found["overall"].label == "B"
     assert found["accuracy"].reasoning == "On accuracy list A has Thing 1."
-
-
-def test_the_published_names_are_understood() -> None:
-    names = {
-        "inspiration": "Inspiring Content", "transparency": "Explainability/Transparency",
-        "impact": "Positive Impact", "content_quality": "Content Quality", "overall_winner": "Overall Winner",
-    }  # fmt: skip
-    spelled = {names.get(name, name): value for name, value in answers("B wins").items()}
-    assert {a.value for a in parsed(**spelled).answers} == {-1.0}
 
 
 def test_the_published_text_form_is_understood() -> None:

@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import DictLoader, Environment, StrictUndefined, Template
 
-from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.material import (
     ExplanationView,
-    ImageView,
-    ItemView,
     Material,
     ShownEvent,
     SlateView,
@@ -21,19 +18,12 @@ from recjudge_tui.domain.material import (
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.protocols.rendering import (
     as_data,
-    bound,
     environment,
-    item_line,
-    messages,
-    system_text,
     user_text,
 )
-from recjudge_tui.protocols.sandbox import record
 from tests.support.cases import (
-    SAER,
     SHIPPED,
     SHOPPER,
     STRANGER,
@@ -70,23 +60,6 @@ def hostile_user(text: str) -> UserView:
         browsed=(text,),
         preferences=(text,),
     )
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_system_text_is_the_same_bytes_for_every_case_and_order(name: str) -> None:
-    rules = protocol(shipped(name).protocol)
-    texts = {
-        rules.request(shipped(name), material_for(name, user), order, "", Sampling()).messages[0].content
-        for user in (SHOPPER, STRANGER, hostile_user(HOSTILE[1]))
-        for order in rules.orders
-    }
-    assert len(texts) == 1
-
-
-@pytest.mark.parametrize("name", SAER)
-def test_what_is_not_known_is_left_out(name: str) -> None:
-    text = user_text(shipped(name), material_for(name, STRANGER), "")
-    assert text.startswith("<customer>\nHistory: none\n</customer>\n\n<")
 
 
 def with_texts(material: Material, slate: SlateView, text: str) -> Material:
@@ -129,20 +102,6 @@ def test_any_text_becomes_one_line_without_tag_openers(text: str) -> None:
     assert len(shown.splitlines()) <= 1
     assert "<" not in shown
     shown.encode()
-
-
-def test_a_title_cannot_pose_as_a_brand_or_category() -> None:
-    assert (
-        item_line(record(item(1, "Soap | brand: Dove", category="A|B")))
-        == "Soap / brand: Dove | category: A/B"
-    )
-
-
-def test_the_bounds_are_those_of_the_method_for_every_k() -> None:
-    good = [1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 10, 10, 11, 12, 12, 13, 14, 14]
-    partial = [1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5, 6, 6, 6, 7, 7, 8, 8, 8]
-    assert [bound(0.7, k) for k in range(1, 21)] == good
-    assert [bound(0.4, k) for k in range(1, 21)] == partial
 
 
 @pytest.mark.parametrize(
@@ -200,42 +159,6 @@ def test_a_template_renders_to_what_plain_jinja_makes_of_the_same_data(
             assert text == jinja.from_string(source).render(given[-1]).strip()
 
 
-ONE = ImageView(digest="a" * 64, width=10, height=10)
-TWO = ImageView(digest="b" * 64, width=10, height=10)
-
-
-def pictured(*items: tuple[str, ImageView | None]) -> Material:
-    views = tuple(
-        ItemView(item_id=f"i{n}", title=title, image=image) for n, (title, image) in enumerate(items)
-    )
-    return Material(kind="list", user=UserView(user_id="u"), slates=(SlateView(items=views),))
-
-
-def lines(prompt: Prompt, material: Material) -> list[tuple[str, str]]:
-    """The end of the line that each image stands behind, and the image's digest."""
-    message = messages(prompt, material)[1]
-    return [
-        (message.content[: placed.at].splitlines()[-1], placed.image.digest[0]) for placed in message.images
-    ]
-
-
-def test_no_title_moves_an_image_or_brings_one() -> None:
-    titles = (f"\x00{TWO.digest}\x00", "Heat [image 7]", f"x\x00{ONE.digest}\x00y")
-    shown = lines(shipped("pointwise-media"), pictured((titles[0], ONE), (titles[1], None), (titles[2], TWO)))
-    assert [(text[-10:], digest) for text, digest in shown] == [(" [image 1]", "a"), (" [image 2]", "b")]
-    assert shown[0][0].startswith("1. ")
-    assert shown[1][0].startswith("3. ")
-
-
-def test_a_prompt_that_writes_its_items_in_its_own_way_has_them_above() -> None:
-    prompt = shipped("pointwise-media").model_copy(
-        update={"user": "{% for i in slates[0].items %}{{ i.title }}, {% endfor %}"}
-    )
-    message = messages(prompt, pictured(("Heat", ONE), ("Alien", None), ("Brazil", TWO)))[1]
-    assert message.content == "Images of items:\n- Heat [image 1]\n- Brazil [image 2]\n\nHeat, Alien, Brazil,"
-    assert [placed.image for placed in message.images] == [ONE, TWO]
-
-
 # ---- lint ----------------------------------------------------------------------------------------------------
 
 
@@ -255,11 +178,6 @@ def test_nothing_is_wrong_with_the_shipped_prompts(name: str) -> None:
     assert lint(shipped(name)) == []
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_shared_part_is_short_enough_for_local_models(name: str) -> None:
-    assert len(system_text(shipped(name), 10)) < 7_000
-
-
 @pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
 def test_the_examples_keep_the_rules_they_teach(name: str) -> None:
     """Lists of 5: 4 faultless ones are Good; one flag caps at Partial; more than a third flagged is Poor."""
@@ -268,14 +186,6 @@ def test_the_examples_keep_the_rules_they_teach(name: str) -> None:
         assert len(example.input["list"]) == 5
         expected = "Good Match" if not flagged else "Partial Match" if flagged * 3 <= 5 else "Poor Match"
         assert example.reply["category"] == expected
-
-
-@pytest.mark.parametrize("name", ["pairwise-shopping", "pairwise-media"])
-def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
-    for about in dict.fromkeys(example.domain or "" for example in shipped(name).examples):
-        examples = shipped(name).with_variables({"domain": about}).shown_examples()
-        assert sorted(example.reply["winner"] for example in examples) == ["Set 1", "Set 2", "Tie"]
-    assert all(len(e.input["set_1"]) == len(e.input["set_2"]) for e in shipped(name).examples)
 
 
 @pytest.mark.parametrize(
@@ -303,11 +213,6 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
 def test_faults_are_reported(changes: dict[str, Any], said: str) -> None:
     found = lint(LIST.model_copy(update=changes))
     assert any(said in problem for problem in found), found
-
-
-def test_a_label_the_judge_is_not_told_of() -> None:
-    silent = PAIR.model_copy(update={"system": "{{ aspects[0].field }} and reasoning: Set 1 or Set 2"})
-    assert lint(silent) == ["The text does not mention the label “Tie”."]
 
 
 @pytest.mark.parametrize(

@@ -233,23 +233,6 @@ def test_an_attack_is_refused_with_its_line_in_every_text(attack: str) -> None:
     assert "line 3: " in caught.value.cause
 
 
-@pytest.mark.parametrize(("template", "message"), [
-    ("{{ user.parse_raw('x') }}", "a user has no “parse_raw” for a template; a template may use user_id, attributes,"),
-    ("{{ user.__class__ }}", "a template may not use “__class__” of a user, or any other name that begins with “_”"),
-    ("{{ user.attributes.pop() }}", "a mapping has no “pop” for a template; a template may use its keys and get, items"),
-    ("{{ ''.format() }}", "text has no “format” for a template; a template may use capitalize,"),
-    ("{{ (1).real }}", "a template may not use “real” of a number"),
-    ("{{ range.mro() }}", "a template may not use “mro” of a function or other object"),
-    ("{{ 'x' | event_line }}", "event_line expects an event, not text"),
-    ("{{ user | item_line }}", "item_line expects an item, not a user"),
-    ("{{ user.history | item_lines }}", "item_line expects an item, not an event"),
-])  # fmt: skip
-def test_the_message_says_what_a_template_may_use(template: str, message: str) -> None:
-    with pytest.raises(PromptError) as caught:
-        user_text(LIST.model_copy(update={"user": template}), listed(), "")
-    assert f"In its user text, line 1: {message}" in caught.value.cause
-
-
 @pytest.mark.parametrize("template", [
     "{% for a in [1] %}" * 40 + "{% endfor %}" * 40,
     "{{ " + "(" * 400 + "1" + ")" * 400 + " }}",
@@ -393,15 +376,6 @@ def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:
         user_text(LIST.model_copy(update={"user": "{% set a = 1 %}" * 9999}), listed(), "")
 
 
-@pytest.mark.usefixtures("_small_limits")
-def test_parts_that_include_each_other_end() -> None:
-    # a hundred million million times
-    parts = {str(n): f'{{% include "{n + 1}" %}}{{% include "{n + 1}" %}}' for n in range(40)}
-    prompt = LIST.model_copy(update={"user": '{% include "0" %}', "parts": {**parts, "40": "x"}})
-    with pytest.raises(PromptError, match="more than"):
-        user_text(prompt, listed(), "")
-
-
 def test_lint_names_the_line_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     # a busy machine may need so long for these steps that the other limit would be met first
     monkeypatch.setattr(limits, "SECONDS", 60.0)
@@ -410,20 +384,3 @@ def test_lint_names_the_line_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> N
     )
     (finding,) = lint(LIST.model_copy(update={"user": template}))
     assert "In its user text, line 3: more than 200,000 steps of loops and calls." in finding
-
-
-def test_ordinary_templates_have_room() -> None:
-    template = (
-        "{% for i in range(100) %}{% for j in range(50) %}{{ loop.index }}{% if loop.last %}.{% endif %}{% endfor %}"
-        "{% endfor %}{{ 'a' ~ 1 ~ 2 * 3 }}{{ '%5.2f' | format(1.5) }}{{ [3, 1] | sort | join(', ') }}{{ {'a': 1}['a'] }}"
-    )
-    text = user_text(LIST.model_copy(update={"user": template}), listed(), "")
-    assert text.startswith("1234567891011")
-    assert text.endswith("a16 1.501, 31")
-
-
-def test_a_text_may_be_as_long_as_the_bound_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LONGEST", 10)
-    assert limits.written(environment("user").from_string("12345{{ x }}"), {"x": "67890"}) == "1234567890"
-    with pytest.raises(TemplateError):
-        limits.written(environment("user").from_string("12345{{ x }}"), {"x": "678901"})

@@ -22,7 +22,6 @@ from tests.support.verdicts import (
     judge_lists,
     list_case,
     only,
-    pair_case,
     text_case,
 )
 
@@ -72,26 +71,6 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     kappa = only(agreement(project, **options), stat="qwk")
     assert (kappa["ci_low"], kappa["ceiling_low"]) == (None, None)
     assert "no interval" in str(kappa["note"])
-
-
-def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -> None:
-    cases = [pair_case(project, f"u{i}") for i in range(4)]
-    give(project, "anna", dict.fromkeys(cases, 1.0), protocol_name="pairwise")
-    give(
-        project,
-        "llm",
-        dict(zip(cases, (1.0, 0.0, 1.0, -1.0), strict=True)),
-        protocol_name="arena",
-        kind="judge",
-    )
-    give(project, "old", dict.fromkeys(cases, 1.0), protocol_name="pairwise", kind="judge")
-    table = agreement(project, protocol="arena")
-    assert {(row["rater_a"], row["rater_b"]) for row in table.rows} == {("llm", "anna")}
-    concurrence = only(table, stat="concurrence")
-    assert (concurrence["value"], concurrence["n"]) == (0.5, 4)
-    assert concurrence["note"] == (
-        "only 4 cases: too few to conclude from; agrees on 2 of the 4 cases where the reference preferred a system"
-    )
 
 
 def test_invalid_options(project: Project) -> None:

@@ -17,7 +17,6 @@ from recjudge_tui.reports.calibration import (
     error_table,
     reliability_table,
     stated_confidences,
-    strictness_table,
 )
 from recjudge_tui.stats import calibration
 from tests.support.verdicts import (
@@ -112,19 +111,3 @@ def test_what_is_left_out_of_calibration_is_counted(made: Project) -> None:
         (cases[1],),
     )
     assert cases[1] not in stated(made)[0].case.tolist()
-
-
-def test_strictness_is_the_mean_difference_to_the_other_annotators(made: Project) -> None:
-    cases = [list_case(made, f"u{at}") for at in range(4)]
-    for name, values in (
-        ("anna", (2.0, 2.0, 1.0, 0.0)),
-        ("ben", (1.0, 2.0, 0.0, 0.0)),
-        ("llm", (2.0, 2.0, 2.0, 1.0)),
-    ):
-        give(made, name, dict(zip(cases, values, strict=True)))
-    table = strictness_table(Opened(made.db, made.id, "films"), ["llm"], ["anna", "ben"])
-    bias = {row["rater"]: (row["against"], row["value"]) for row in table.rows if row["figure"] == "bias"}
-    others = "the other annotators"
-    assert bias == {"anna": (others, 0.5), "ben": (others, -0.5), "llm": ("the annotators", 0.75)}
-    shares = {(row["rater"], row["label"]): row["count"] for row in table.rows if row["figure"] == "share"}
-    assert (shares["anna", "Good"], shares["ben", "Poor"], shares["llm", "Poor"]) == (2, 2, 0)

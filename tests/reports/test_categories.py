@@ -11,10 +11,9 @@ from sklearn.metrics import cohen_kappa_score
 from recjudge_tui.domain.scales import Scale, worded
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.changes import MCNEMAR, SIGN_FLIPS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.changes import MCNEMAR, SIGN_FLIPS, UNORDERED
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.figures.declared import figure
 from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.ratings import add_scale
 from tests.support.verdicts import Project, give, import_target, new_project, table, text_case
@@ -64,21 +63,6 @@ def _said(table: Table) -> str:
     return " ".join((*table.notes, *(str(row.get("note") or "") for row in table.rows)))
 
 
-def test_changes_have_no_direction(tones: Project) -> None:
-    (row,) = table(tones, "compare", first="ann", second="ben").rows
-    assert row["test"] == STUART_MAXWELL
-    assert row["p"] is not None
-    assert row["changed"] == sum(
-        a != b for a, b in zip(_values(tones, "ann"), _values(tones, "ben"), strict=True)
-    )
-    for name in ("up", "down", "up_is", "down_is", "mean_a", "mean_b", "difference", "ci_low"):
-        assert row[name] is None
-    for which in ("transitions", "cases"):
-        cells = table(tones, "compare", first="ann", second="ben", table=which).rows
-        assert {cell["direction"] for cell in cells} == {""}
-    assert "interval" not in str(row["note"])
-
-
 @pytest.mark.parametrize(
     ("words", "items", "test", "note"),
     [(("warm", "cold"), 1, MCNEMAR, ""), (("warm", "cold"), 3, SIGN_FLIPS, ""), (TONES, 3, None, UNORDERED)],
@@ -93,15 +77,6 @@ def test_changes_between_two_categories_are_tested_over_users(
     turned.db.execute("UPDATE verdicts SET value = ? - value", (len(words) - 1,))
     (same,) = table(turned, "compare", first="ann", second="ben").rows
     assert {**same, "statistic": None} == {**row, "statistic": None}
-
-
-def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
-    rows = [row for row in table(tones, "trend", rater="ann").rows if row["system"] == "x"]
-    assert [row["figure"] for row in rows] == [f"share of {tone}" for tone in TONES]
-    assert sum(float(str(row["value"])) for row in rows) == pytest.approx(1)
-    drawn = figure(Opened(tones.db, tones.id, "films"), "trend", {"rater": "ann"})
-    assert {row["figure"] for row in drawn.rows} == {"share of warm"}
-    assert "The other categories are in the table" in drawn.caption
 
 
 def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project) -> None:

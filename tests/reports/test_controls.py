@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +15,12 @@ from recjudge_tui.stats.ranking import (
     SCALE,
     SEPARATED,
     ControlledRatings,
-    bradley_terry,
     controlled_ratings,
-    user_counts,
 )
-from recjudge_tui.store.database import Database
 from tests.builder import project as build
-from tests.support.runs import ran
 from tests.support.verdicts import Project, judge_pairs, opened, pair_case, table
 
 USERS = 40
-NONE: FloatArray = np.zeros((0, 0))
 
 
 def drawn(seed: int, effect: float = 1.0) -> tuple[IntArray, IntArray, FloatArray, IntArray, FloatArray]:
@@ -71,23 +65,6 @@ def test_intervals_are_those_of_leaving_users_out() -> None:
         left = np.array([of(each) for each in without])
         error = np.sqrt((USERS - 1) / USERS * ((left - left.mean()) ** 2).sum())
         assert (of(found) - ends.low) / 2.0226909 == pytest.approx(error, rel=0.03)
-
-
-def test_without_controls_it_is_the_bradley_terry_rating() -> None:
-    first, second, outcome, user, x = drawn(3)
-    found = controlled_ratings(first, second, outcome, user, x[:, :0], 3)
-    plain = bradley_terry(user_counts(first, second, outcome, user, 3).total, "half")
-    assert found.ratings == pytest.approx(plain.ratings, abs=1e-6)
-
-
-def test_sides_and_rows_do_not_matter() -> None:
-    first, second, outcome, user, x = drawn(4)
-    found = controlled_ratings(first, second, outcome, user, x, 3)
-    order = np.random.default_rng(0).permutation(user.size)
-    turned = controlled_ratings(second[order], first[order], -outcome[order], user[order], -x[order], 3)
-    assert turned.ratings == pytest.approx(found.ratings)
-    assert turned.effects == pytest.approx(found.effects)
-    assert turned.p == pytest.approx(found.p)
 
 
 def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
@@ -147,48 +124,3 @@ def test_what_does_not_fit_is_refused(project: Project) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             table(project, "leaderboard", **({"protocol": "pairwise"} | wrong))
-
-
-def test_texts_are_compared_where_user_and_item_are_the_same(tmp_path: Path, db: Database) -> None:
-    """A rater who scores by the number of words alone: with them held equal, nobody leads."""
-    rng = np.random.default_rng(11)
-    texts, labels = ["user_id,item_id,system,text"], ["user_id,item_id,system,rater,aspect,value"]
-    for user in range(40):
-        for item in range(2):
-            for system, usual in (("long", 12), ("short", 9)):
-                words = int(rng.integers(usual - 5, usual + 6))
-                texts.append(f"u{user},i{item},{system},{' '.join(f'w{user}{at}' for at in range(words))}")
-                score = int(np.clip(np.round(words / 4 + rng.normal(0, 0.5)), 1, 5))
-                labels.append(f"u{user},i{item},{system},anna,satisfaction,{score}")
-        # a text without a rival decides nothing
-        texts.append(f"u{user},alone,long,one two")
-        labels.append(f"u{user},alone,long,anna,satisfaction,5")
-    for name, lines in (("explanations", texts), ("labels", labels)):
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines), encoding="utf-8")
-        code, _, err = ran("import", tmp_path / f"{name}.csv", "-p", "texts", "--as", name, "--db", db.path)
-        assert code == 0, err
-    words = (
-        "leaderboard",
-        "-p",
-        "texts",
-        "--protocol",
-        "explanation",
-        "--aspect",
-        "satisfaction",
-        "--db",
-        db.path,
-    )
-    code, out, err = ran(*words, "--control", "length", "--format", "json")
-    assert code == 0, err
-    first, second, control = json.loads(out)["rows"]
-    assert {first["what"], second["what"]} == {"long", "short"}
-    assert (first["n"], first["users"]) == (80, 40)
-    assert abs(first["without"] - second["without"]) > 100
-    assert first["p"] > 0.05
-    assert (control["what"], control["p_holm"] < 0.001, control["ci_low"] > 0) == (
-        "number of words",
-        True,
-        True,
-    )
-    code, _, err = ran(*words, "--control", "position")
-    assert (code, "Available for explanation: length" in err) == (2, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ import numpy as np
 import pytest
 
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement import figure
-from recjudge_tui.stats.combining import joint
 from tests.support.verdicts import (
     Project,
     give,
@@ -74,35 +71,12 @@ def test_cost_of_a_case_and_its_ratio_to_a_person(judged: Project) -> None:
     assert cost(judged).answer.startswith("A case costs $0.02")
 
 
-def test_tokens_that_no_server_counted_are_unknown_and_not_zero(judged: Project) -> None:
-    price(judged, 0.01)
-    judged.db.execute("""UPDATE runs SET judge = '{"spec": "openai:llm"}'""")
-    judged.db.execute(
-        "UPDATE calls SET tokens_in = NULL WHERE id = (SELECT min(id) FROM calls WHERE state = 'done')"
-    )
-    found = row(judged, "pairwise")
-    assert (found["tokens_per_case"], found["cost_per_case"]) == (None, pytest.approx(0.07 / 4))
-    assert "tokens unknown for 1 of 7 calls" in str(found["note"])
-
-
 def test_an_unknown_price_stays_unknown(judged: Project) -> None:
     price(judged, 0.01, "list_order = 'ab'")
     found = row(judged, "pairwise", 0.111)
     assert (found["cost_usd"], found["cost_per_case"], found["human_ratio"]) == (None, None, None)
     assert "price unknown for 3 of 7 calls" in str(found["note"])
     assert "of 2 rows the cost is unknown" in cost(judged).answer or "No cost is known" in cost(judged).answer
-
-
-def test_cached_replies_and_unfinished_cases_are_left_out(judged: Project) -> None:
-    price(judged, 0.01)
-    first, second = [
-        r[0] for r in judged.db.rows("SELECT id FROM calls WHERE list_order = 'ba' LIMIT 2 OFFSET 1")
-    ]
-    judged.db.execute("UPDATE calls SET cached_from = 1 WHERE id = ?", (first,))
-    judged.db.execute("UPDATE calls SET state = 'planned' WHERE id = ?", (second,))
-    found = row(judged, "pairwise")
-    assert (found["cases"], found["calls"], found["cost_per_case"]) == (2, 4, pytest.approx(0.03 / 2))
-    assert "1 cases with cached replies left out" in str(found["note"])
 
 
 # ---- sets of judges --------------------------------------------------------------------------------------------------
@@ -130,20 +104,3 @@ def project(project_db: Path) -> Project:
         run = judge_lists(project, rater, given)
         project.db.execute("UPDATE calls SET cost_usd = ? WHERE run_id = ?", (PRICES[rater], run))
     return project
-
-
-def by_set(project: Project, **options: Any) -> dict[str, Row]:
-    return {str(row["jury"]): row for row in cost(project, truth="people", **options).rows}
-
-
-def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project) -> None:
-    found, values = by_set(project), said()
-    assert len(found) == 7
-    for size in (1, 2, 3):
-        for members in combinations(sorted(SKILLS), size):
-            row = found[" + ".join(members)]
-            verdicts = joint("majority", [values[name] for name in members], size).values
-            assert row["cost_per_case"] == pytest.approx(sum(PRICES[name] for name in members))
-            assert row["value"] == pytest.approx(figure("qwk", verdicts, values["people"], (0, 1, 2)))
-            assert (row["n"], row["size"], row["stat"]) == (int((~np.isnan(verdicts)).sum()), size, "qwk")
-            assert row["answered"] == pytest.approx(float((~np.isnan(verdicts)).mean()))

@@ -1,42 +1,14 @@
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.writers.data import ExportFormat, format_of
 from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
-
-COLUMNS = (
-    "project,protocol,case_id,user_id,item_id,system_a,system_b,rater,rater_kind,run_id,aspect,value,label,state,"
-    "order_consistent,confidence,reasoning,created_at,shown_first,context,served_at"
-)
-
-
-@pytest.mark.parametrize("fmt", ["csv", "jsonl", "json"])
-def test_the_filtered_verdicts_are_written(project_db: Path, tmp_path: Path, fmt: ExportFormat) -> None:
-    project = make_project(project_db)
-    target = tmp_path / f"out.{fmt}"
-    with connect(project_db) as db:
-        written = write_verdicts(Project.numbered(db, project), "why:swap", format_of(target), target)
-    assert written.rows == 1
-    text = target.read_text(encoding="utf-8")
-    if fmt == "csv":
-        assert text.splitlines()[0] == COLUMNS
-        rows = list(csv.DictReader(io.StringIO(text)))
-    else:
-        rows = json.loads(text) if fmt == "json" else [json.loads(line) for line in text.splitlines()]
-        assert list(rows[0]) == COLUMNS.split(",")
-    assert rows[0]["label"] == "Tie"
-    assert "[Set 1 = als]" in rows[0]["reasoning"]
-    assert [p.name for p in tmp_path.glob("*.part")] == []
 
 
 def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_path: Path) -> None:

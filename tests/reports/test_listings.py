@@ -7,7 +7,6 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
 from recjudge_tui.reports.common.table import Note, Table
 from recjudge_tui.store.cases import CaseKey, ensure_case
@@ -15,25 +14,11 @@ from recjudge_tui.store.imports import add_events, add_items, add_slates, add_us
 from tests.support.verdicts import (
     Project,
     import_target,
-    table,
 )
 
 
 def step(table: Table) -> str:
     return next(note.step.action for note in table.notes if isinstance(note, Note) and note.step)
-
-
-def test_what_is_empty_names_the_next_step(project: Project) -> None:
-    assert [row["name"] for row in listings.projects(project.db).rows] == ["films"]
-    assert step(listings.runs(project.db)) == "judge"
-    assert [step(table(project, f"{name} list")) for name in ("imports", "cases", "rater")] == [
-        "import",
-        "judge",
-        "judge",
-    ]
-    assert table(project, "runs failures").answer == "No call failed."
-    project.db.execute("DELETE FROM projects")
-    assert step(listings.projects(project.db)) == "import"
 
 
 @pytest.fixture

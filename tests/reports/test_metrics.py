@@ -7,13 +7,11 @@ import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from recjudge_tui.reports.metrics import METRICS
@@ -65,53 +63,6 @@ def test_by_hand(shop: Built) -> None:
     assert "1 of 2 lists left out: no held-out value above 0" in found["x", "ndcg_explicit"]["note"]
     assert "1 of 2 lists left out: candidates without scores" in found["x", "auc"]["note"]
     assert found["x", "ndcg"]["note"] == ""
-
-
-# ---- two systems -----------------------------------------------------------------------------------------------------
-
-
-def with_hits(path: Path, hits: Mapping[str, Sequence[bool | None]]) -> Built:
-    """A list of one item for every user and system: the one held out, or another; None: no list."""
-    users = range(max(map(len, hits.values())))
-    return project(
-        path.with_name(f"{abs(hash(str(hits)))}.db"),
-        items={"good": "good", "bad": "bad"},
-        events=[("user_id", "type", "item_id"), *((f"u{n}", "heldout_purchase", "good") for n in users)],
-        lists={
-            (f"u{n}", system): ["good" if hit else "bad"]
-            for system, row in hits.items()
-            for n, hit in enumerate(row)
-            if hit is not None
-        },
-    )
-
-
-def test_the_answer_and_the_test_of_two_systems(project_db: Path) -> None:
-    built = with_hits(
-        project_db, {"als": [True] * 9 + [False], "pop": [False] * 9 + [True], "txt": [False] * 10}
-    )
-    # als won 9 users and lost 1, or won all 9 that differ; Holm over three pairs
-    p = binomtest(9, 10).pvalue
-    table = built.table("metrics -p films --k 1 --metrics hit_rate")
-    assert table["answer"] == (
-        f"als (.900) has the highest hit_rate@1, above pop (.100), p {str(round(2 * p, 3))[1:]}; txt (.000) is last."
-    )
-    pairs = built.table("metrics -p films --k 1 --metrics hit_rate --table pairs")["rows"]
-    claims = {(row["system"], row["opponent"]): row["separable"] for row in pairs}
-    assert claims == {("als", "pop"): True, ("als", "txt"): True, ("pop", "txt"): False}
-    row = next(row for row in pairs if row["opponent"] == "pop")
-    assert (row["difference"], row["users"], row["users_apart"]) == (pytest.approx(0.8), 10, 10)
-    assert (row["p"], row["p_holm"]) == (pytest.approx(p), pytest.approx(2 * p))
-    # each metric has a correction of its own
-    more = built.table("metrics -p films --k 1 --metrics hit_rate,mrr,recall --table pairs")["rows"]
-    assert {row["p_holm"] for row in more if row["opponent"] == "pop"} == {row["p_holm"]}
-    text = built.done("metrics -p films --k 1").splitlines()
-    assert max(map(len, text)) < 140
-    assert [line.split()[0] for line in text if line.startswith(("als ", "pop ", "txt "))][-3:] == [
-        "als",
-        "pop",
-        "txt",
-    ]
 
 
 # ---- trec_eval -------------------------------------------------------------------------------------------------------

@@ -39,18 +39,6 @@ def rows_of(project: Project, **wanted: object) -> list[Row]:
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
-def test_each_rater_points_or_does_not(project: Project) -> None:
-    add(project, "june", "a", "b", (150, 100))
-    sure, other, lists = (rows_of(project, rater=name)[0] for name in ("sure", "other", "lists"))
-    assert (sure["winner"], sure["measure"], sure["judged"]) == ("a", "win rate", 0.8)
-    assert (sure["pointed"], sure["hit"], sure["sure"]) == ("a", True, True)
-    assert (other["pointed"], other["hit"], other["judged"], other["n"]) == ("b", False, 0.0, 19)
-    assert (lists["pointed"], lists["hit"], lists["judged"]) == ("a", True, pytest.approx(1.0))
-    add(project, "turned", "b", "a", (100, 150))
-    row = rows_of(project, rater="sure", experiment="turned")[0]
-    assert (row["winner"], row["judged"], row["pointed"], row["hit"]) == ("a", pytest.approx(0.2), "a", True)
-
-
 def test_the_running_hit_rate(project: Project) -> None:
     add(project, "one", "a", "b", (150, 100))
     add(project, "undecided", "a", "b", (101, 100))

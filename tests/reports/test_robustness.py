@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, permutation_test
+from scipy.stats import binomtest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.made_lists import FAULT_KINDS
@@ -20,21 +20,18 @@ from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
 from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine import work
-from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.cases import PlantedFault
 from recjudge_tui.store.database import Database
 from tests.builder import Built
 from tests.support.adversarial_project import (
     first_list,
     judged_pairs_run,
-    keys_of,
     make_taste_project,
-    own_list,
     recorded,
 )
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
-from tests.support.runs import load, planned
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.runs import planned
+from tests.support.verdicts import Project, judge_pairs, new_project, pair_case
 
 
 @pytest.fixture
@@ -52,13 +49,6 @@ def rows_of(table: Table, **wanted: object) -> list[Row]:
 
 def notes_of(table: Table) -> str:
     return " | ".join(table.notes)
-
-
-def flipped(means: np.ndarray[Any, Any]) -> float:
-    """The exact test of the sum's sign flips, by SciPy; of one user the only two."""
-    if means.size < 2:
-        return 1.0
-    return float(permutation_test((means,), np.sum, permutation_type="samples", n_resamples=100_000).pvalue)
 
 
 # ---- the order of the lists
@@ -89,42 +79,6 @@ def test_the_counts_that_saer_prints(films: Project) -> None:
     assert [calls[name] for name in counted] == [228, 154, 18, 400]
 
 
-def test_tests_are_of_users_and_adjusted_over_rows(films: Project) -> None:
-    rng = np.random.default_rng(5)
-    answers = {
-        pair_case(films, f"u{user}", *names): tuple(rng.choice((1.0, 0.0, -1.0), 2).tolist())
-        for user in range(7)
-        for names in (("a", "b"), ("a", "c"), ("b", "c"))
-    }
-    judge_pairs(films, "llm", answers)
-    table = report(films.db, "position", gap=False)
-    assert [row["system"] for row in table.rows] == [None, "a", "a", "b"]
-    by_user = np.array([(one - two) / 2 for one, two in answers.values()]).reshape(7, 3)
-    for row, net in zip(table.rows, (by_user.mean(axis=1), *by_user.T), strict=True):
-        assert row["p"] == (pytest.approx(flipped(net)) if net.any() else None)
-        assert row["p_holm"] >= row["p"]  # type: ignore[operator]
-
-
-def test_rows_by_gap_show_where_position_decides(films: Project) -> None:
-    near, far = {f"n{n}": (1.0, 1.0) for n in range(8)}, {f"f{n}": (2.0, 0.0) for n in range(3)}
-    rated = {
-        list_case(films, user, name): value
-        for user, values in (near | far).items()
-        for name, value in zip("ab", values, strict=True)
-    }
-    give(films, "anna", rated)
-    cases = {user: pair_case(films, user) for user in (*near, *far, "unrated")}
-    judge_pairs(films, "llm", {case: (1.0, -1.0) if u in near else (1.0, 1.0) for u, case in cases.items()})
-    assert "no rows by gap" in notes_of(report(films.db, "position"))
-    judge_lists(films, "llm", rated)
-    tables = [report(films.db, "position"), report(films.db, "position", quality="anna")]
-    for table in tables:
-        assert [(row["gap"], row["pairs"], row["consistency"]) for row in table.rows] == [
-            (None, 12, 4 / 12), (0.0, 8, 0.0), (2.0, 3, 1.0),
-        ]  # fmt: skip
-        assert [row["favoured"] for row in table.rows] == ["Set 1", "Set 1", ""]
-
-
 # ---- another user's list
 
 
@@ -132,21 +86,6 @@ def counts(table: Table, **wanted: object) -> tuple[object, ...]:
     """How many pairs are correct, wrong and tie, for the one rater and kind of lists that is wanted."""
     found = {row["outcome"]: row["count"] for row in rows_of(table, system=None, **wanted)}
     return found["correct"], found["wrong"], found["tie"]
-
-
-def test_a_judge_that_always_picks_the_own_list_is_always_correct(db: Database, tmp_path: Path) -> None:
-    make_taste_project(db)
-    judged_pairs_run(db, recorded(db, tmp_path / "oracle.jsonl", own_list))
-    table = report(db, "adversarial", by_system=True)
-    bound = clopper_pearson(12, 12)
-    for lists in ("published", "unseen"):
-        assert counts(table, lists=lists) == (12, 0, 0)
-        row, *by_system = rows_of(table, lists=lists, outcome="correct")
-        assert (row["share"], row["ci_low"], row["ci_high"], row["n"]) == (1.0, bound.ci_low, 1.0, 12)
-        assert [(r["system"], r["count"]) for r in by_system] == [("als", 6), ("pop", 6)]
-    assert "prefers the user's own list in 12 of 12 pairs (100 %, 95 % CI 73.5 to 100.0)" in table.answer
-    assert "of 12 foreign lists show something that the user already" in notes_of(table)
-    assert "78 / 21 / 1 and 73 / 18 / 9" in notes_of(table)
 
 
 def test_a_judge_that_always_picks_the_first_list_is_half_right_and_told_so(
@@ -159,28 +98,6 @@ def test_a_judge_that_always_picks_the_first_list_is_half_right_and_told_so(
     (row,) = rows_of(table, lists="published", outcome="correct")
     assert (row["own_first"], row["own_second"], row["own_first_n"]) == (1.0, 0.0, 6)
     assert "the first list wins 24 of 24: position decides" in table.answer
-
-
-def test_people_stand_beside_on_the_same_pairs(db: Database) -> None:
-    make_taste_project(db)
-    shown = keys_of(db, judged_pairs_run(db, sample=6))
-    published = [key for key, _ in shown if key.system_a.startswith("foreign:")]
-    # right in four, wrong in one, a tie in one, the pairs written with the own list first
-    labels = [
-        ("anna", key.user_id, key.system_b, key.system_a, value)
-        for key, value in zip(published, ["A"] * 4 + ["B", "Tie"], strict=True)
-    ]
-    load(db, "labels", [("rater", "user_id", "system_a", "system_b", "value"), *labels])
-    table = report(db, "adversarial")
-    assert counts(table, lists="published", rater="anna") == (4, 1, 1)
-    (row,) = rows_of(table, lists="published", rater="anna", outcome="correct")
-    bound = clopper_pearson(4, 6)
-    assert [row[name] for name in ("share", "ci_low", "ci_high")] == pytest.approx(
-        [bound.value, bound.ci_low, bound.ci_high]
-    )
-    assert (row["own_first"], row["own_first_n"]) == (None, None)
-    assert not rows_of(table, lists="unseen", rater="anna")
-    assert [row["rater"] for row in rows_of(table, lists="published", outcome="tie")] == ["rules", "anna"]
 
 
 @pytest.mark.data

@@ -75,42 +75,6 @@ def test_one_class_and_few_labels_give_no_map() -> None:
     assert cal.calibrated(sure, np.full(12, np.nan), range(12))[1] == cal.FEW_USERS
 
 
-def test_no_case_calibrates_itself() -> None:
-    rng = np.random.default_rng(0)
-    users = np.repeat(np.arange(30), 2)
-    sure = rng.random(60)
-    right = (rng.random(60) < sure).astype(float)
-    before, _ = cal.calibrated(sure, right, users)
-    for user in (0, 7, 29):
-        other = right.copy()
-        other[users == user] = 1 - other[users == user]
-        after, _ = cal.calibrated(sure, other, users)
-        assert (after[users == user] == before[users == user]).all()
-        assert (after != before).any()
-
-
-def test_cross_fitting_leaves_noise_alone_where_fitting_to_itself_would_not() -> None:
-    """Confidence that says nothing: in its own fit the isotonic map looks sharp, cross-fitted it does not."""
-    rng = np.random.default_rng(3)
-    sure, right, users = rng.random(100), (rng.random(100) < 0.5).astype(float), np.arange(100)
-    learned = cal.isotonic(sure, right)
-    assert learned is not None
-    crossed, _ = cal.calibrated(sure, right, users)
-    assert ((learned(sure) - right) ** 2).mean() < 0.245
-    assert ((crossed - right) ** 2).mean() > 0.25
-
-
-def test_unlabelled_users_get_the_map_of_all() -> None:
-    rng = np.random.default_rng(2)
-    sure = rng.random(50)
-    right = np.where(np.arange(50) < 40, (rng.random(50) < sure).astype(float), np.nan)
-    whole = cal.isotonic(sure[:40], right[:40])
-    assert whole is not None
-    crossed, _ = cal.calibrated(sure, right, range(50))
-    assert (crossed[40:] == whole(sure[40:])).all()
-    assert (crossed[:40] != whole(sure[:40])).any()
-
-
 def test_calibration_corrects_an_overconfident_judge() -> None:
     rng = np.random.default_rng(8)
     users = np.repeat(np.arange(400), 3)

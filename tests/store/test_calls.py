@@ -13,7 +13,6 @@ from recjudge_tui.store.calls import (
     outstanding,
     save_outcome,
     save_verdicts,
-    stored_reply,
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
@@ -73,27 +72,6 @@ def test_a_call_is_finished_once(db: Database) -> None:
     assert [Flag(**dict(row)) for row in flags] == list(PARSED.flags)
 
 
-def test_windows_of_outstanding_calls_follow_the_plan(db: Database) -> None:
-    run = planned(db, protocol="pairwise")
-    whole = outstanding(db, run, 0, 99)
-    assert [(k.id, k.order) for _, k in whole] == [(c["id"], c["list_order"]) for c in calls(db, run)]
-    assert outstanding(db, run, whole[0].key.id, 2) == whole[1:3]
-    assert outstanding(db, run, whole[-1].key.id, 2) == []
-
-
-def test_only_what_was_answered_well_and_first_hand_is_served_again(db: Database) -> None:
-    run = planned(db)
-    save_outcome(db, failed(db, run))
-    assert stored_reply(db, "request") is None
-    save_outcome(db, done(db, run, cached_from=1))
-    assert stored_reply(db, "request") is None
-    save_outcome(db, done(db, run))
-    found = stored_reply(db, "request")
-    assert found
-    assert found[1] == REPLY.model_copy(update={"latency_s": None})
-    assert stored_reply(db, "another") is None
-
-
 def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> None:
     run = planned(db, limit=1, systems=("als",))
     save_outcome(db, failed(db, run))
@@ -110,14 +88,3 @@ def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> 
     assert (call["state"], call["error"], call["error_kind"], call["attempts"]) == ("done", None, None, 3)
     counts = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd")
     assert [call[name] for name in counts] == [200, 20, 80, 60, 1.0]
-
-
-def test_a_verdict_is_written_once_with_the_flags_of_its_calls(db: Database) -> None:
-    run = planned(db, limit=1, systems=("als",))
-    outcome = done(db, run)
-    save_outcome(db, outcome)
-    rater = run_row(db, run)["rater_id"]
-    for value in (2.0, 0.0):
-        draft = VerdictDraft(aspect="overall", state="ok", value=value, label="x", rule="as answered")
-        save_verdicts(db, rater, outcome.key.case_id, run, "pointwise", [draft])
-    assert list(db.tuples("SELECT value, flag_count FROM verdicts")) == [(2.0, 1)]

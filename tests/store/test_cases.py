@@ -8,7 +8,6 @@ import pytest
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import (
-    CaseKind,
     ExplanationView,
     ImageView,
     ItemView,
@@ -18,21 +17,12 @@ from recjudge_tui.domain.material import (
 )
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases import (
-    CaseKey,
-    Direction,
-    case_row,
-    ensure_case,
-    list_cases,
     load_material,
     save_snapshots,
-    showable_case,
     snapshot_text,
 )
-from recjudge_tui.store.data import newest_slates
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects import create_project
 from recjudge_tui.store.schema import connect
-from tests.support.app.projects import make_project as make_app_project
 from tests.support.runs import add_lists, calls, load, make_project, planned
 
 # ---- test cases --------------------------------------------------------------------------------------------------
@@ -46,24 +36,6 @@ def judged_twice(db: Database) -> int:
     """How many cases have both a call and a label."""
     sql = "SELECT count(DISTINCT k.case_id) FROM calls k JOIN verdicts v USING (case_id) WHERE v.import_id IS NOT NULL"
     return db.number(sql)
-
-
-def test_the_same_key_is_the_same_case_and_any_difference_another(project_db: Path) -> None:
-    with connect(project_db) as db:
-        project = make_project(db, users=2)
-        slates = newest_slates(db, project)["u00"]
-        a, b = slates["als"].slate_id, slates["pop"].slate_id
-        key = CaseKey("pair", "u00", "als", "pop", "", a, b)
-        first = ensure_case(db, project, key)
-        assert ensure_case(db, project, key) == first
-        others = [key._replace(kind="list", system_b="", slate_b=None), key._replace(user_id="u01"),
-                  key._replace(slate_b=a), key._replace(item_id="i1")]  # fmt: skip
-        found = {ensure_case(db, project, other) for other in others}
-        assert len(found | {first}) == 5
-        assert (case_row(db, first)["project"], case_row(db, first)["slate_b"]) == ("films", b)
-        assert [row["case_id"] for row in list_cases(db, project, 2)] == sorted(found | {first})[:2]
-        with pytest.raises(NotFoundError, match="no case 999"):
-            case_row(db, 999)
 
 
 def test_labels_meet_judges_whichever_came_first(project_db: Path) -> None:
@@ -83,28 +55,6 @@ def test_labels_meet_judges_whichever_came_first(project_db: Path) -> None:
         add_lists(db, ["u00", "u01"], ["als"], length=3)
         planned(db, protocol="pairwise", rater="later")
         assert judged_twice(db) == 1, "the labels stay with the lists that were there"
-
-
-def test_steps_go_over_cases_that_can_be_shown(project_db: Path) -> None:
-    project = make_app_project(project_db, cases=3)
-    with connect(project_db) as db:
-        with db.transaction():
-            # labels alone made this one: nothing of it can be shown
-            ensure_case(db, project, CaseKey("pair", "stranger", "als", "cooc"))
-            other = create_project(db, "other")
-            elsewhere = ensure_case(db, other, CaseKey("list", "u", "als"))
-        pairs = db.column("SELECT id FROM cases WHERE kind = 'pair' AND slate_b IS NOT NULL ORDER BY id")
-
-        def at(step: Direction, case: int = 0, project: int = project, kind: CaseKind = "pair") -> int | None:
-            row = showable_case(db, project, kind, step, case)
-            return row and row["id"]
-
-        assert at("first") == pairs[0]
-        assert [at("next", pair) for pair in pairs] == [*pairs[1:], None]
-        assert [at("previous", pair) for pair in pairs] == [None, *pairs[:-1]]
-        assert at("at", pairs[2]) == pairs[2]
-        assert (at("at", pairs[2], other), at("at", elsewhere, other, "list")) == (None, None)
-        assert at("first", kind="explanation") is None
 
 
 # ---- test snapshots ----------------------------------------------------------------------------------------------

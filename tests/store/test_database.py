@@ -6,15 +6,14 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import StoreBusyError, StoreError
-from recjudge_tui.files import scratch_folder, whole_file
-from recjudge_tui.store.database import Database, backup, is_read_only, use_wal
+from recjudge_tui.files import whole_file
+from recjudge_tui.store.database import Database, backup, use_wal
 from recjudge_tui.store.projects import create_project, find_project, project_names
 from recjudge_tui.store.schema import connect
 from tests.support.runs import make_project
@@ -22,26 +21,6 @@ from tests.support.servers.process import ROOT
 from tests.support.waiting import HANG_S
 
 # ---- test database -----------------------------------------------------------------------------------------------
-
-
-def test_a_transaction_is_all_or_nothing_and_a_nested_one_joins_it(db: Database, project_db: Path) -> None:
-    with connect(project_db) as other:
-        with pytest.raises(RuntimeError, match="in the middle"):
-            _two_projects(db, other)
-        assert (find_project(db, "a"), find_project(db, "b")) == (None, None)
-        with db.transaction():
-            create_project(db, "c")
-        assert find_project(other, "c")
-
-
-def _two_projects(db: Database, other: Database) -> None:
-    with db.transaction():
-        create_project(db, "a")
-        with db.transaction():
-            create_project(db, "b")
-        assert db.connection.in_transaction, "the inner one committed nothing"
-        assert find_project(other, "b") is None
-        raise RuntimeError("in the middle")
 
 
 def test_a_second_writer_waits_and_then_says_who_is_in_the_way(
@@ -176,13 +155,6 @@ def _fill(db: Database) -> None:
         db.execute("INSERT INTO projects (name, note, created_at) VALUES ('big', ?, '')", ("x" * 100_000,))
 
 
-def test_an_error_of_sqlite_never_leaves_as_such(db: Database) -> None:
-    for words in ("SELECT * FROM nowhere", "SELEC", "SELECT ?"):
-        with pytest.raises(StoreError, match="refused a statement") as caught:
-            db.rows(words)
-        assert isinstance(caught.value.__cause__, sqlite3.Error)
-
-
 def test_wal_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -198,42 +170,6 @@ def test_wal_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> No
     finally:
         mine.close()
         holder.close()
-
-
-def test_within_one_state_nothing_changes_and_what_is_kept_is_read_once(
-    db: Database, project_db: Path
-) -> None:
-    reads = []
-
-    def read() -> int:
-        reads.append(1)
-        projects: int = db.value("SELECT count(*) FROM projects")
-        return projects
-
-    with connect(project_db) as other:
-        with db.one_state():
-            assert [db.kept("projects", read), db.kept("projects", read)] == [0, 0]
-            create_project(other, "a")
-            assert db.value("SELECT count(*) FROM projects") == 0
-        assert len(reads) == 1
-        assert [db.kept("projects", read), db.kept("projects", read)] == [1, 1]
-        assert len(reads) == 3
-        with pytest.raises(RuntimeError, match="in the middle"):
-            _raise_within(db)
-        create_project(db, "b")
-        assert find_project(other, "b")
-
-
-def _raise_within(db: Database) -> None:
-    with db.one_state():
-        raise RuntimeError("in the middle")
-
-
-def test_a_text_that_is_not_utf8_names_its_column_and_what_to_do(db: Database) -> None:
-    create_project(db, "films")
-    db.execute("UPDATE projects SET name = CAST(x'66ff6f' AS TEXT)")
-    with pytest.raises(StoreError, match=r"not valid UTF-8.*column 'name'.*Restore a backup"):
-        db.rows("SELECT name FROM projects")
 
 
 # ---- test read only ----------------------------------------------------------------------------------------------
@@ -273,17 +209,6 @@ def test_writes_in_the_log_are_read(project_db: Path, monkeypatch: pytest.Monkey
             assert project_names(db) == [(1, "in the log")]
 
 
-def test_asked_to_read_only_it_waits_for_no_writer_and_makes_no_file(project_db: Path) -> None:
-    with pytest.raises(StoreError, match="no database at"):
-        connect(project_db, read_only=True)
-    assert not is_read_only(project_db)
-    with connect(project_db) as writer:
-        create_project(writer, "films")
-        with writer.transaction(), connect(project_db, read_only=True) as reader:
-            writer.execute("UPDATE projects SET name = 'other'")
-            assert project_names(reader) == [(1, "films")]
-
-
 # ---- test private files ------------------------------------------------------------------------------------------
 
 
@@ -321,18 +246,3 @@ def test_drafts_of_killed_processes_are_removed_by_the_next_writer(tmp_path: Pat
     with whole_file(target) as draft:
         draft.write_text("whole")
     assert sorted(tmp_path.iterdir()) == sorted([target, alive, other])
-
-
-def test_folders_of_killed_processes_are_removed_by_the_next_that_needs_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, alive, draft = (
-        tmp_path / name for name in ("recjudge-999999999-a", f"recjudge-{os.getppid()}-b", "recjudge-x")
-    )
-    for folder in (left, alive, draft):
-        folder.mkdir()
-        (folder / "stdin").write_text("u,i")
-    with scratch_folder() as own:
-        assert set(tmp_path.iterdir()) == {own, alive, draft}
-    assert set(tmp_path.iterdir()) == {alive, draft}

@@ -11,48 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.filters import KEYS, Term, VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.filters import MOST, filter_values
-from recjudge_tui.store.projects import create_project
-from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from recjudge_tui.store.verdicts import SORTS, filtered_ids, first_ids
 from tests.support.app.projects import make_project
-
-# ---- test filter values ------------------------------------------------------------------------------------------
-
-
-def test_every_value_offered_finds_something(project_db: Path) -> None:
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        values = filter_values(db, project)
-        for key in ("judge", "label", "aspect", "system", "protocol", "flag", "run"):
-            assert values[key], key
-            for value in values[key]:
-                has_verdicts = key != "judge" or db.any("SELECT 1 FROM v_verdicts WHERE rater = ?", (value,))
-                assert bool(len(filtered_ids(db, project, parse_filter(f'{key}:"{value}"')))) == has_verdicts
-    assert values["flag"][0] == "any"
-    assert values["disagree"][0] == "human"
-    assert set(values) - {"rater"} <= set(KEYS)
-
-
-def test_values_that_cannot_be_typed_and_too_many_are_left_out(project_db: Path) -> None:
-    with connect(project_db) as db:
-        project = create_project(db, "movies")
-        other = create_project(db, "books")
-        names = ['with "quotes"', "two\nlines", "\x1b[31mred", "n" * 61, "two words", "plain"]
-        names += [f"z{number:04d}" for number in range(MOST + 50)]
-        with db.transaction():
-            for name in names:
-                ensure_rater(db, project, name, "judge")
-            ensure_rater(db, other, "theirs", "judge")
-        judges = filter_values(db, project)["judge"]
-    assert {"two words", "plain"} <= set(judges)
-    assert len(judges) <= MOST
-    assert all(name.isprintable() and '"' not in name and len(name) <= 60 for name in judges)
-    assert "theirs" not in judges
-
 
 # ---- test search words -------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Sequence
-from itertools import permutations
 from typing import NamedTuple
 
 import pytest
@@ -16,11 +15,11 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.store.data import data_texts, event_counts, heldout_types
+from recjudge_tui.store.data import event_counts, heldout_types
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import held_out_copies, load_evaluation_data, read_history, training_counts
+from recjudge_tui.store.histories import held_out_copies, read_history
 from recjudge_tui.store.imports import undo_import
-from recjudge_tui.store.projects import project_counts, project_id
+from recjudge_tui.store.projects import project_id
 from tests.support.requests import sent_request
 from tests.support.runs import calls, load, plan_run
 
@@ -87,13 +86,6 @@ def test_events_that_count_as_copies(
     assert any("but another time, value, type or context" in note for note in notes) == (not is_copy)
 
 
-def test_an_event_of_another_context_is_no_copy(db: Database) -> None:
-    put(db, "all.csv", [Row("u", "i", "click", context="home")])
-    put(db, "late.csv", [Row("u", "i", "heldout_click", context="cart")])
-    held = read_history(db, project_id(db, "films"), "u").events[0].held_for
-    assert held == ()
-
-
 def history(db: Database, user: str, occasion: Occasion) -> list[str]:
     events = read_history(db, project_id(db, "films"), user)
     return [
@@ -101,22 +93,6 @@ def history(db: Database, user: str, occasion: Occasion) -> list[str]:
         for e in events.within("", "", 9, before=occasion.served_at, occasion=occasion)
         if e.item
     ]
-
-
-def test_what_one_occasion_holds_out_is_history_for_later_ones(db: Database) -> None:
-    """Each night's purchases are held out for its lists and known the night after."""
-    days = [f"2024-05-0{day}T00:00:00+00:00" for day in (1, 2, 3)]
-    bought = [f"2024-05-0{day}T12:00:00+00:00" for day in (1, 2, 3)]
-    put(db, "log.csv", [Row("u", f"i{n}", "purchase", time) for n, time in enumerate(bought)])
-    held = [
-        Row("u", f"i{n}", "heldout_purchase", time, served_at=day)
-        for n, (time, day) in enumerate(zip(bought, days, strict=True))
-    ]
-    put(db, "outcomes.csv", held)
-    assert [history(db, "u", Occasion("", day)) for day in days] == [[], ["i0"], ["i1", "i0"]]
-    assert training_counts(db, project_id(db, "films")) == {"i0": 1, "i1": 1, "i2": 1}
-    put(db, "undated.csv", [Row("u", "i1", "purchase")])
-    assert [history(db, "u", Occasion("", day)) for day in days] == [[], ["i0"], ["i1", "i0", "i1"]]
 
 
 def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
@@ -130,45 +106,6 @@ def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
     ]
 
 
-def state(db: Database, project: int) -> object:
-    """Everything that is made of visible events."""
-    users = db.column("SELECT DISTINCT user_id FROM events WHERE project_id = ?", (project,))
-    return (
-        {
-            user: sorted(
-                (e.type, e.timestamp, e.item_id, e.value or 0.0, e.held_for)
-                for e in read_history(db, project, user).events
-            )
-            for user in users
-        },
-        training_counts(db, project),
-        event_counts(db, project),
-        {text.text for text in data_texts(db, project)},
-        load_evaluation_data(db, project).counts,
-        dict(project_counts(db, project)) | {"imports": 0},
-    )
-
-
-def test_the_order_of_files_makes_no_difference_and_undo_takes_it_back(db: Database) -> None:
-    base = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", str(n)) for n in (1, 2, 3)]
-    test = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", str(n)) for n in (4, 5)]
-    files = {"u1.base.csv": base, "u1.test.csv": test, "u.data.csv": base[1:] + test}
-    states = []
-    for n, order in enumerate(permutations(files)):
-        imports = {name: put(db, name, files[name], f"p{n}") for name in order}
-        project = project_id(db, f"p{n}")
-        states.append(state(db, project))
-        assert held_out_copies(db, project).of_all == 2
-        undo_import(db, imports["u1.test.csv"])
-        assert held_out_copies(db, project) == (0, 0, 1)
-        assert len(read_history(db, project, "u").events) == 5
-        put(db, "u1.test.csv", test, f"p{n}")
-        assert state(db, project) == states[0]
-        undo_import(db, imports["u.data.csv"])
-        assert held_out_copies(db, project) == (0, 0, 1)
-    assert all(one == states[0] for one in states)
-
-
 def test_held_out_events_are_never_among_the_shown(db: Database) -> None:
     kinds = ("purchase", "heldoutish", "heldout_purchase", "HeldOut_Rating")
     put(db, "all.csv", [Row("u", "i", kind, f"2024-0{n}-01T00:00:00Z") for n, kind in enumerate(kinds, 1)])
@@ -179,22 +116,6 @@ def test_held_out_events_are_never_among_the_shown(db: Database) -> None:
     assert event_counts(db, project) == {"purchase": 1, "heldoutish": 1}
     assert heldout_types(db, project) == ["HeldOut_Rating", "heldout_purchase"]
     assert read_history(db, project, "nobody").last_time == ""
-
-
-def test_events_come_newest_first_and_so_many_of_each_type(db: Database) -> None:
-    days = range(1, 6)
-    put(
-        db,
-        "all.csv",
-        [Row("u", f"i{n}", kind, f"2024-01-{n:02d}", str(n)) for n in days for kind in ("click", "buy")],
-    )
-    load(db, "events", [("user_id", "text", "type"), ("u", "words", "search")])
-    found = read_history(db, project_id(db, "films"), "u").within("", "", 2)
-    said = [(e.type, e.timestamp[8:10], e.value, e.item and e.item.item_id) for e in found]
-    assert said == [
-        ("buy", "05", 5.0, "i5"), ("click", "05", 5.0, "i5"), ("buy", "04", 4.0, "i4"), ("click", "04", 4.0, "i4"),
-        ("search", "", None, None),
-    ]  # fmt: skip
 
 
 def lists_of_all(db: Database, users: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 import pytest
 
@@ -14,9 +13,8 @@ from recjudge_tui.runs.cases import NOT_BEFORE
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import case_detail
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.tui.case import case_content
-from tests.support.runs import RULES, intact, load, plan, planned
+from tests.support.runs import RULES, load, plan, planned
 
 ITEMS = [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(20))]
 LISTS = ("user_id", "system", "item_id", "rank", "context", "served_at")
@@ -44,13 +42,6 @@ def label(db: Database, *words: str, header: tuple[str, ...] = PAIR) -> ImportSu
     return import_files(db, "films", [path], "labels")
 
 
-def current(db: Database) -> list[tuple[str, ...]]:
-    return list(db.tuples(
-        """SELECT c.system, c.context, c.served_at, i.item_id FROM v_current_slates c
-           JOIN slate_items i ON i.slate_id = c.slate_id ORDER BY 1, 2, 3"""
-    ))  # fmt: skip
-
-
 def cases(db: Database, run_id: int) -> list[tuple[str, ...]]:
     """The cases of a run: systems, occasion, the items of the two lists."""
     return list(db.tuples(
@@ -60,41 +51,6 @@ def cases(db: Database, run_id: int) -> list[tuple[str, ...]]:
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ? ORDER BY c.id""",
         (run_id,),
     ))  # fmt: skip
-
-
-def test_the_same_occasion_replaces_and_another_stands_beside(films: Database) -> None:
-    add(films, ("a", "i1", "home", MAY), ("a", "i2", "cart", MAY), ("a", "i3", "home", JUNE))
-    add(films, ("a", "i4", "home", "2024-05-10"))
-    assert current(films) == [("a", "cart", MAY, "i2"), ("a", "home", MAY, "i4"), ("a", "home", JUNE, "i3")]
-    undo_import(films, 4)
-    assert ("a", "home", MAY, "i1") in current(films)
-    assert intact(films)
-
-
-def test_pairs_are_made_within_one_context_and_time(films: Database) -> None:
-    add(films, ("a", "i1", "home", MAY), ("b", "i2", "home", "2024-05-11"))
-    add(films, ("a", "i3", "cart", MAY), ("a", "i4", "cart", JUNE), ("b", "i5", "cart", JUNE))
-    add(films, ("b", "i6", "desk", MAY))
-    made = plan(films, RULES, "pairwise")
-    assert made.run_id is not None
-    assert cases(films, made.run_id) == [
-        ("a", "b", "cart", JUNE, "i4", "i5"),
-        ("a", "b", "home", MAY, "i1", "i2"),
-    ]
-    assert made.estimate.left_out == {
-        "list without one by the other system at the same time": 1,
-        "no list by a": 1,
-        NOT_BEFORE: 2,
-    }
-
-
-def test_a_sample_has_every_occasion_of_its_users(films: Database) -> None:
-    visits = [(f"v{n}", f"2024-05-1{n}") for n in range(5)]
-    for user in ("u", "w", "x"):
-        add(films, *(("a", "i1", *visit) for visit in visits), user=user)
-    run = planned(films, RULES, "pointwise", sample=2, no_history=True)
-    rows = films.rows("SELECT user_id FROM run_cases JOIN cases ON id = case_id WHERE run_id = ?", (run,))
-    assert sorted(Counter(row[0] for row in rows).values()) == [5, 5]
 
 
 def shown(db: Database, run_id: int) -> list[tuple[str, ...]]:
@@ -147,23 +103,6 @@ def test_labels_meet_the_case_they_name_in_either_order(
     if not labels_first:
         unclear = context != "desk" and not met
         assert warned.get("unclear occasion", 0) == unclear
-
-
-def test_a_label_without_context_refers_to_the_only_occasion(films: Database) -> None:
-    add(films, ("a", "i1", "home", MAY), ("b", "i2", "home", MAY))
-    label(films, "ana", "u", "a", "b", "A", "", "")
-    assert list(films.tuples("SELECT context, served_at, slate_a IS NULL FROM cases")) == [("home", MAY, 0)]
-
-
-def test_explanations_of_two_occasions_are_two_cases(films: Database) -> None:
-    header = ("user_id", "item_id", "system", "text", "context")
-    load(films, "explanations", [header, *(("u", "i1", "a", f"Because {c}.", c) for c in ("home", "cart"))])
-    words = ("rater", "user_id", "item_id", "system", "aspect", "value", "context")
-    label(films, "user", "u", "i1", "a", "satisfaction", "4", "cart", header=words)
-    run = planned(films, RULES, "explanation")
-    rows = films.rows("SELECT context FROM run_cases JOIN cases ON id = case_id WHERE run_id = ?", (run,))
-    assert sorted(row[0] for row in rows) == ["cart", "home"]
-    assert films.value("SELECT count(*) FROM cases") == 2
 
 
 def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:

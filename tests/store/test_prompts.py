@@ -48,18 +48,6 @@ def write(folder: Path, text: str | bytes, name: str = "p.toml") -> Path:
     return path
 
 
-def test_the_shipped_prompts_are_loaded_once(db: Database) -> None:
-    load_shipped(db)
-    before = db.connection.total_changes
-    load_shipped(db)
-    assert db.connection.total_changes == before
-    rows = list_prompts(db)
-    assert [row["name"] for row in rows if row["name"] in SHIPPED] == SHIPPED
-    assert {(row["version"], row["origin"]) for row in rows} == {(1, "shipped")}
-    assert {row["domain"] for row in rows} >= {"shopping", "media"}
-    assert all(row["description"] and row["runs"] == 0 for row in rows)
-
-
 def test_a_shipped_text_that_changed_becomes_the_next_version(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,16 +61,6 @@ def test_a_shipped_text_that_changed_becomes_the_next_version(
     assert [row["version"] for row in list_prompts(db)] == [1, 2, 3]
     assert get_prompt(db, "mine@1")[2].system == "Judge."
     assert get_prompt(db, "mine")[2].variables == {"x": "y"}
-
-
-def test_a_users_prompt_gets_versions_and_an_unchanged_one_keeps_its_own(
-    db: Database, tmp_path: Path
-) -> None:
-    assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
-    assert add_prompt(db, write(tmp_path, SMALL.replace("Judge.", "Rate."))) == ("mine", 2)
-    assert add_prompt(db, write(tmp_path, SMALL)) == ("mine", 1)
-    assert add_prompt(db, write(tmp_path, 'description = "new"\n' + SMALL)) == ("mine", 1)
-    assert [(row["version"], row["origin"]) for row in list_prompts(db)] == [(1, "user"), (2, "user")]
 
 
 @pytest.mark.parametrize(
@@ -111,21 +89,6 @@ def test_a_file_at_fault_is_a_prompt_error_that_says_where(
         read_prompt(write(tmp_path, text))
     assert said in str(caught.value)
     assert str(tmp_path / "p.toml") in caught.value.title
-
-
-def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
-    plain = read_prompt(write(tmp_path, SMALL, "a.toml"))
-    assert read_prompt(write(tmp_path, b"\xef\xbb\xbf" + SMALL.replace("\n", "\r\n").encode())) == plain
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_copy_reads_back_as_the_same_prompt(db: Database, tmp_path: Path, name: str) -> None:
-    load_shipped(db)
-    assert copy_prompt(db, name, tmp_path / "copy.toml") == "copy"
-    copied = read_prompt(tmp_path / "copy.toml")
-    assert copied.model_copy(update={"name": name}) == get_prompt(db, name)[2]
-    assert add_prompt(db, tmp_path / "copy.toml") == ("copy", 1)
-    assert "\nsystem = '''\nYou " in (tmp_path / "copy.toml").read_text(encoding="utf-8")
 
 
 def test_a_shipped_prompt_is_never_replaced(db: Database, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from recjudge_tui.domain.judge import Identity
 from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import (
-    delete_run,
     heartbeat,
     mark_ended,
     release_lease,
@@ -49,12 +48,3 @@ def test_who_holds_the_run_decides_what_happens_to_it(db: Database) -> None:
     for look in (run_row, run_progress):
         with pytest.raises(NotFoundError, match="no run 99"):
             look(db, 99)
-
-
-def test_deleting_a_run_deletes_its_rater_if_the_rater_has_nothing_else(db: Database) -> None:
-    first, second = planned(db), planned(db, protocol="pairwise")
-    assert db.value("SELECT count(*) FROM raters") == 1
-    delete_run(db, first)
-    assert db.value("SELECT count(*) FROM raters") == 1
-    delete_run(db, second)
-    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("raters", "calls", "run_cases")] == [0, 0, 0]

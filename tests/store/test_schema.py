@@ -15,7 +15,7 @@ from recjudge_tui.errors import StoreError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.schema import connect, inspect_file
 from tests.support.fork_server import ForkedProcess
-from tests.support.runs import RULES, make_project, planned, program, ran, verdicts
+from tests.support.runs import RULES, make_project, planned, program, verdicts
 from tests.support.servers.process import ROOT
 from tests.support.waiting import HANG_S
 
@@ -47,7 +47,7 @@ HOSTILE = {
     f"CREATE TRIGGER gone AFTER INSERT ON verdicts {DELETES_VERDICTS}": "trigger “gone”.*changes “verdicts”",
     f"CREATE TRIGGER gone AFTER UPDATE ON RUNS {DELETES_VERDICTS}": "trigger “gone”",
     f"CREATE TRIGGER gone BEFORE INSERT ON migrations {DELETES_VERDICTS}": "trigger “gone”",
-    f"CREATE TRIGGER gone AFTER INSERT ON reasoning_search_data {DELETES_VERDICTS}": "trigger “gone”",
+    f"CREATE TRIGGER gone AFTER INSERT ON reasoning_search_data {DELETES_VERDICTS}": "trigger “gone”|shadow tables",
     f"CREATE TRIGGER gone INSTEAD OF DELETE ON v_runs {DELETES_VERDICTS}": "trigger “gone”",
     f"""CREATE TABLE mine (run INTEGER REFERENCES runs(id) ON DELETE CASCADE, id INTEGER PRIMARY KEY);
         CREATE TABLE more (mine INTEGER REFERENCES mine(id) ON DELETE CASCADE);
@@ -95,15 +95,6 @@ def test_a_changed_schema_is_refused_by_name_and_the_file_stays(judged: Path, sq
         assert caught.value.next_step
     assert judged.read_bytes() == before
     assert list(judged.parent.glob("*.db*")) == [judged]
-
-
-@pytest.mark.parametrize("words", [("runs", "list"), ("project", "delete", "films", "--yes"), ("doctor",)])
-def test_the_command_line_reports_it_once_and_leaves_the_file_alone(
-    judged: Path, words: tuple[str, ...]
-) -> None:
-    before = change(judged, f"CREATE TRIGGER gone AFTER INSERT ON verdicts {DELETES_VERDICTS}")
-    code, out, err = ran(*words, "--db", judged)
-    assert (code, judged.read_bytes(), (out + err).count("“gone”")) == (1, before, 1), err
 
 
 def test_what_people_add_stays_and_works(judged: Path) -> None:
@@ -207,33 +198,3 @@ def test_inspecting_a_file_changes_nothing_and_finds_damage(project_db: Path) ->
     found = inspect_file(project_db)
     assert found is not None
     assert found.faults
-
-
-# ---- docs/schema.md --------------------------------------------------------------------------------
-
-
-def documented(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    view = ""
-    for line in text.splitlines():
-        if line.startswith("### "):
-            view = line[4:].split(",")[0].strip()
-        listed = re.fullmatch(r"(?:`(v_\w+)`: )?`(\w+(?:, \w+)+)`", line)
-        if listed:
-            found[listed[1] or view] = listed[2].split(", ")
-    return found
-
-
-def test_views_are_documented_with_their_columns_and_tables_are_strict(project_db: Path) -> None:
-    text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
-    with connect(project_db) as db:
-        views = db.column("SELECT name FROM sqlite_master WHERE type = 'view'")
-        assert documented(text) == {
-            v: [row["name"] for row in db.rows(f"PRAGMA table_info({v})")] for v in views
-        }
-        tables = db.rows(
-            "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-            " AND name NOT LIKE 'sqlite_%'"
-        )
-    assert len(tables) >= 20
-    assert [row["name"] for row in tables if not row["strict"]] == []

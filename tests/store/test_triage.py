@@ -10,16 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
+from recjudge_tui.errors import ConstraintError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.triage import count_triaged, record, triage_states, undo_last
-from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, queue
+from recjudge_tui.store.triage import record, triage_states, undo_last
+from recjudge_tui.store.verdicts import filtered_ids, keep_as_label
 from tests.support.app.projects import make_project
-
-EVERYTHING = parse_filter("")
 
 
 @pytest.fixture
@@ -35,16 +33,6 @@ def own(db: Database, reader: str = "reader") -> list[tuple[int, str, float]]:
     return list(db.tuples(sql, (reader,)))
 
 
-def test_a_name_of_another_rater_is_refused_and_nothing_is_written(db: Database) -> None:
-    with pytest.raises(UsageError, match="anna"):
-        record(db, 1, "anna", "override", label="B", value=-1.0)
-    with pytest.raises(UsageError, match="empty"):
-        record(db, 1, "ana", "note", text="  ")
-    with pytest.raises(NotFoundError):
-        record(db, 999, "ana", "accept")
-    assert db.value("SELECT count(*) FROM triage_log") == 0
-
-
 def test_the_log_cannot_be_changed_and_outlives_a_run(db: Database) -> None:
     record(db, 1, "ana", "override", label="B", value=-1.0)
     for sql in ("UPDATE triage_log SET reader = 'eve'", "DELETE FROM triage_log"):
@@ -57,54 +45,6 @@ def test_the_log_cannot_be_changed_and_outlives_a_run(db: Database) -> None:
     assert filtered_ids(db, 1, parse_filter("triaged:no")).tolist() == filtered_ids(db, 1).tolist()
     delete_project(db, "movies")
     assert db.value("SELECT count(*) FROM triage_log") == 0
-
-
-def test_filters_know_what_was_decided_tagged_and_noted(db: Database) -> None:
-    record(db, 1, "ana", "dismiss")
-    record(db, 4, "ana", "accept")
-    record(db, 7, "ana", "override", label="Tie", value=0.0)
-    record(db, 10, "ana", "tag", text="to discuss")
-    record(db, 13, "ana", "note", text="The zebra of all cases.")
-
-    def found(text: str) -> list[int]:
-        return filtered_ids(db, 1, parse_filter(text)).tolist()
-
-    assert found("triaged:yes judge:qwen") == [1, 4, 7]
-    assert found("triaged:no judge:qwen") == [10, 13, 16]
-    assert (found("triaged:dismissed"), found("triaged:accepted")) == ([1], [4])
-    assert found("triaged:overridden") == [7]
-    assert found("tag:discuss") == [10]
-    assert found("zebra") == [13]
-    assert count_triaged(db, 1, EVERYTHING) == 3
-    assert count_triaged(db, 1, parse_filter("why:swap")) == 1
-    assert count_triaged(db, 1, EVERYTHING, only=[1]) == 1
-    undo_last(db, 1, "ana")
-    undo_last(db, 1, "ana")
-    assert (found("tag:discuss"), found("zebra")) == ([], [])
-
-
-def test_the_queue_puts_judges_against_people_first_and_each_verdict_once(db: Database) -> None:
-    # the judge says A, Tie, B, nothing, A, Tie; anna and bert say B, A, B, A, B, A
-    found = queue(db, 1, EVERYTHING, suspects=[6])
-    reasons = [found.reason(place) for place in range(len(found.ids))]
-    assert found.ids.tolist() == [1, 13, 4, 16, 10, 17, 18]
-    assert reasons == ["judge against people"] * 4 + ["failed"] + ["gives orders"] * 2
-    record(db, 13, "ana", "accept")
-    assert 13 not in queue(db, 1, EVERYTHING).ids
-    assert queue(db, 1, parse_filter("why:failed")).ids.tolist() == [10]
-
-
-def test_without_people_the_queue_begins_with_judges_that_split(db: Database) -> None:
-    db.execute("DELETE FROM raters WHERE kind = 'annotator'")
-    reasons = [queue(db, 1, EVERYTHING).reason(place) for place in range(3)]
-    assert reasons == ["order flip", "low confidence", "failed"]
-    with db.transaction():
-        rater = db.add("raters", project_id=1, name="rules", kind="rules", created_at="")
-        verdict = {"aspect": "overall", "protocol": "pairwise", "state": "ok", "value": -1, "label": "B"}
-        db.add("verdicts", project_id=1, rater_id=rater, case_id=5, rule="as is", created_at="", **verdict)
-    found = queue(db, 1, EVERYTHING)
-    assert [found.reason(place) for place in range(2)] == ["judges split"] * 2
-    assert len(set(db.column("SELECT case_id FROM verdicts WHERE id IN (?, ?)", found.ids[:2].tolist()))) == 1
 
 
 def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
@@ -160,14 +100,3 @@ def test_the_log_folds_to_what_a_stack_of_actions_would_hold(db: Database, steps
     assert own(db, "ana") == sorted((cases[v], *what) for v, what in said.items())
     db.execute("ROLLBACK TO before")
     db.execute("RELEASE before")
-
-
-def test_an_override_makes_the_reader_a_rater_and_undo_gives_back_the_one_before(db: Database) -> None:
-    record(db, 1, "ana", "override", label="B", value=-1.0)
-    record(db, 2, "ana", "override", label="Tie", value=0.0)
-    assert own(db, "ana") == [(1, "Tie", 0.0)], "verdicts 1 and 2 are of one question"
-    undo_last(db, 1, "ana")
-    assert own(db, "ana") == [(1, "B", -1.0)]
-    undo_last(db, 1, "ana")
-    assert own(db, "ana") == []
-    assert db.value("SELECT count(*) FROM verdicts WHERE project_id <> 1") == 0

@@ -12,17 +12,12 @@ from recjudge_tui.errors import StoreError
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import SORTS, filtered_ids, verdict_rows
+from recjudge_tui.store.verdicts import filtered_ids, verdict_rows
 from tests.support import runs
-from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
+from tests.support.app.projects import make_explanations, make_project
 
 # ---- test listing ------------------------------------------------------------------------------------------------
-
-
-# make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
-JUDGED = (1, 4, 7, 10, 13, 16)
 
 
 @pytest.fixture
@@ -31,74 +26,6 @@ def db(project_db: Path) -> Iterator[Database]:
     assert make_project(project_db, "movies", cases=6) == 2
     with connect(project_db) as opened:
         yield opened
-
-
-def found(db: Database, text: str, project: int = 2) -> list[int]:
-    """Numbers of verdicts from 1 in the project, whatever came before it in the file."""
-    first = filtered_ids(db, project)[0]
-    return [key - first + 1 for key in filtered_ids(db, project, parse_filter(text))]
-
-
-FOUND: list[tuple[str, tuple[int, ...]]] = [
-    ("judge:qwen", JUDGED),
-    ("judge:QWEN2.5:14b", JUDGED),
-    ("why:swap", (4,)),
-    ("why:flag", (7,)),
-    ("flag:any", (7,)),
-    ("flag:variation", (7,)),
-    ("flag:owned", ()),
-    ("why:failed", (10,)),
-    ("state:failed", (10,)),
-    ("why:failed why:swap", (4, 10)),
-    ("why:failed why:swap judge:anna", ()),
-    ("conf<.5", (1,)),
-    ("conf>=.5 conf<.7", (4, 7)),
-    ("label:tie", (4, 16)),
-    ("label:t", ()),
-    ("system:als judge:bert label:a", (6, 12, 18)),
-    ("system:cooc user:u2", (7, 8, 9)),
-    ("user:u", ()),
-    ("aspect:overall state:failed", (10,)),
-    ("protocol:arena", ()),
-    ('"two sequels"', (1, 4, 7, 10, 13, 16)),
-    ('"never answered"', (10,)),
-    ("insider judge:anna label:b", (2, 8, 14)),
-    ("i7 user:u1", (4, 5, 6)),
-    ("100%", ()),
-    ("_", ()),
-]
-
-
-def test_filters(db: Database) -> None:
-    assert {text: tuple(found(db, text)) for text, _ in FOUND} == dict(FOUND)
-
-
-def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
-    # A against B and B; Tie against A and A; A against B and B; Tie against A and A
-    assert found(db, "why:disagree judge:qwen") == [1, 4, 13, 16]
-    db.execute("UPDATE raters SET kind = 'random' WHERE kind = 'annotator'")
-    assert found(db, "why:disagree") == [number for number in range(1, 19) if number % 3 != 1 and number not in (
-        8, 9, 11, 12)]  # fmt: skip
-    assert found(db, "why:disagree judge:qwen") == []
-
-
-def test_rows_say_why(db: Database) -> None:
-    rows = verdict_rows(db, filtered_ids(db, 2))
-    judged = [row for row in rows if row.rater == "qwen2.5:14b"]
-    assert [row.label for row in judged] == ["A", "Tie", "B", "", "A", "Tie"]
-    assert [row.flipped for row in judged] == [False, True, False, False, False, False]
-    assert [row.disagrees for row in judged] == [True, True, False, False, True, True]
-    assert judged[0].votes == (2, 1)
-    assert judged[2].votes == (3,)
-    assert (judged[2].flag_count, judged[2].issue) == (1, "minimum_variation")
-    assert (judged[3].failed, judged[3].error_kind, judged[3].confidence) == (True, "bad_reply", None)
-
-
-def test_sorts_are_total_and_pages_agree_with_the_whole(db: Database) -> None:
-    for sort in SORTS:
-        whole = filtered_ids(db, 2, sort=sort)
-        assert sorted(whole) == list(filtered_ids(db, 2))
-        assert filtered_ids(db, 2, sort=sort, limit=5) == whole[:5]
 
 
 def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:
@@ -160,68 +87,12 @@ def test_scores_far_apart(project_db: Path) -> None:
             assert sorted((row.rater, row.aspect) for row in verdict_rows(db, ids)) == raters, text
 
 
-def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
-    """Verdicts of a metric on the project's pairs by their place."""
-    cases = db.column("SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,))
-    with db.transaction():
-        rater = ensure_rater(db, project, name, "metric")
-        for place, value in values.items():
-            verdict = {
-                "aspect": "overall",
-                "protocol": "pairwise",
-                "state": "ok",
-                "value": value,
-                "rule": "computed",
-            }
-            db.add(
-                "verdicts", rater_id=rater, case_id=cases[place], project_id=project, created_at="", **verdict
-            )
-
-
-def test_the_judge_prefers_the_list_that_the_metric_does_not(db: Database) -> None:
-    # the judge says A, Tie, B, nothing, A, Tie
-    metric_on_pairs(db, 2, "ndcg@10", {0: -1, 1: 1, 2: -1, 3: 1, 4: 0, 5: -1})
-    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
-    assert found(db, "judge:qwen disagree:NDCG") == [1]
-    assert found(db, "judge:ndcg disagree:qwen") == [19]
-    # bert and anna say B on even places, A on odd ones
-    assert found(db, "judge:anna disagree:ndcg@10") == [17]
-
-
-def test_a_whole_name_takes_precedence_over_parts_of_others(db: Database) -> None:
-    metric_on_pairs(db, 2, "ndcg@10", {0: -1})
-    metric_on_pairs(db, 2, "ndcg@1", {2: 1})
-    assert found(db, "judge:qwen disagree:ndcg@1") == [7]
-    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
-    assert found(db, "judge:qwen disagree:ndcg") == [1, 7]
-
-
-def test_equals_takes_the_whole_name_and_a_colon_any_part_of_it(db: Database) -> None:
-    assert found(db, "judge=qwen2.5:14b") == found(db, "judge:qwen") == list(JUDGED)
-    assert found(db, "judge=qwen") == []
-    assert found(db, "system=als") == found(db, "system:al") != []
-    assert found(db, "system=al") == []
-    # a second rater whose name contains that of the first
-    db.execute("UPDATE raters SET name = 'qwen2.5:14b again' WHERE name = 'anna'")
-    assert found(db, "judge=qwen2.5:14b") == list(JUDGED)
-    assert set(JUDGED) < set(found(db, "judge:qwen2.5:14b"))
-
-
 # ---- test case detail --------------------------------------------------------------------------------------------
 
 
 def detail(path: Path, text: str) -> CaseDetail:
     with connect(path) as db:
         return case_detail(db, filtered_ids(db, 1, parse_filter(text))[0])
-
-
-def test_both_orders_with_their_first_set(project_db: Path) -> None:
-    make_project(project_db)
-    case = detail(project_db, "why:swap")
-    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
-    assert case.flipped
-    assert {opinion.rater for opinion in case.opinions} == {"qwen2.5:14b", "anna", "bert"}
-    assert [opinion.rater for opinion in case.opinions if opinion.mine] == ["qwen2.5:14b"]
 
 
 def test_flags_on_places_that_the_verdict_did_not_see_are_counted_apart(db: Database) -> None:
@@ -252,34 +123,3 @@ def test_a_persons_verdict_shows_what_the_judge_was_shown(project_db: Path) -> N
     assert case.run_id is None
     assert case.run_shown == 1
     assert case.user.history[0].value == 4.0
-
-
-def test_without_a_run_it_is_read_from_what_is_imported(project_db: Path) -> None:
-    make_project(project_db)
-    with connect(project_db) as db:
-        db.execute("DELETE FROM runs")
-        db.execute("DELETE FROM items WHERE item_id = 'i2'")
-    case = detail(project_db, "judge:anna")
-    assert case.run_shown is None
-    assert [item.title for item in case.slates[0][1].items][:3] == ["Heat", "Heat 2", "i2"]
-    assert case.user.attributes == {"age": "25-34"}
-    assert [event.item.title for event in case.user.history if event.item] == ["Heat"]
-
-
-def test_an_arena_case_holds_every_aspect_in_the_order_of_its_prompt(project_db: Path) -> None:
-    make_arena(project_db, make_project(project_db))
-    case = detail(project_db, "protocol:arena aspect:inspiration")
-    assert case.aspects == ASPECTS
-    assert [(answer.set_one, answer.label) for answer in case.answers] == [("als", "A"), ("cooc", "B")]
-    assert len(case.run_answers) == 2 * len(ASPECTS)
-    assert not [answer for answer in case.run_answers if answer.aspect.startswith("@")]
-    assert "nineties" in case.profile
-    assert case.value == 0.0
-
-
-def test_the_example_of_a_one_shot_question(project_db: Path) -> None:
-    make_explanations(project_db, make_project(project_db))
-    case = detail(project_db, "aspect:accuracy")
-    assert case.example is not None
-    assert case.example.scores == {"accuracy": 3.0}
-    assert detail(project_db, "judge:anna").example is None

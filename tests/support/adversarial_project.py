@@ -103,10 +103,5 @@ def recorded(db: Database, path: Path, choose: Callable[[Order, str], str], **wi
     return recording(db, plan, path, reply)
 
 
-def own_list(order: Order, _: str) -> str:
-    """Always right: the own list is system b."""
-    return "Set 1" if order == "ba" else "Set 2"
-
-
 def first_list(order: Order, _: str) -> str:
     return "Set 1"

@@ -10,10 +10,9 @@ from textual.css.query import NoMatches
 
 from recjudge_tui.errors import NotFoundError, StoreError
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui import dialogs, verdict_list
-from recjudge_tui.tui import triage as cases
+from recjudge_tui.tui import verdict_list
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.screens import Background, BaseScreen, make_screen
+from recjudge_tui.tui.screens import BaseScreen, make_screen
 from recjudge_tui.tui.toolkit import is_too_late
 from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.projects import make_project
@@ -66,25 +65,6 @@ async def test_a_callback_of_a_closed_screen_is_ignored(project_db: Path) -> Non
 
 def _ignore(_: object) -> None:
     pass
-
-
-async def test_a_newer_job_ends_the_older_one(project_db: Path) -> None:
-    make_project(project_db)
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-    async with running(project_db, "movies") as pilot:
-        screen = pilot.app.screen
-        assert isinstance(screen, cases.CasesScreen)
-        background = Background(screen, project_db, screen.host.show_error)
-        background.start("work", lambda db: db.value(endless), _ignore)
-        await until(pilot, lambda: bool(background._open))
-        await pilot.pause(0.05)
-        background.start("work", lambda db: 16, screen._go_to_undecided)
-        await until(pilot, lambda: screen.query_one(verdict_list.VerdictList).cursor == 15)
-        background.start("work", lambda db: db.value(endless), _ignore)
-        await until(pilot, lambda: bool(background._open))
-        background.stop()
-        await until(pilot, lambda: not background._open)
-        assert not isinstance(pilot.app.screen, dialogs.ErrorDialog)
 
 
 def test_what_cannot_be_opened_is_an_error_before_the_screen(project_db: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.app.projects import make_project
-from tests.support.app.pty import app, drain, ended, settings, terminal
+from tests.support.app.pty import app, drain, ended, settings
 
 
 @pytest.mark.parametrize("way", ["q", "ctrl+q"])
@@ -24,12 +24,3 @@ def test_the_terminal_is_as_it_was_when_the_app_is_left(project_db: Path, way: s
         assert b"\x1b[?1049l" in tail
         assert b"\x1b[?25h" in tail
         assert settings(child) == before
-
-
-def test_a_resize_to_nothing_and_back(project_db: Path) -> None:
-    make_project(project_db)
-    with terminal(project_db) as opened:
-        opened.press(b"\r")
-        for rows, columns in ((3, 10), (1, 1), (50, 200)):
-            opened.resize(rows, columns)
-        assert b"flips when swapped" in opened.press(b"n", b"n")

@@ -12,15 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.domain.occasions import EVERY_OCCASION
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.reports import PAPER, TABS, ReportChoice, ReportsScreen, load, row_filter
+from recjudge_tui.tui.reports import PAPER, TABS, ReportsScreen
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, settle, shown, until
@@ -142,22 +139,6 @@ async def test_enter_opens_the_cases_that_a_row_counts(rated: Path) -> None:
         assert "why:disagree" in cases.rows.chosen.text()
 
 
-async def test_another_question_moves_every_tab(rated: Path) -> None:
-    async with running(rated, "shop") as pilot:
-        screen = await open_tab(pilot)
-        await press(pilot, "o", "right", "enter")
-        await until(pilot, lambda: screen.made is not None and screen.made.topic == ("pointwise", "overall"))
-        await until(pilot, lambda: "pointwise" in content(screen).title)
-        await press(pilot, "tab")
-        await until(pilot, lambda: screen.made is not None and screen.made.tab == "agreement")
-        assert screen.made.values["protocol"] == "pointwise"
-        # kept for the next time
-        await press(pilot, "q", "a")
-        again = pilot.app.screen
-        assert isinstance(again, ReportsScreen)
-        await until(pilot, lambda: again.made is not None and again.made.tab == "agreement")
-
-
 async def test_a_report_is_exported_whole(
     rated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,29 +169,3 @@ async def test_the_paper_of_the_released_data(project_db: Path, tmp_path: Path) 
         assert "Annotator-1" in text
         assert len(screen.made.rows.rows) == 305
         assert max(map(len, text.splitlines())) <= 80
-
-
-def test_a_phrase_of_why_opens_the_cases_whose_reasons_use_it(rated: Path) -> None:
-    with connect(rated) as db:
-        db.execute(
-            "UPDATE answers SET reasoning = reasoning || ' A bold selection of thrillers.' WHERE value > 0"
-        )
-        # one user's reasons speak for the other side
-        db.execute(
-            """UPDATE answers SET value = -value WHERE call_id IN (
-                 SELECT id FROM calls WHERE case_id = (SELECT max(id) FROM cases WHERE kind = 'pair'))"""
-        )
-        db.connection.commit()
-        chosen = ReportChoice("why", values={"why": {"rater": "rules", "protocol": "pairwise"}})
-        made = load(db, 1, chosen, EVERY_OCCASION)
-        row = next(row for row in made.content.rows if row["kind"] == "phrase")
-        asked = row_filter(made, row, EVERY_OCCASION)
-        found = filtered_ids(db, 1, parse_filter(asked))
-        said = db.column(
-            """SELECT DISTINCT v.id FROM verdicts v JOIN runs ru ON ru.id = v.run_id AND ru.protocol = 'pairwise'
-               JOIN calls k ON k.run_id = ru.id AND k.case_id = v.case_id JOIN answers a ON a.call_id = k.id
-               WHERE a.reasoning LIKE ? ORDER BY 1""",
-            (f"%{row['what']}%",),
-        )
-        assert sorted(found) == said
-        assert said

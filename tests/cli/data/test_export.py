@@ -110,22 +110,6 @@ def test_a_ranx_run_and_qrels(films: Path, tmp_path: Path, capsys: Capture) -> N
     ]
 
 
-def test_cases_come_with_their_lists(films: Path, capsys: Capture) -> None:
-    rows = [json.loads(line) for line in _out(films, capsys, "cases", "--format", "jsonl")[0].splitlines()]
-    lists = _lists(films, "films")
-    assert [(row["user_id"], row["system_a"], row["system_b"]) for row in rows] == [
-        ("u00", "als", "pop"),
-        ("u01", "als", "pop"),
-    ]
-    for row in rows:
-        for side in "ab":
-            items = [item for item, _ in lists[row["user_id"], row[f"system_{side}"]]]
-            assert row[f"items_{side}"] == items
-            assert row[f"titles_{side}"] == [f"Film number {item[1:]}" for item in items]
-    flat = list(csv.DictReader(io.StringIO(_out(films, capsys, "cases", "-o", "-")[0])))
-    assert [json.loads(row["titles_b"]) for row in flat] == [row["titles_b"] for row in rows]
-
-
 def test_parquet(films: Path, tmp_path: Path, capsys: Capture) -> None:
     import pyarrow.parquet as pq
 

@@ -10,27 +10,12 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.schema import connect
-from tests.support import samples
 
 
 def run(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(
         recjudge, ["import", *words, "-p", "p", "--db", str(folder / "a.db")], catch_exceptions=False
     )
-
-
-def test_a_folder_in_one_command(tmp_path: Path) -> None:
-    folder = tmp_path / "ml-1m"
-    folder.mkdir()
-    (folder / "movies.dat").write_bytes(samples.MOVIES_DAT)
-    (folder / "users.dat").write_text(samples.USERS_DAT)
-    (folder / "ratings.dat").write_text(samples.RATINGS_DAT)
-    result = run(tmp_path, str(folder))
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert [line.partition(" · ")[0] for line in result.stderr.splitlines() if "rows read" in line] == [
-        f"{kind}: {folder / name}: 3 rows read, 3 stored, 0 skipped, 0 unchanged"
-        for kind, name in (("items", "movies.dat"), ("users", "users.dat"), ("events", "ratings.dat"))
-    ]
 
 
 LISTS = "userID,itemID,prediction,note\n1,10,4.5,x\n1,11,4.75,y\n2,10,3.25,z\n"

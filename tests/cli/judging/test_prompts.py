@@ -11,7 +11,6 @@ from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import RULES, make_project, planned, ran
 from tests.support.servers.process import ServerProcess
-from tests.support.stub_server import answer, completion, serving
 
 
 @pytest.fixture
@@ -55,19 +54,6 @@ def test_one_case_is_tried_and_nothing_kept(db: Database, openai_server: ServerP
     code, out, _ = ran(*words)
     assert code == 0
     assert "a trial: nothing is stored and no verdict is counted" in out
-
-
-def test_a_call_without_an_answer_exits_1_and_shows_the_reply(db: Database) -> None:
-    said = answer(200, completion("\x1b[31mneither"))
-    with serving(lambda line, _: said if "POST" in line else answer(404, {})) as stub:
-        code, out, _ = ran(
-            "prompt", "try", "pairwise-media", "--case", case(db), "--judge", "openai:m",
-            "--base-url", stub.url, "--db", db.path, "--format", "json",
-        )  # fmt: skip
-    table = json.loads(out)
-    assert (code, table["rows"], table["settings"]["error_kind"]) == (1, [], "bad_reply")
-    assert "no answer (bad_reply)" in table["notes"][0]
-    assert "neither" in table["settings"]["reply"]
 
 
 @pytest.mark.parametrize(("words", "code", "told"), [

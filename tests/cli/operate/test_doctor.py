@@ -10,10 +10,9 @@ from recjudge_tui.domain.injection import KINDS
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import take_lease
 from recjudge_tui.store.schema import connect
 from tests.support.injections import ORDERS
-from tests.support.runs import make_project, planned, ran
+from tests.support.runs import planned, ran
 
 
 def asked(project_db: Path, *words: object, **environment: str) -> tuple[int, list[dict[str, Any]], str]:
@@ -102,14 +101,3 @@ def test_a_problem_ends_with_1_and_says_what_to_do(project_db: Path) -> None:
     (problem,) = [row for row in rows if row["state"] == "problem"]
     assert problem["what"] == "database"
     assert problem["next_step"]
-
-
-def test_a_run_whose_process_is_gone_is_named(project_db: Path) -> None:
-    with connect(project_db) as db:
-        make_project(db)
-        run = planned(db)
-        assert take_lease(db, run, "elsewhere|1|2|3", None)
-        db.execute("UPDATE runs SET heartbeat_at = '2020-01-01T00:00:00+00:00'")
-    code, rows, _ = asked(project_db)
-    (left,) = [row for row in rows if row["what"] == f"run {run}"]
-    assert (code, left["state"], left["next_step"]) == (0, "warning", f"recjudge runs resume {run}")

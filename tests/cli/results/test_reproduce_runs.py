@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 
 from recjudge_tui.store.database import Database
-from tests.support.runs import load, make_project, ran
+from tests.support.runs import make_project, ran
 
 
 @pytest.fixture
@@ -43,27 +42,6 @@ def test_saers_five_runs_fill_its_tables_and_are_not_made_twice(db: Database) ->
     assert db.value("SELECT count(*) FROM runs") == 5
 
 
-def test_zhangs_six_forms_of_the_prompt_are_run(db: Database) -> None:
-    load(db, "explanations", [
-        ("user_id", "item_id", "system", "text"),
-        *((f"u{user}", f"i{at}", system, f"Because of {at}.") for user in range(6) for at in (1, 2) for system in "ab"),
-    ])  # fmt: skip
-    load(db, "labels", [
-        ("rater", "rater_kind", "protocol", "user_id", "item_id", "system", "aspect", "value"),
-        *(("user", "ground_truth", "explanation", f"u{user}", f"i{at}", system, aspect, 1 + (user + at) % 5)
-          for user in range(6) for at in (1, 2) for system in "ab"
-          for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")),
-    ])  # fmt: skip
-    words = ("reproduce", "zhang2024", "-p", "films", "--judge", "random", "--db", db.path, "--format", "csv")
-    code, out, err = ran(*words)
-    assert code == 0, err
-    forms = db.rows("SELECT json_extract(settings, '$.aspects'), json_extract(settings, '$.shots') FROM runs")
-    assert sorted(map(tuple, forms)) == sorted(
-        (a, s) for a in ("multi", "single") for s in ("none", "one", "personal")
-    )
-    assert {row["project"] for row in rows(out)} >= {"films"}
-
-
 def test_what_the_project_cannot_feed_is_named(db: Database) -> None:
     words = ("reproduce", "arena", "-p", "films", "--judge", "random", "--db", db.path, "--format", "csv")
     code, _, err = ran(*words, "--dry-run")
@@ -83,22 +61,3 @@ def test_what_the_project_cannot_feed_is_named(db: Database) -> None:
     code, _, err = ran("reproduce", "zhang2024", "-p", "films", "--judge", "random", "--db", db.path)
     assert code in (1, 2)
     assert "no cases" in err or "explanation" in err
-
-
-def test_its_options_need_a_judge_and_a_judge_a_project(db: Database, tmp_path: Path) -> None:
-    for words, said in (
-        (("--sample", 3), "--sample needs --judge"),
-        (("--budget", 1), "--budget needs --judge"),
-        (("--judge", "rules"), "-p PROJECT"),
-    ):
-        code, _, err = ran("reproduce", "saer", *words, "--db", db.path)
-        assert (code, said in err) == (2, True)
-    make_project(db)
-    for command in (("reproduce", "saer"), ("why",), ("robustness", "position")):
-        for word, value in (
-            ("--base-url", "http://127.0.0.1:9/v1"),
-            ("--api-key-env", "K"),
-            ("--header-env", "X-A=K"),
-        ):
-            code, _, err = ran(*command, "-p", "films", word, value, "--db", db.path)
-            assert (code, f"{word} needs --judge" in err) == (2, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.schema import connect
-from tests.builder import Built, project
 from tests.support.commands import ran
 from tests.support.visits import VISITS, make_visits
 
@@ -36,7 +34,6 @@ REPORTS = {
     "confusion": (("agreement", "--confusion"), ("protocol", "label_a", "label_b"), ("count",)),
     "metrics": (("metrics", "--metrics", "ndcg,ild,coverage"), ("system", "metric"), ("n",)),
 }
-BY = ("plan", "age", "activity", "context", "user:plan")
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +59,6 @@ def _sums(rows: Rows, keys: tuple[str, ...], counts: tuple[str, ...]) -> dict[tu
     return {key: counter for key, counter in found.items() if any(counter.values())}
 
 
-@pytest.mark.parametrize("by", BY)
-@pytest.mark.parametrize("report", REPORTS)
-def test_the_groups_together_are_the_whole(visits: Path, capsys: Capture, report: str, by: str) -> None:
-    words, keys, counts = REPORTS[report]
-    whole, parts = _table(visits, capsys, *words), _table(visits, capsys, *words, "--by", by)
-    assert parts["columns"][0]["name"] == "segment"
-    groups = parts["settings"]["segments"]
-    assert {row["segment"] for row in parts["rows"]} <= set(groups)
-    assert _sums(parts["rows"], keys, counts) == _sums(whole["rows"], keys, counts)
-    assert any(note.startswith(f"{len(groups)} groups were compared") for note in parts["notes"])
-
-
 @pytest.mark.parametrize("report", REPORTS)
 def test_contexts_and_days_choose_and_together_they_are_the_whole(
     visits: Path, capsys: Capture, report: str
@@ -94,51 +79,6 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     assert may["rows"] == days["rows"]
     assert any("without served_at left out, because a time was chosen" in note for note in may["notes"])
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
-
-
-SYSTEMS_OF = {
-    "ranking": "leaderboard --protocol pairwise",
-    "bt": "leaderboard --protocol pairwise --method bt",
-    "matrix": "leaderboard --protocol pairwise --table matrix",
-    "side-by-side": "leaderboard --protocol pairwise --table side-by-side",
-    "shares": "leaderboard --protocol pointwise",
-    "flags": "flags",
-    "by context": "leaderboard --protocol pairwise --by context",
-    "metrics": "metrics --metrics ndcg",
-}
-
-
-@pytest.mark.parametrize("report", SYSTEMS_OF)
-def test_systems_choose_as_if_the_others_were_not_there(project_db: Path, report: str) -> None:
-    whole, part = (_judged(project_db.with_name(f"{names}.db"), names) for names in ("abc", "ab"))
-    rows = whole.table(f"{SYSTEMS_OF[report]} -p films --systems a,b")["rows"]
-    assert rows == part.table(f"{SYSTEMS_OF[report]} -p films")["rows"]
-    assert rows
-    assert {row["system"] for row in rows if row["system"]} <= {"a", "b"}
-
-
-def _judged(path: Path, systems: str) -> Built:
-    """Lists of these systems for eight users, judged alone and in pairs by two people."""
-    lists = {(f"u{n}", system): [f"i{(n + at) % 9}"] for n in range(8) for at, system in enumerate(systems)}
-    labels: list[dict[str, object]] = []
-    for n, rater in product(range(8), ("anna", "ben")):
-        said = {"rater": rater, "user_id": f"u{n}"}
-        for at, system in enumerate(systems):
-            poor = (n + at + (rater == "ben")) % 3 == 0
-            flagged = (
-                {"value": "Poor Match", "flags": f"i{(n + at) % 9}:owned"}
-                if poor
-                else {"value": "Good Match"}
-            )
-            labels.append({**said, "system": system, **flagged})
-        for first, second in combinations(systems, 2):
-            winner = "A" if (n + len(rater) + ord(second)) % 3 else "B"
-            labels.append({**said, "system_a": first, "system_b": second, "value": winner})
-    events = [
-        {"user_id": f"u{n}", "item_id": f"i{n}", "type": "heldout_purchase", "timestamp": "2024-06-05"}
-        for n in range(8)
-    ]
-    return project(path, lists=lists, events=events, labels=labels)
 
 
 @pytest.mark.parametrize("by", [None, "plan"])

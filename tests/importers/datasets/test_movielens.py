@@ -30,33 +30,6 @@ def test_100k(load: Load, db: Database) -> None:
     assert rows_of(db, EVENTS)[0] == ("12", "rating", "301", "", "1997-09-23T07:33:20+00:00", 4.0)
 
 
-def test_every_genre_of_100k_is_at_its_place(load: Load, db: Database) -> None:
-    lines = "".join(f"{n}|Film {n}||||{samples.flags(n)}\n" for n in range(19))
-    load("items", lines)
-    found = dict(rows_of(db, "SELECT CAST(item_id AS INTEGER), category FROM items"))
-    assert [found[n] for n in range(19)] == [
-        "", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
-        "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("u1.base", "rating"), ("u1.test", "heldout_rating"), ("ua.test.gz", "heldout_rating"), ("my.testing", "rating")],
-)  # fmt: skip
-def test_the_splits_of_100k(load: Load, db: Database, name: str, kind: str) -> None:
-    import gzip
-
-    raw = samples.U_DATA.encode()
-    load("events", gzip.compress(raw) if name.endswith(".gz") else raw, name)
-    assert {row[1] for row in rows_of(db, EVENTS)} == {kind}
-
-
-def test_a_copy_of_100k_in_utf8(load: Load, db: Database) -> None:
-    load("items", b"\xef\xbb\xbf" + samples.U_ITEM.decode("latin-1").encode())
-    assert rows_of(db, ITEMS)[0][:2] == ("301", "Café Nord: A Story (1991)")
-
-
 def test_1m(load: Load, db: Database) -> None:
     load("items", samples.MOVIES_DAT, "movies.dat")
     load("users", samples.USERS_DAT, "users.dat")

@@ -10,7 +10,6 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.importers.reader import json_entries
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load, lists_of, rows_of
 
@@ -57,13 +56,3 @@ def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
         load("lists", text, "run.json")
     load("lists", text, "run.json", layout="ranx-run", system="mine")
     assert lists_of(db) == {("q", "mine"): ["e", "d"]}
-
-
-def test_entries_are_read_across_blocks(tmp_path: Path) -> None:
-    """More than one megabyte, the size of a block."""
-    path = tmp_path / "run.json"
-    run = {f"q{n}": {f"d{n}-{k}": k / 7 for k in range(100)} for n in range(600)}
-    path.write_text(json.dumps(run))
-    assert path.stat().st_size > 1 << 20
-    found = {row["key"]: {k: float(v) for k, v in row["value"]} for _, row in json_entries(path)}
-    assert found == run

@@ -38,14 +38,6 @@ def test_items_with_sequences(load: Load, db: Database) -> None:
     assert [json.loads(row[3]) for row in rows] == [{"release_year": "1995"}, {}]
 
 
-def test_users(load: Load, db: Database) -> None:
-    load(
-        "users", "user_id:token\tage:token\toccupation:token\n0001\t24\twriter\n0001\t24\twriter\n", "x.user"
-    )
-    row = db.rows("SELECT user_id, attributes FROM users")[0]
-    assert (row[0], json.loads(row[1])) == ("0001", {"age": "24", "occupation": "writer"})
-
-
 TOP_K = "user_id:token\titem_id:token\tscore:float\n7\t1\t0.25\n7\t2\t0.75\n8\t1\t0.5\n"
 
 
@@ -85,8 +77,3 @@ def test_the_top_k_of_a_model_as_lists(load: Load, db: Database) -> None:
     lists = [("7", "2"), ("7", "1"), ("8", "1")]
     assert [tuple(row) for row in rows] == [(system, *row) for system in ("bpr", "2") for row in lists]
     assert load("events", TOP_K, "bpr.inter").stored == 3
-
-
-def test_zip_codes_of_users_are_not_kept(load: Load, db: Database) -> None:
-    load("users", "user_id:token\tage:token\tzip_code:token\n1\t24\t85711\n", "ml.user")
-    assert db.value("SELECT attributes FROM users") == '{"age": "24"}'

@@ -30,11 +30,6 @@ def test_elliot_names_the_system_in_the_file_name(db: Database, tmp_path: Path) 
     assert "it gets the file's name, “MostPop_seed=42”" in " ".join(summary.files[1].remarks)
 
 
-def test_elliot_under_another_name(load: Load, db: Database) -> None:
-    load("lists", "1\t12\t3\n1\t10\t5\n", "recs.tsv", layout="elliot", system="knn")
-    assert lists_of(db) == {("1", "knn"): ["10", "12"]}
-
-
 def test_cornacs_replies(load: Load, db: Database) -> None:
     replies = [
         {"recommendations": ["10", "7", "3"], "query": {"uid": "a", "k": 3, "remove_seen": False}},
@@ -88,12 +83,6 @@ def test_lenskits_collections_in_parquet(db: Database, tmp_path: Path) -> None:
     [summary] = import_paths(db, "p", [tmp_path / "native.parquet", tmp_path / "flat.parquet"], None)
     assert summary.kind == "lists"
     assert lists_of(db) == {("1", "knn"): ["7", "9"], ("1", "pop"): ["9", "7"]}
-
-
-@pytest.mark.parametrize("header", ["qid,docno,score", "q_id,doc_id,score"])
-def test_frames_of_retrieval_tools(load: Load, db: Database, header: str) -> None:
-    load("lists", f"{header}\nq1,d1,0.5\nq1,d2,0.75\n", system="bm25")
-    assert lists_of(db) == {("q1", "bm25"): ["d2", "d1"]}
 
 
 def test_one_file_of_scores_is_not_guessed(load: Load) -> None:

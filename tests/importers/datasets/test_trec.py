@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.histories import load_evaluation_data
 from tests.support.importing import Load, lists_of, rows_of
 
 
@@ -64,12 +63,3 @@ def test_letor_and_svmrank(load: Load, db: Database) -> None:
         ("1", "40626", "heldout_relevance", 1.0),
         ("2", "1A", "heldout_relevance", 3.0),
     ]
-
-
-def test_a_document_judged_above_zero_is_relevant_regardless_of_the_others(load: Load, db: Database) -> None:
-    load("events", "1 0 a 1\n1 0 b 3\n1 0 c 3\n1 0 d 0\n1 0 e -1\n2 0 a 1\n", "qrels.txt")
-    truths = load_evaluation_data(db, 1).truths
-    assert {user: sorted(truth.relevant) for (user, _, _), truth in truths.items()} == {
-        "1": ["a", "b", "c"],
-        "2": ["a"],
-    }

@@ -40,12 +40,6 @@ def test_every_setting_of_a_field(load: Load, db: Database, tmp_path: Path) -> N
     assert db.value("SELECT layout FROM imports").startswith("mapping m.toml ")
 
 
-def test_attributes_are_those_named(load: Load, db: Database, tmp_path: Path) -> None:
-    toml = '[users]\nuser_id = "id"\nattributes = { age = "alter" }\n'
-    load("users", "id,alter,secret\n1,30,x\n", mapping=toml)
-    assert tuple(db.rows("SELECT user_id, attributes FROM users")[0]) == ("1", '{"age": "30"}')
-
-
 def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, tmp_path: Path) -> None:
     toml = """
         [labels]
@@ -68,19 +62,6 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
     ]
 
 
-def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
-    toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
-    assert load("labels", "u,i,s,score\n1,1,x,7\n2,1,x,6\n", mapping=toml).stored == 2
-    with pytest.raises(InputError, match=r"only some answers of overall .*“8”.*1 to 7"):
-        load("labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n", mapping=toml)
-
-
-def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> None:
-    toml = '[items]\nitem_id = "asin"\ntitle = "name"\ncategory = "tags"\n'
-    load("items", '{"asin": 12, "name": "Soap", "tags": ["Bath", "Skin"]}\n', "x.jsonl", mapping=toml)
-    assert tuple(db.rows("SELECT item_id, title, category FROM items")[0]) == ("12", "Soap", "Bath|Skin")
-
-
 @pytest.mark.parametrize(
     ("toml", "content"),
     [
@@ -95,12 +76,6 @@ def test_how_a_table_is_written(load: Load, db: Database, tmp_path: Path, toml: 
     (tmp_path / "map.toml").write_text(toml, encoding="utf-8")
     load("lists", content, mapping=tmp_path / "map.toml", system="s")
     assert rows_of(db, "SELECT item_id, score FROM slate_items ORDER BY rank") == [("1", 1.25), ("2", 0.5)]
-
-
-def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
-    toml = 'encoding = "utf-16"\n[items]\nitem_id = "item_id"\ntitle = "title"\n'
-    load("items", "item_id,title\n1,Zażółć\n".encode("utf-16"), mapping=toml)
-    assert db.value("SELECT title FROM items") == "Zażółć"
 
 
 @pytest.mark.parametrize(
@@ -193,13 +168,6 @@ def test_a_mistake_shows_the_first_rows(
     for part in says:
         assert re.search(part, str(raised.value)), part
     assert db.value("SELECT count(*) FROM projects") == 0
-
-
-def test_a_missing_field_shows_the_first_rows(load: Load, tmp_path: Path) -> None:
-    mapping = "[events]\nuser_id = 'a'\nitem_id = { column = 'b', values = { 12 = 'twelve' } }\n"
-    with pytest.raises(InputError, match="has no field “type” for events") as raised:
-        load("events", ODD, mapping=mapping)
-    assert "line 2: user_id = “u”, item_id = “twelve”" in raised.value.cause
 
 
 def test_a_header_for_a_file_that_has_none(load: Load, db: Database, tmp_path: Path) -> None:

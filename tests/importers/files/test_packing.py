@@ -7,14 +7,11 @@ import io
 import lzma
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from tests.support import samples
 from tests.support.importing import Load
 
 RATINGS = b"user_id,item_id,rating\nu1,i1,4\nu2,i2,5\n"
@@ -62,14 +59,6 @@ def test_one_table_in_an_archive(load: Load, name: str, content: bytes) -> None:
 def test_a_damaged_workbook_is_to_be_exported_as_csv(load: Load) -> None:
     with pytest.raises(InputError, match=r"is a damaged Excel workbook .*Export the sheet as CSV"):
         load("lists", b"PK\x03\x04cut off", "lists.xlsx")
-
-
-def test_a_packed_file_in_a_folder_keeps_its_layout(db: Database, tmp_path: Path) -> None:
-    folder = tmp_path / "ml"
-    folder.mkdir()
-    (folder / "movies.csv.zip").write_bytes(_zip(**{"movies.csv": samples.MOVIES_CSV}))
-    [summary] = import_paths(db, "p", [folder], None)
-    assert (summary.kind, summary.files[0].layout) == ("items", "movielens-latest")
 
 
 @pytest.mark.parametrize(

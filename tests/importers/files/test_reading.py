@@ -9,17 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.importers.reader import contents_of, text_lines
 from tests.support.importing import Load
-
-EVENTS = "user_id,item_id,type\n" + "".join(f"u{n},{n * 7919 % 977},click\n" for n in range(3000))
-
-
-def test_gzip_of_several_parts(load: Load, tmp_path: Path) -> None:
-    raw = EVENTS.encode()
-    packed = gzip.compress(raw[:5000]) + gzip.compress(raw[5000:])
-    assert load("events", packed, "events.csv.gz").stored == 3000
-    assert contents_of(tmp_path / "events.csv.gz").lines == 3001
 
 
 @pytest.mark.parametrize(
@@ -33,15 +23,6 @@ def test_the_first_line_of_excel_that_names_the_delimiter_is_no_header(
     summary = load("events", text.encode())
     assert (summary.stored, summary.skipped) == (2, 1)
     assert any("in.csv:4:" in warning for warning in summary.warnings), summary.warnings
-
-
-@pytest.mark.parametrize("content", ["", "a", "a\n", "a\nb", "a\n\nb\n"])
-def test_lines_are_counted_as_they_are_read(tmp_path: Path, content: str) -> None:
-    path, packed = tmp_path / "in", tmp_path / "in.gz"
-    path.write_text(content)
-    packed.write_bytes(gzip.compress(content.encode()))
-    wanted = len(list(text_lines(path)))
-    assert contents_of(path).lines == contents_of(packed).lines == wanted
 
 
 PEAK = """

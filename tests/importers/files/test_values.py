@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.importers.values import RowFault, Times, formatted, number, plain_number, whole
+from recjudge_tui.importers.values import RowFault, Times
 
 NOON = "2024-05-01T12:00:00+00:00"
 
@@ -32,44 +32,3 @@ def test_timestamps(text: str, expected: str) -> None:
 def test_bad_timestamps(text: str) -> None:
     with pytest.raises(RowFault, match="is not a time"):
         Times().read(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("05/01/2024", "is the day or the month first? Write 2024-05-31"),
-        ("5.1.24 12:00", "is the day or the month first? Write 2024-05-31"),
-        ("next Tuesday", "write 2024-05-31, 2024-05-31T12:00:00Z or Unix time"),
-    ],
-)
-def test_a_bad_time_says_how_to_write_it(text: str, advice: str) -> None:
-    with pytest.raises(RowFault) as fault:
-        Times().read(text)
-    assert f"is not a time ({advice}" in fault.value.text
-
-
-def test_formatted_times() -> None:
-    assert formatted("01.05.2024 12:00", "%d.%m.%Y %H:%M") == NOON
-    assert formatted(" ", "%d") == ""
-    with pytest.raises(RowFault):
-        formatted("May", "%d.%m.%Y")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("4", 4.0), (" -0.5 ", -0.5), ("1e3", 1000.0), (".5", 0.5), ("5.", 5.0)]
-)
-def test_numbers(text: str, value: float) -> None:
-    assert number(text, "score") == value
-
-
-@pytest.mark.parametrize("text", ["", "nan", "inf", "-Infinity", "1_000", "3,5", "0x10", "1e999", "²"])
-def test_not_numbers(text: str) -> None:
-    with pytest.raises(RowFault, match="score"):
-        number(text, "score")
-
-
-def test_whole_and_plain_numbers() -> None:
-    assert whole("3.0", "rank") == 3
-    assert (plain_number(4.0), plain_number(3.5)) == ("4", "3.5")
-    with pytest.raises(RowFault):
-        whole("3.5", "rank")

@@ -133,13 +133,6 @@ def test_argilla_records_of_both_versions(
     assert summary.skipped == 1
 
 
-def test_argilla_without_a_status_says_so_once(load: Load, db: Database) -> None:
-    records = [_argilla({"overall": [{"value": v, "user_id": u}]}) for u, v in (("ann", "A"), ("ben", "B"))]
-    summary = load("labels", json.dumps(records), "records.json")
-    assert (summary.stored, summary.skipped, summary.warning_kinds) == (2, 0, {})
-    assert "responses without a status count as submitted" in summary.files[0].remarks[0]
-
-
 @pytest.mark.parametrize(
     ("value", "label"),
     [
@@ -222,14 +215,6 @@ def test_doccano(load: Load, db: Database) -> None:
     ]  # fmt: skip
     assert summary.warning_kinds == {"no answer": 1, "not a verdict": 1, "several choices": 1}
     assert "so it is" in _notes(db)
-
-
-def test_doccanos_old_annotations_by_user(load: Load, db: Database) -> None:
-    row = {
-        "id": 1, "text": "t", "meta": PAIR, "annotations": [{"label": "A", "user": 1}, {"label": "B", "user": 2}],
-    }  # fmt: skip
-    load("labels", json.dumps([row]), "old.json")
-    assert verdicts_of(db) == [("1", "overall", "B"), ("2", "overall", "A")]
 
 
 def test_a_mapping_names_the_fields_of_a_task(load: Load, db: Database, tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
-from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.errors import InputError
@@ -87,26 +85,6 @@ def test_scales_are_stored_and_reported(load: Load, db: Database, mapping: Path)
     assert stored_scales(db, project_id(db, "p")) == {}
 
 
-def test_agreement_uses_each_scale(db: Database, project: int) -> None:
-    """The label set of `useful` has eleven labels, though nobody gave 0, 9 or 10."""
-    table = agreement(Project(db, project))
-    value = {(row["aspect"], row["stat"]): row["value"] for row in table.rows}
-    for at, (aspect, labels) in enumerate((("accuracy", 5), ("useful", 11), ("safe", 2))):
-        a, b = ([given[at] for given in rater] for rater in (ANN, BEN))
-        expected = cohen_kappa_score(a, b, labels=list(range(labels)), weights="quadratic")
-        assert value[aspect, "qwk"] == pytest.approx(expected)
-    tones = [[given[3] for given in rater] for rater in (ANN, BEN)]
-    assert value["tone", "kappa"] == pytest.approx(cohen_kappa_score(*tones))
-    assert value["tone", "percent"] == pytest.approx(np.mean(np.equal(*tones)))
-    assert ("tone", "qwk") not in value
-    (scales,) = [note for note in table.notes if note.startswith("scales: ")]
-    assert "useful 0 to 10" in scales
-    assert "tone warm | cold | odd (categories without an order)" in scales
-    linear = agreement(Project(db, project), aspect="useful", stat=("ac2", "spearman"))
-    useful = [[given[1] for given in rater] for rater in (ANN, BEN)]
-    assert linear.rows[1]["value"] == pytest.approx(spearmanr(*useful).statistic)
-
-
 def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, project: int) -> None:
     options = {"aspect": "tone", "stat": ("qwk", "pearson", "bias", "alpha_nominal")}
     by_stat = {row["stat"]: row for row in agreement(Project(db, project), **options).rows}
@@ -168,20 +146,6 @@ def test_later_files_are_held_to_the_scale(load: Load, project: int) -> None:
         load("labels", f"{header},scale\ndot,u1,i,x,useful,3,1-5\n", "c.csv")
     assert "c.csv:2: useful (explanation) cannot have the scale 1 to 5" in caught.value.title
     assert "since import 1" in caught.value.cause
-
-
-def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> None:
-    load(
-        "labels",
-        "rater,user_id,system,aspect,value,scale\n"
-        "ann,u1,s,fit,7,0-10\nann,u2,s,fit,2,0-10\nann,u1,s,kind,offensive,relevant | offensive | unclear\n",
-    )
-    columns = "protocol, aspect, value, label"
-    assert rows_of(db, f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id") == [
-        ("absolute", "fit", 7.0, "7"),
-        ("absolute", "fit", 2.0, "2"),
-        ("absolute", "kind", 1.0, "offensive"),
-    ]
 
 
 @pytest.mark.parametrize(

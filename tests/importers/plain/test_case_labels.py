@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load, rows_of
 
@@ -65,21 +64,6 @@ def test_columns_beside_the_case_must_agree(load: Load, db: Database, cases: dic
         ("overall", -1.0),
         ("overall", 1.0),
     ]
-
-
-def test_a_case_keeps_its_lists_when_newer_ones_came(load: Load, db: Database, cases: dict[str, int]) -> None:
-    load("lists", "user_id,system,item_id,rank\nu,als,3,1\n", "newer.csv")
-    load("labels", f"rater,case_id,value\nben,{cases['u pair']},B\n", "c.csv")
-    load("labels", "rater,user_id,system_a,system_b,value\ncid,u,als,pop,B\n", "d.csv")
-    assert list(_verdicts(db, "ben")) == [cases["u pair"]]
-    assert list(_verdicts(db, "cid")) != [cases["u pair"]]
-
-
-def test_another_project_has_no_such_case(db: Database, tmp_path: Path, cases: dict[str, int]) -> None:
-    path = tmp_path / "c.csv"
-    path.write_text(f"rater,case_id,value\nben,{cases['u pair']},B\n")
-    with pytest.raises(InputError, match=r"nothing in .* the project has no case “1”"):
-        import_paths(db, "another", [path], None)
 
 
 FORM = (

@@ -9,9 +9,7 @@ import pytest
 from scipy.stats import beta, binomtest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from tests.support.importing import Load, rows_of
 from tests.support.verdicts import Project, table
@@ -61,26 +59,6 @@ def test_the_leaderboard_has_exact_intervals_and_says_that_users_are_not_known(
     assert unknown[0] in matrix.notes
 
 
-def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database) -> None:
-    """Its rows over all opponents are no pairs, and each pair stands in it from both sides."""
-    summary = load(
-        "labels",
-        "system,opponent,rater,aspect,rank,wins,ties,losses,position_ties,failed,n,q,score\n"
-        "a,,qwen,overall,1,7,1,2,0,1,10,2.67,2.67\n"
-        "a,b,qwen,overall,,5,1,0,0,1,6,,\n"
-        "a,c,qwen,overall,,2,0,2,0,0,4,,\n"
-        "b,a,qwen,overall,,0,1,5,0,1,6,,\n"
-        "c,a,qwen,overall,,2,0,2,0,0,4,,\n",
-    )
-    board = table(Project(db, project_id(db, "p")), "leaderboard", protocol="pairwise")
-    top = next(row for row in board.rows if row["system"] == "a" and row["opponent"] is None)
-    assert [top[name] for name in ("rater", "wins", "ties", "losses", "failed", "n")] == [
-        "qwen", 7, 1, 2, 1, 10,
-    ]  # fmt: skip
-    assert summary.warning_kinds == {"same battles from the other side": 2, "no pair of systems": 1}
-    assert any("in.csv:5: these seem to be the battles of line 3" in text for text in summary.warnings)
-
-
 @pytest.mark.parametrize(
     ("row", "says"),
     [
@@ -116,20 +94,6 @@ def test_a_mapping_names_the_columns(load: Load, db: Database, tmp_path: Path) -
     assert summary.warning_kinds == {"same battles from the other side": 1}
 
 
-def test_found_without_a_kind_and_undone(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "counts.tsv"
-    path.write_text(COUNTS.replace(",", "\t").replace("system_a", "System A"))
-    (dry,) = import_paths(db, "p", [path], None, dry_run=True)
-    assert "new (A) against old (B)" in dry.files[0].examples[0]
-    assert db.value("SELECT count(*) FROM verdicts") == 0
-    (summary,) = import_paths(db, "p", [path], None)
-    assert (summary.kind, summary.stored) == ("labels", 43)
-    import_id = summary.files[0].import_id
-    assert import_id is not None
-    undo_import(db, import_id)
-    assert [db.value(f"SELECT count(*) FROM {name}") for name in ("verdicts", "cases")] == [0, 0]
-
-
 def test_a_corrected_table_is_not_added_to_the_first(load: Load, db: Database) -> None:
     load("labels", COUNTS, "people.csv")
     with pytest.raises(InputError) as caught:
@@ -137,8 +101,3 @@ def test_a_corrected_table_is_not_added_to_the_first(load: Load, db: Database) -
     assert "people.csv:2: the counts of this row are already stored" in caught.value.title
     assert "(import 1)" in caught.value.cause
     assert db.value("SELECT count(*) FROM verdicts") == 43
-
-
-def test_a_label_with_a_value_and_a_user_stays_a_label(load: Load, db: Database) -> None:
-    load("labels", "rater,user_id,system_a,system_b,value,wins,losses\nann,u,a,b,A,3,4\n")
-    assert rows_of(db, "SELECT user_id, rule FROM v_verdicts") == [("u", "as given")]

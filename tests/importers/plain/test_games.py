@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.verdicts import EXPORTED, exported_rows
 from tests.support.importing import Load, rows_of
@@ -60,30 +58,6 @@ def test_two_games_become_one_verdict(load: Load, db: Database) -> None:
         ("q5", "Tie", "ok", 1, "both orders"),
     ]
     assert (summary.stored, summary.skipped) == (5, 0)
-
-
-def test_leaderboard_and_position_are_those_of_a_judge(load: Load, db: Database) -> None:
-    """Counted by hand: q2 and q3 flip, both times for the first list; q4 failed."""
-    load("labels", GAMES)
-    project = project_id(db, "p")
-    new = report(db, project, "leaderboard", protocol="pairwise").rows[0]
-    counts = {
-        name: new[name] for name in ("system", "wins", "ties", "losses", "position_ties", "failed", "n")
-    }
-    assert counts == {
-        "system": "new", "wins": 1, "ties": 3, "losses": 0, "position_ties": 2, "failed": 1, "n": 4,
-    }  # fmt: skip
-    (row,) = report(db, project, "robustness position").rows
-    seen = {
-        name: row[name]
-        for name in ("rater", "pairs", "consistent", "true_ties", "position_ties", "set_1", "set_2")
-    }
-    assert seen == {
-        "rater": "qwen", "pairs": 4, "consistent": 2, "true_ties": 1, "position_ties": 2, "set_1": 4, "set_2": 0,
-    }  # fmt: skip
-    assert row["favour"] == pytest.approx(4 / 8)
-    _, raw = report(db, project, "robustness position", counts=True).rows
-    assert [raw[name] for name in ("wins", "ties", "losses", "failed")] == [4, 3, 2, 1]
 
 
 def test_pairs_files_with_both_winners(load: Load, db: Database) -> None:
@@ -161,29 +135,3 @@ def test_systems_called_a_and_tie(load: Load, db: Database) -> None:
     )
     columns = "system_a, system_b, label, order_consistent"
     assert rows_of(db, f"SELECT {columns} FROM v_verdicts") == [("B", "Tie", "B", 1)]
-
-
-def test_a_third_game_is_a_repeated_vote(load: Load, db: Database) -> None:
-    extra = "".join(f"qwen,q{n},new,old,new,new,ok\n" for n in (6, 7, 1))
-    summary = load("labels", GAMES + extra)
-    assert summary.warning_kinds == {"repeated vote": 1}
-    assert len(_verdicts(db)) == 7
-
-
-def test_the_layout_is_detected_without_a_kind(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps({**swap, "question_id": n}) + "\n" for n, swap in enumerate(SWAPS)))
-    (summary,) = import_paths(db, "p", [path], None)
-    assert (summary.kind, summary.stored) == ("labels", 4)
-
-
-def test_dry_run_and_undo(db: Database, tmp_path: Path) -> None:
-    path = tmp_path / "games.csv"
-    path.write_text(GAMES)
-    (dry,) = import_paths(db, "p", [path], "labels", dry_run=True)
-    assert "the same in both orders" in dry.files[0].examples[0]
-    assert "the two orders differ" in dry.files[0].examples[1]
-    (summary,) = import_paths(db, "p", [path], "labels")
-    assert summary.files[0].import_id is not None
-    undo_import(db, summary.files[0].import_id)
-    assert [db.value(f"SELECT count(*) FROM {name}") for name in ("games", "verdicts", "cases")] == [0, 0, 0]

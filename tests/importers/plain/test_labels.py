@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load, rows_of, verdicts_of
 
@@ -32,34 +28,6 @@ def test_pairs_are_turned_to_the_order_of_names(
     columns = "system_a, system_b, value, label, protocol, aspect, rule, state"
     assert verdicts_of(db, columns) == [("new", "old", value, label, "pairwise", "overall", "as given", "ok")]
     assert str(verdicts_of(db, "value")[0][0]) != "-0.0"
-
-
-@pytest.mark.parametrize(
-    ("given", "value", "label"),
-    [("Good", 2, "Good"), ("partial match", 1, "Partial"), ("POOR MATCH", 0, "Poor")],
-)  # fmt: skip
-def test_match_labels(load: Load, db: Database, given: str, value: float, label: str) -> None:
-    load("labels", f"rater,user_id,system,value\nann,u,s,{given}\n")
-    assert verdicts_of(db, "value, label, protocol, system_a, system_b") == [
-        (value, label, "pointwise", "s", "")
-    ]
-
-
-def test_scores(load: Load, db: Database) -> None:
-    load(
-        "labels",
-        "rater,user_id,item_id,system,aspect,value,protocol\n"
-        "user,u,1,s,accuracy,4,\n"
-        "ann,u,,s,overall,0.25,absolute\n"
-        "ann,u,,,quality,87.5,\n",
-    )
-    assert verdicts_of(db, "rater, rater_kind, protocol, item_id, system_a, aspect, value, label") == [
-        ("user", "ground_truth", "explanation", "1", "s", "accuracy", 4.0, "4"),
-        ("ann", "annotator", "absolute", "", "s", "overall", 0.25, "0.25"),
-        ("ann", "annotator", "explanation", "", "", "quality", 87.5, "87.5"),
-    ]
-    kinds = [row["kind"] for row in db.rows("SELECT kind FROM cases ORDER BY id")]
-    assert kinds == ["explanation", "list", "explanation"]
 
 
 @pytest.mark.parametrize(
@@ -107,15 +75,6 @@ def test_bad_flags_leave_the_label(load: Load, db: Database, flags: str) -> None
     assert verdicts_of(db, "flag_count") == [(0,)]
 
 
-def test_flags_in_json_lines(load: Load, db: Database) -> None:
-    load(
-        "labels",
-        '{"rater": "ann", "user_id": "u", "system": "s", "value": "Poor", "flags": [{"item_id": 7, "issue": "other"}]}',
-        "in.jsonl",
-    )
-    assert db.value("SELECT item_id FROM flags") == "7"
-
-
 def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> None:
     load("lists", LISTS, "lists.csv")
     load("explanations", "user_id,item_id,system,text\nu,1,x,because\n", "e.csv")
@@ -131,33 +90,6 @@ def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> No
     ]  # fmt: skip
 
 
-def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: Database) -> None:
-    load("labels", "rater,user_id,system,value\nann,u,a,Good\n")
-    load("lists", LISTS, "lists.csv")
-    case = ensure_case(db, 1, CaseKey("list", "u", "a", slate_a=1))
-    assert case == db.value("SELECT case_id FROM verdicts")
-
-
-def test_one_rater_compared_with_itself(load: Load, db: Database) -> None:
-    header = "rater,user_id,system,value\n"
-    first = load("labels", header + "ann,u,s,Good\nann,u,s,Good Match\nann,u,s,Poor\nann,v,s,Good\n", "1.csv")
-    assert (first.stored, first.unchanged, first.skipped) == (2, 0, 2)
-    assert "1.csv:3: “ann” answered overall of this case above, with the same answer" in first.warnings[0]
-    assert (
-        "1.csv:4: “ann” answered “Good” on overall of this case above in this file; that answer is kept"
-        in first.warnings[1]
-    )
-    assert "2 of 4 votes are on a case that the same rater answered above" in first.files[0].remarks[-1]
-    second = load("labels", header + "ann,u,s,Partial\nann,u,s,Good\nother,u,s,Poor\n", "2.csv")
-    assert (second.stored, second.unchanged, second.skipped) == (1, 1, 1)
-    assert (
-        "2.csv:2: “ann” answered “Good” on overall of this case in import 1; that answer is kept"
-        in second.warnings[0]
-    )
-    assert "1 of 3 votes are in an earlier import with the same answer" in second.files[0].remarks[-1]
-    assert verdicts_of(db, "rater, label") == [("ann", "Good"), ("ann", "Good"), ("other", "Poor")]
-
-
 def test_rows_that_do_not_tell_the_cases_apart_are_an_error(load: Load, db: Database) -> None:
     votes = "".join(f"ann,u{n % 10},x,y,{'A' if n % 10 < 6 else 'B'},s{n // 10}\n" for n in range(30))
     with pytest.raises(InputError) as refused:
@@ -167,13 +99,6 @@ def test_rows_that_do_not_tell_the_cases_apart_are_an_error(load: Load, db: Data
     assert db.value("SELECT count(*) FROM verdicts") == 0
     kept = load("labels", "rater,user_id,system_a,system_b,value,session\n" + votes)
     assert (kept.stored, kept.skipped) == (30, 0)
-
-
-def test_a_second_session_in_a_file_of_the_same_command(db: Database, tmp_path: Path) -> None:
-    for name in ("1.csv", "2.csv"):
-        (tmp_path / name).write_text(f"rater,user_id,system,value,file\nann,u,s,Good,{name}\n")
-    with pytest.raises(InputError, match=r"2.csv could be imported .* do not tell the cases apart"):
-        import_files(db, "p", [tmp_path / "1.csv", tmp_path / "2.csv"], "labels")
 
 
 def test_a_rater_is_of_one_kind(load: Load, db: Database) -> None:
@@ -222,22 +147,6 @@ def test_battles_of_other_tools(load: Load, db: Database) -> None:
 
 def _kinds(db: Database) -> dict[str, str]:
     return {row["name"]: row["kind"] for row in db.rows("SELECT name, kind FROM raters")}
-
-
-def test_a_model_is_known_by_its_name_and_the_summary_says_so(load: Load, db: Database) -> None:
-    names = ("gpt-4o", "anna", "llm judge", "user")
-    rows = "".join(f"{name},u,s,Good\n" for name in names)
-    (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
-    assert _kinds(db) == {
-        "gpt-4o": "judge", "anna": "annotator", "llm judge": "judge", "user": "ground_truth",
-    }  # fmt: skip
-    assert remark.startswith(
-        "named like language models, so not counted as people: “gpt-4o”, “llm judge”; a column"
-    )
-
-
-def test_people_alone_need_no_remark(load: Load) -> None:
-    assert load("labels", "rater,user_id,system,value\nanna,u,s,Good\n").files[0].remarks == ()
 
 
 @pytest.mark.parametrize("kind", ["annotator", "judge"])

@@ -139,31 +139,9 @@ def test_messages_of_the_import(load: Load, content: str, columns: str, remarks:
     assert _said(load("lists", content, system="s")) == (columns, remarks)
 
 
-def test_ties_go_by_descending_id_as_in_trec_eval(load: Load, db: Database) -> None:
-    load("lists", "user,item,score\nu,a,0.5\nu,c,0.5\nu,B,0.9\nu,b,0.50\nu,é,0.5\n", system="s")
-    assert _stored(db) == {"u": ["B", "é", "c", "b", "a"]}
-
-
 def test_a_rank_takes_precedence_over_a_score(load: Load, db: Database) -> None:
     load("lists", "user,item,rank,score\nu,a,2,0.9\nu,b,1,0.1\n", system="s")
     assert _stored(db) == {"u": ["b", "a"]}
-
-
-def test_scores_stay_with_their_items(load: Load, db: Database) -> None:
-    load("lists", 'user,items,scores\nu,"[2, 1]","[0.5, 0.25]"\nv,"[3, 4]",[0.5]\n', system="s")
-    load("lists", 'user,items\nw,"[[""7"", 0.75], [""8"", 0.5]]"\nx,"[(\'7\', 0.5)]"\n', "2.csv", system="s")
-    assert rows_of(db, "SELECT user_id, item_id, score FROM slate_items JOIN slates ON slates.id = slate_id") == [
-        ("u", "2", 0.5), ("u", "1", 0.25), ("w", "7", 0.75), ("w", "8", 0.5), ("x", "7", 0.5),
-    ]  # fmt: skip
-
-
-def test_items_without_a_score_among_others(load: Load, db: Database) -> None:
-    load("lists", '{"user": 1, "ids": [2, 3, 4], "scores": [0.5, null, 0.25]}', system="s")
-    assert rows_of(db, "SELECT item_id, score FROM slate_items ORDER BY rank") == [
-        ("2", 0.5),
-        ("3", None),
-        ("4", 0.25),
-    ]
 
 
 def test_an_object_in_a_cell_that_is_no_list_is_left_out(load: Load) -> None:
@@ -173,23 +151,12 @@ def test_an_object_in_a_cell_that_is_no_list_is_left_out(load: Load) -> None:
     assert '2: “{"2": ["1"]}” is neither a list nor items with their scores' in "".join(summary.warnings)
 
 
-def test_a_list_of_structs_that_are_not_scores_is_left_out(load: Load) -> None:
-    summary = load("lists", "user;recs\nu;[{3, 0.9, a}, {1, 0.5, b}]\nv;[9]\n", system="s")
-    assert (summary.stored, summary.skipped) == (1, 1)
-    assert "is neither a list of ids nor one of items with their scores; row left out" in summary.warnings[0]
-
-
 def test_scores_that_do_not_fit_are_left_out(load: Load) -> None:
     summary = load("lists", 'user,items,scores\nu,"[2, 1]","[0.5, 0.25]"\nv,"[3, 4]",[0.5]\n', system="s")
     assert summary.warning_kinds == {"no items yet": 1, "items without a score": 1}
     summary = load("lists", "user,item,score\nu,1,0.5\nu,2,high\nu,,0.5\n", "2.csv", system="t")
     assert (summary.stored, summary.skipped) == (1, 2)
     assert summary.warning_kinds == {"no items yet": 1, "not a finite number": 1, "no item_id": 1}
-
-
-def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
-    load("lists", '{"user": "u", "items": ["The Lamp, lit"]}\n', system="s")
-    assert _stored(db) == {"u": ["The Lamp, lit"]}
 
 
 @pytest.mark.parametrize(

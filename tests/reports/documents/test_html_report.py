@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from html.parser import HTMLParser
-from urllib.parse import unquote
-from xml.etree import ElementTree
 
 import pytest
 
@@ -128,19 +126,6 @@ def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(projec
     assert len(page.all("section")) == len(SECTIONS)
     assert "Could not be created: Prompts" in page.text
     assert "Leaderboard: pairwise" in page.text
-
-
-def test_pictures_stand_in_the_page_with_words_for_them(project: Project) -> None:
-    judged(project)
-    written = project_report(project.db, project.id, ("pictures",))
-    page = Page(written.text)
-    assert written.notes == ()
-    assert len(page.all("figure")) == len(page.all("img")) >= 3
-    for picture in page.all("img"):
-        assert picture["alt"]
-        drawing = unquote(str(picture["src"]).removeprefix("data:image/svg+xml,"))
-        assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "Not drawn: calibration" in page.text
 
 
 def test_of_named_raters_no_other_is_shown(project: Project) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from recjudge_tui.project import Project as Opened
@@ -14,7 +12,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.servers.process import start
-from tests.support.verdicts import give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 
 def rows(table: Table, part: str, figure: str | None = None) -> list[Row]:
@@ -33,34 +30,6 @@ def passport(db: Database, rater: str) -> Table:
 
 def passport_table(db: Database, identity: int, rater: str) -> Table:
     return table_of(Opened.numbered(db, identity), "passport", rater=rater)
-
-
-def test_agreement_and_position_are_those_of_their_own_reports(project_db: Path) -> None:
-    project = new_project(project_db)
-    pairs = {pair_case(project, f"u{n}"): answers for n, answers in enumerate(
-        [(1.0, 1.0)] * 5 + [(1.0, -1.0)] * 3 + [(0.0, 0.0)] * 2 + [(None, 1.0)]
-    )}  # fmt: skip
-    judge_pairs(project, "judge", pairs)
-    lists = {list_case(project, f"u{n}"): float(n % 3) for n in range(9)}
-    judge_lists(project, "judge", lists)
-    give(project, "ann", {case: value if value else 1.0 for case, value in lists.items()})
-    give(project, "ben", lists)
-    table = passport(project.db, "judge")
-    equal = the(table, "Agreement with people", "percent", against="ann")
-    assert (equal["value"], equal["n"], equal["unit"]) == (pytest.approx(2 / 3), 9, "share")
-    assert the(table, "Agreement with people", "qwk", against="ben")["value"] == pytest.approx(1.0)
-    assert equal["people"] == pytest.approx(2 / 3), "what the two people have with each other"
-    alone = the(table, "Agreement with people", "agreement", protocol="pairwise")
-    assert alone["note"] == "not measured: no person judged these cases"
-    assert the(table, "Position", "position consistency")["value"] == pytest.approx(0.7)
-    assert the(table, "Position", "true ties")["value"] == pytest.approx(0.2)
-    favour = the(table, "Position", "favours Set 1 by")
-    assert favour["value"] == pytest.approx(3 * 2 / 20), (
-        "six of twenty calls chose Set 1 against the other order"
-    )
-    failed = the(table, "Failures", "failed calls")
-    assert (failed["value"], failed["n"]) == (pytest.approx(1 / (2 * 11 + 9)), 31)
-    assert the(table, "Failures", "of them timeout")["value"] == failed["value"]
 
 
 def test_equal_answers_are_counted_over_pairs_of_repeats_also_as_another_rater(db: Database) -> None:

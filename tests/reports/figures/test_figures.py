@@ -15,10 +15,9 @@ import pytest
 from recjudge_tui.domain.filters import parse_occasions
 from recjudge_tui.errors import NotFoundError, StoreError, UsageError
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import WIDTHS, draw_picture, save_figure
-from recjudge_tui.reports.figures.marks import Figure, Grid, Mark
+from recjudge_tui.reports.figures.marks import Figure
 from recjudge_tui.store.schema import connect
 from tests.support.app.lists import judge
 from tests.support.drawn_project import USERS, drawn_project
@@ -28,17 +27,6 @@ from tests.support.visits import VISITS, make_visits
 
 # all but Q against a metric, which needs lists of items
 OF_VERDICTS = [name for name in FIGURES if name != "q-metric"]
-# figure -> the report of its numbers, with the options that make the same rows, and the keys of a row
-REPORTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "confusion": ("agreement", {"raters": ("good", "anna"), "confusion": True}, ("label_a", "label_b")),
-    "q-matrix": ("leaderboard", {"rater": "good", "table": "matrix"}, ("system", "opponent")),
-    "ensembles": ("agreement", {"truth": "anna", "ensembles": True}, ("size",)),
-    "runs": ("agreement", {"truth": "anna", "stat": ("qwk",)}, ("rater",)),
-    "label-shares": ("leaderboard", {"rater": "good", "method": "share"}, ("system", "label")),
-    "leaderboard": ("leaderboard", {"method": "winrate"}, ("system", "rater")),
-    "trend": ("trend", {"rater": "good", "over": "day"}, ("system", "period")),
-    "flags": ("flags", {"raters": ("good",)}, ("system", "issue")),
-}
 
 
 @pytest.fixture(scope="module")
@@ -54,33 +42,6 @@ def texts(svg: bytes) -> list[str]:
     """What an SVG says; raises when it is no XML."""
     elements = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
     return ["".join(element.itertext()) for element in elements]
-
-
-def marks_of(drawn: Figure) -> list[Mark]:
-    return list(drawn.marks.marks)
-
-
-@pytest.mark.parametrize("name", REPORTS)
-def test_numbers_are_those_of_the_report(project: Project, name: str) -> None:
-    report, options, keys = REPORTS[name]
-    drawn = draw(project, name)
-    about = {"protocol": drawn.topic.protocol} | ({} if report == "flags" else {"aspect": "overall"})
-    table = table_of(Opened.numbered(project.db, project.id), report, **about, **options)
-    # the report calls the run's rater the first of two
-    keys_of_report = tuple("rater_a" if name == "runs" else key for key in keys)
-    alone = (row for row in table.rows if name == "q-matrix" or not row.get("opponent"))
-    known = {tuple(row[key] for key in keys_of_report): row for row in alone}
-    assert drawn.rows
-    for row in drawn.rows:
-        of_report = known[tuple(row[key] for key in keys)]
-        for key in (FIGURES[name].value, "ci_low", "ci_high", "n", "ceiling"):
-            assert row.get(key) == of_report.get(key)
-    if not isinstance(drawn.marks, Grid):
-        low, high = ("min", "max") if name == "ensembles" else ("ci_low", "ci_high")
-        for mark in marks_of(drawn):
-            assert (mark.value, mark.low, mark.high) == tuple(
-                mark.row[k] for k in (FIGURES[name].value, low, high)
-            )
 
 
 @pytest.mark.parametrize("name", OF_VERDICTS)

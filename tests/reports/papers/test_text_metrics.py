@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
+from recjudge_tui.reports.papers.text_metrics import bleu, rouge_1, rouge_l_as_printed
 
 texts = st.lists(st.sampled_from("abcd"), max_size=8)
-
-
-def test_words_are_those_between_the_tags_and_keep_blanks() -> None:
-    cut = jieba_words()
-    assert cut is not None
-    markup = """史蒂文<span title='<img src="x" style="a>b"/>'>是导演 </span>"""
-    assert list(cut(bare_text(markup))) == ["史蒂文", "是", "导演", " "]
 
 
 def test_bleu_by_hand() -> None:

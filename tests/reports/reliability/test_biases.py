@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.reports.biases import BEYOND, RATING
 from tests.support.runs import load
-from tests.support.verdicts import Project, give, list_case, new_project, only, pair_case, table
+from tests.support.verdicts import Project, give, list_case, new_project, only, table
 
 GENRES = tuple("abcdefgh")
 USERS = tuple(f"u{n:02}" for n in range(40))
@@ -100,36 +100,3 @@ def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(pro
         own, further = row["value"], only(found, covariate=name, figure=BEYOND)["value"]
         theirs = only(table(project, "biases", rater="people", k=4), covariate=name)["value"]
         assert further == pytest.approx(float(str(own)) - float(str(theirs)))
-
-
-def test_none_is_claimed_when_ratings_are_dealt_out_anew(project: Project) -> None:
-    """Each user's ratings permuted among the user's lists: at most the share of false claims that 5 % allows."""
-    cases = {user: [list_case(project, user, s) for s in ("mixed", "other", "same")] for user in USERS}
-    claimed = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        dealt: dict[int, float | None] = {}
-        for of_user in cases.values():
-            dealt |= dict(zip(of_user, rng.permutation([0.0, 1.0, 2.0]).tolist(), strict=True))
-        give(project, f"dealt{seed}", dealt, kind="judge")
-        found = table(project, "biases", rater=f"dealt{seed}", k=4)
-        claimed += any("favours" in str(row["finding"]) for row in found.rows)
-    assert claimed <= 3
-
-
-def test_pairs_are_compared_within_themselves_whichever_system_comes_first(project_db: Path) -> None:
-    project = new_project(project_db)
-    films(project)
-    shown = lists_of_kinds(project)
-    values: dict[int, float | None] = {}
-    for user in USERS:
-        lead = uniformity(shown[user, "mixed"]) - uniformity(shown[user, "same"])
-        values[pair_case(project, user, "mixed", "same")] = float(np.sign(lead))
-    give(project, "judge", values, protocol_name="pairwise", kind="judge")
-    row = only(table(project, "biases", rater="judge", k=4), covariate="homogeneity")
-    leads = np.array([uniformity(shown[u, "mixed"]) - uniformity(shown[u, "same"]) for u in USERS])
-    differ = leads != 0
-    assert row["value"] == pytest.approx(
-        float(np.abs(leads).sum() / (leads**2).sum() * float(str(row["sd"])))
-    )
-    assert (row["n"], row["finding"]) == (int(differ.sum()), "favours more uniform lists")

@@ -19,10 +19,10 @@ from recjudge_tui.runs.batch import export_calls, held_run, import_results
 from recjudge_tui.runs.batch_file import Servers, run_file
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.requests import sent_request
 from tests.support.runs import calls, command, intact, make_project, planned, ran, server_judge, verdicts
-from tests.support.servers.counts import request_count, reset
+from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
@@ -104,28 +104,6 @@ def test_a_batch_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path
     assert intact(db)
 
 
-def test_names_are_kept_while_a_call_waits_and_new_after_its_answer(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=3)
-    run = planned(db, server_judge(server.url), use_cache=False)
-    first = exported(db, run, tmp_path / "a.jsonl")
-    assert exported(db, run, tmp_path / "b.jsonl") == first
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    bad = written(tmp_path / "bad.jsonl", [result(first[0], {"error": {"message": "no"}}, 400)])
-    assert import_results(db, run, [bad]).failed == 1
-    assert [line["custom_id"] for line in exported(db, run, tmp_path / "c.jsonl")] == [
-        line["custom_id"] for line in first[1:]
-    ]
-    assert reset_failed(db, run) == 1
-    again = exported(db, run, tmp_path / "d.jsonl")
-    assert len(again) == len(first)
-    assert again[0]["body"] == first[0]["body"]
-    assert again[0]["custom_id"] not in {line["custom_id"] for line in first}
-    tally = import_results(db, run, [bad])
-    assert (tally.already, tally.failed) == (1, 0), "an answer counts once, although its call waits again"
-
-
 def test_results_come_in_any_order_any_number_of_times_and_in_parts(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
@@ -183,20 +161,6 @@ def test_errors_fail_their_calls_but_not_where_the_server_did_not_get_to_them(
     assert state[7]["reply"] == "What a fine list."
     assert "No." in state[6]["reply"]
     assert {v[5] for v in verdicts(db, run)} <= {"failed"}
-
-
-def test_an_answer_takes_precedence_over_an_error_in_any_file_order(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
-    make_project(db, users=2)
-    run = planned(db, server_judge(server.url))
-    lines = exported(db, run, tmp_path / "calls.jsonl")
-    errors = written(
-        tmp_path / "e.jsonl", [result(line, {"error": {"message": "no"}}, 400) for line in lines]
-    )
-    good = written(tmp_path / "g.jsonl", answered(server.url, lines))
-    tally = import_results(db, run, [errors, good])
-    assert (tally.done, tally.failed, tally.already) == (len(lines), 0, len(lines))
 
 
 def test_broken_and_strange_lines_are_located_and_nothing_else_is_lost(
@@ -260,16 +224,6 @@ def test_a_file_too_large_is_cut_into_numbered_parts(
     with pytest.raises(RunError, match="too large for a batch"):
         export_calls(db, run, tmp_path / "t.jsonl", shape=JSONL._replace(max_bytes=100))
     assert {p.name for p in tmp_path.glob("*.part*")} == set()
-
-
-def test_parameters_that_the_server_refused_before_are_left_out(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=4)
-    with start("openai_api", "--refuse", "temperature") as server:
-        live = planned(db, server_judge(server.url), limit=2)
-        work(db.path, live)
-        run = planned(db, server_judge(server.url), "pairwise")
-        lines = exported(db, run, tmp_path / "calls.jsonl")
-    assert all("temperature" not in line["body"] and "seed" in line["body"] for line in lines)
 
 
 def test_a_run_that_somebody_works_on_and_a_judge_without_batches_are_refused(
@@ -383,24 +337,6 @@ def file_of(path: Path, count: int, url: str = "/v1/chat/completions") -> Path:
 
 def results(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def test_over_two_servers_it_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=8)
-    with start("openai_api") as one, start("openai_api", "--delay-ms", 5) as two:
-        live = planned(db, server_judge(one.url), "pairwise")
-        work(db.path, live)
-        run = planned(db, server_judge(one.url), "pairwise", use_cache=False)
-        export_calls(db, run, tmp_path / "calls.jsonl")
-        reset(one)
-        out = tmp_path / "results.jsonl"
-        done = run_file(tmp_path / "calls.jsonl", out, Servers((one.url, f"{two.url}/v1")))
-        asked = [request_count(server) for server in (one, two)]
-    assert done == (len(calls(db, run)), 0, 0)
-    assert sum(asked) == len(calls(db, run))
-    assert min(asked) > 0
-    assert import_results(db, run, [out]).done == len(calls(db, run))
-    assert verdicts(db, run) == verdicts(db, live)
 
 
 def test_faults_are_retried_and_a_dead_server_is_set_aside(tmp_path: Path) -> None:

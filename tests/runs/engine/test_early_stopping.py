@@ -12,14 +12,11 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.early_stopping import (
-    run_stopping_status,
-)
 from recjudge_tui.runs.batch import export_calls
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import reset_failed, run_row
+from recjudge_tui.store.runs import run_row
 from tests.support.kills import asked, kill_at_random
 from tests.support.requests import sent_request
 from tests.support.runs import (
@@ -99,66 +96,6 @@ def test_a_strong_difference_stops_early_and_says_so(db: Database, tmp_path: Pat
     assert value == pytest.approx(mean, abs=0.0005)
 
 
-def test_a_margin_ends_what_is_even(db: Database) -> None:
-    make_project(db, users=150)
-    run = planned(db, RANDOM, "pairwise", until="decided", margin=0.3)
-    ended = work(db.path, run)
-    low, high = map(float, re.findall(r"\[(.*), (.*)\]", error(db, run))[0])
-    assert "als against pop narrow enough, win rate" in error(db, run)
-    assert low < 0.5 < high <= low + 0.3 + 1e-9
-    assert ended.outstanding > 100
-
-
-def test_several_systems_go_on_until_every_pair_is_decided(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=300, systems=("als", "bpr", "pop"))
-    ranks = {"als": (8, 1, 1), "bpr": (4, 3, 3), "pop": (1, 3, 6)}
-    rng = random.Random(7)
-    said = {
-        (f"u{n:02d}", system): rng.choices(["Good", "Partial", "Poor"], weights)[0]
-        for n in range(300)
-        for system, weights in ranks.items()
-    }
-    run = replayed(db, tmp_path / "r.jsonl", "pointwise", lambda user, system: said[user, system])
-    work(db.path, run)
-    stands = run_stopping_status(db, run_row(db, run))
-    assert stands is not None
-    assert stands.decided
-    assert [pair.above for pair in stands.compared] == ["als", "als", "bpr"]
-    two = replayed(
-        db, tmp_path / "two.jsonl", "pointwise", lambda u, s: said[u, s], systems=("als", "pop"), rater="two"
-    )
-    work(db.path, two)
-    fewer = run_stopping_status(db, run_row(db, two))
-    assert fewer is not None
-    assert fewer.users < stands.users < 300
-    base = replayed(
-        db, tmp_path / "b.jsonl", "pointwise", lambda u, s: said[u, s], baseline="pop",
-        systems=("als", "bpr"), rater="base",
-    )  # fmt: skip
-    work(db.path, base)
-    against = run_stopping_status(db, run_row(db, base))
-    assert against is not None
-    assert [(p.system_a, p.system_b) for p in against.compared] == [("als", "pop"), ("bpr", "pop")]
-
-
-def test_failed_verdicts_count_for_nobody(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=60)
-    refused = {f"u{n:02d}" for n in range(0, 60, 3)}
-    run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda u, _: None if u in refused else "als")
-    ended = work(db.path, run)
-    stands = run_stopping_status(db, run_row(db, run))
-    assert stands is not None
-    assert (stands.decided, stands.compared[0].users, stands.compared[0].value) == (True, 10, 1.0)
-    assert 10 < stands.users < 60
-    assert error(db, run).endswith("from 10 users")
-    # asked again, they are looked at in their place
-    assert ended.failed > 0
-    assert reset_failed(db, run) == ended.failed
-    stands = run_stopping_status(db, run_row(db, run))
-    assert stands is not None
-    assert stands.users < 10
-
-
 def test_a_decided_run_is_not_worked_on_again(db: Database, tmp_path: Path) -> None:
     make_project(db, users=60)
     run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda *_: "pop")
@@ -172,22 +109,6 @@ def test_a_decided_run_is_not_worked_on_again(db: Database, tmp_path: Path) -> N
     assert "decided after 10 of 60 users: pop above als, win rate 1.000 [" in err
     assert f"saved {first.outstanding} of 120 calls" in err
     assert "[0.5" in error(db, run)
-
-
-def test_what_is_decided_does_not_depend_on_how_many_calls_are_under_way(db: Database) -> None:
-    make_project(db, users=150)
-    said = []
-    with start("openai_api", "--delay-ms", 2) as server:
-        for at_once in (1, 16):
-            run = planned(
-                db, server_judge(server.url), "pairwise", until="decided", margin=0.3, concurrency=at_once,
-                use_cache=False,
-            )  # fmt: skip
-            ended = work(db.path, run)
-            assert 0 < ended.outstanding < 300
-            said.append(error(db, run))
-    assert said[0].startswith("decided after ")
-    assert said[0] == said[1]
 
 
 def test_killed_and_resumed_it_decides_the_same_and_asks_nothing_twice(db: Database, tmp_path: Path) -> None:

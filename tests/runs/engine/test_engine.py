@@ -21,8 +21,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, StoreError
 from recjudge_tui.judges import registry
-from recjudge_tui.reports.listings import run as run_table
-from recjudge_tui.reports.runs import outcome_line, seconds_until
+from recjudge_tui.reports.runs import seconds_until
 from recjudge_tui.runs import record as recorder
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.calls import calls_of_verdict
@@ -49,8 +48,6 @@ from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
 from tests.support.stubborn_judge import PROVIDER
 from tests.support.waiting import HANG_S, wait_until
-
-FITS = {"reasoning": "It fits.", "category": "Good Match", "flagged_items": []}
 
 
 @pytest.fixture
@@ -91,19 +88,6 @@ def test_a_reply_that_stays_unreadable_is_a_failed_call_with_the_reply_kept(db: 
         assert (call["error_kind"], call["attempts"]) == ("bad_reply", 2)
         assert call["reply"].startswith("My impression")
     assert [(v[5], v[6]) for v in verdicts(db, run)] == [("failed", None)] * 2
-
-
-def test_a_refusal_is_not_asked_again_and_never_served_from_the_cache(db: Database) -> None:
-    make_project(db, users=2)
-    with start("openai_api", "--faults", "refusal:1") as faulty:
-        run = planned(db, server_judge(faulty.url))
-        work(db.path, run)
-        assert [(c["error_kind"], c["attempts"]) for c in calls(db, run)] == [("refusal", 1)] * 4
-        assert stats(faulty)["requests"] == 4
-        again = planned(db, server_judge(faulty.url))
-        ended = work(db.path, again)
-        assert stats(faulty)["requests"] == 8
-    assert (ended.done, ended.cached) == (4, 0)
 
 
 def test_one_failed_order_fails_the_verdict_and_retry_asks_only_for_that(db: Database) -> None:
@@ -154,45 +138,6 @@ def test_the_same_run_again_asks_nothing(db: Database, server: ServerProcess) ->
     assert (work(db.path, third).cached, stats(server)["requests"]) == (0, 24)
     delete_run(db, first)
     assert (len(verdicts(db, second)), intact(db)) == (6, True)
-
-
-def test_another_prompt_text_or_model_is_not_served_from_the_cache(
-    db: Database, server: ServerProcess
-) -> None:
-    make_project(db, users=2)
-    work(db.path, planned(db, server_judge(server.url)))
-    other_model = server_judge(server.url).model_copy(update={"spec": "openai:other"})
-    with start("openai_api", "--models", "hash-judge,other") as both:
-        urls = {"base_urls": (f"{both.url}/v1",)}
-        for judge in (server_judge(both.url), other_model.model_copy(update=urls)):
-            assert work(db.path, planned(db, judge)).cached == 0
-        assert work(db.path, planned(db, server_judge(server.url), history=1)).cached == 0
-        assert work(db.path, planned(db, server_judge(server.url), seed=8)).cached == 0
-
-
-def test_the_share_of_reused_prompts_is_shown_if_the_server_reports_it(db: Database) -> None:
-    make_project(db, users=2)
-    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 72}}
-    told = {**completion(json.dumps(FITS)), "usage": usage}
-    silent = {**told, "usage": {"prompt_tokens": 900, "completion_tokens": 5}}
-    seen: list[float | None] = []
-
-    def script(line: str, number: int) -> bytes:
-        return answer(404, {}) if line.startswith("GET") else answer(200, silent if number == 1 else told)
-
-    with serving(script) as stub:
-        run = planned(db, server_judge(stub.url), concurrency=1)
-        ended = work(db.path, run, lambda progress: seen.append(progress.reused_share))
-    assert (ended.tokens_reused, ended.tokens_counted, ended.tokens_in) == (3 * 72, 300, 1200)
-    assert seen[-1] == ended.reused_share == 0.72
-    assert outcome_line(run, ended).endswith(", 72% of prompt tokens reused")
-    row = run_table(db, run).rows[0]
-    assert row["tokens_reused"] == 216
-    again = planned(db, server_judge(stub.url), concurrency=1)
-    db.execute("UPDATE calls SET tokens_cached = NULL WHERE run_id = ?", (run,))
-    assert run_progress(db, run).reused_share is None
-    assert run_progress(db, again).reused_share is None
-    assert "reused" not in outcome_line(run, run_progress(db, run))
 
 
 def test_an_answer_that_the_database_refuses_ends_the_run_and_leaves_it_resumable(
@@ -285,7 +230,6 @@ def test_a_pause_that_the_server_asks_for_is_shown(db: Database) -> None:
 # ---- loops ---------------------------------------------------------------------------------------------------
 
 
-GOOD = completion(json.dumps({"reasoning": "Fine.", "category": "Good Match", "flagged_items": []}))
 LOOP = completion(
     '{"reasoning": "' + "The list fits the user well because of its films. " * 60, finish="length"
 )
@@ -323,13 +267,6 @@ def test_a_model_that_repeats_itself_is_asked_once_more_with_a_penalty_and_named
     assert (call["tokens_in"], call["tokens_out"], call["tokens_cached"]) == (2000, 4096, 800)
 
 
-def test_an_answer_after_a_loop_is_kept_with_the_loop(db: Database) -> None:
-    _, call = asked_capped(db, lambda number: LOOP if number == 1 else GOOD)
-    assert (call["state"], call["attempts"], call["tokens_out"]) == ("done", 2, 4096)
-    [(kind, text)] = json.loads(call["sent"])["earlier"]
-    assert (kind, text) == ("length", LOOP["choices"][0]["message"]["content"])
-
-
 @pytest.mark.parametrize(("cut", "kind"), [(CUT, "length"), (NOTHING, "thinking")])
 def test_a_larger_cap_is_tried_once_where_it_fits_the_context(
     db: Database, cut: dict[str, Any], kind: str
@@ -345,13 +282,6 @@ def test_a_cap_that_does_not_fit_is_not_tried(db: Database) -> None:
     assert len(bodies) == 1
     assert "the context has 3,200" in call["error"]
     assert call["reply"] == CUT["choices"][0]["message"]["content"]
-
-
-def test_nothing_is_sent_again_unchanged_at_temperature_0(db: Database) -> None:
-    empty = completion("")
-    bodies, call = asked_capped(db, lambda number: GOOD if number == 3 else empty)
-    assert (call["state"], call["attempts"]) == ("done", 3)
-    assert [body["temperature"] for body in bodies] == [0.0, 0.3, 0.3]
 
 
 # ---- profile -------------------------------------------------------------------------------------------------
@@ -386,22 +316,6 @@ def test_the_profile_is_written_once_for_a_user_and_shown_in_every_call(db: Data
     assert {v[4] for v in verdicts(db, run)} == {
         "accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall",
     }  # fmt: skip
-
-
-def test_a_second_run_asks_for_no_profile_again(db: Database) -> None:
-    make_project(db, users=3)
-    with start("openai_api") as server:
-        first = planned(db, server_judge(server.url), "arena", profile="llm")
-        work(db.path, first)
-        before = request_count(server)
-        second = planned(db, server_judge(server.url), "absolute", profile="llm", history=100)
-        third = planned(db, server_judge(server.url), "arena", profile="llm", rater="again")
-        ended = work(db.path, third)
-        assert request_count(server) == before
-        work(db.path, second)
-    assert ended.cached == ended.calls
-    assert verdicts(db, third) == verdicts(db, first)
-    assert intact(db)
 
 
 def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Database) -> None:
@@ -520,39 +434,6 @@ SYSTEMS = ("als", "pop", "svd")
 CALLS_A_USER = 6
 TIE = answer(200, completion(json.dumps({"reasoning": "Alike.", "winner": "Tie"})))
 REFUSED = answer(401, {"error": {"message": "no"}})
-
-
-def test_each_of_four_workers_asks_about_one_user_at_a_time(db: Database) -> None:
-    make_project(db, users=8, systems=SYSTEMS)
-    four = threading.Barrier(4)
-
-    def script(line: str, number: int) -> bytes:
-        if line.startswith("GET"):
-            return answer(404, {})
-        four.wait(30)  # until four requests are in flight; none is sent before these are answered
-        return TIE
-
-    with serving(script) as stub:
-        run = planned(db, server_judge(stub.url), "pairwise", concurrency=4)
-        ended = work(db.path, run)
-    assert (ended.state, ended.done) == ("done", 48)
-    asked = [match[1] for body in stub.bodies if (match := re.search(r"films like (\d)", body.decode()))]
-    rounds = [sorted(asked[at : at + 4]) for at in range(0, 48, 4)]
-    assert rounds == [["0", "1", "2", "3"]] * CALLS_A_USER + [["4", "5", "6", "7"]] * CALLS_A_USER
-
-
-def test_no_worker_is_idle_while_a_call_about_the_last_user_waits(db: Database) -> None:
-    make_project(db, users=1, systems=SYSTEMS)
-    three = threading.Barrier(3)
-
-    def script(line: str, number: int) -> bytes:
-        if not line.startswith("GET"):
-            three.wait(30)
-        return answer(404, {}) if line.startswith("GET") else TIE
-
-    with serving(script) as stub:
-        run = planned(db, server_judge(stub.url), "pairwise", concurrency=3)
-        assert work(db.path, run).done == CALLS_A_USER
 
 
 def test_a_resumed_run_goes_on_in_the_order_of_the_plan(db: Database) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.http import UnreachableError
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import MAX_ATTEMPTS, CallLimits, Failures
 from recjudge_tui.runs.engine import work
@@ -85,7 +84,7 @@ def check_ends(db: Database, run: int, quiet: list[tuple[Any, ...]]) -> Counter[
 
 # only what never answers may meet the deadline of a call: it is short where a server hangs
 def deadline(*kinds: str) -> dict[str, float]:
-    return {"timeout_s": 1.0} if "hang" in kinds else {}
+    return {"timeout_s": 2.0} if "hang" in kinds else {}
 
 
 def check_cache(db: Database, run: int, server: ServerProcess) -> None:
@@ -283,13 +282,6 @@ def test_a_key_or_model_refused_in_mid_run_ends_it_at_once(
     assert check_ends(db, run, quiet) == {}
 
 
-def test_failures_between_answers_do_not_stop_the_run(db: Database, quiet: list[tuple[Any, ...]]) -> None:
-    with faulty({"refusal": 0.6}, "--fault-attempts", 99) as server:
-        run = planned(db, server_judge(server.url), concurrency=8)
-        ended = work(db.path, run)
-    assert (ended.state, ended.failed > 20) == ("done", True)
-
-
 def failures(**known: Any) -> Failures:
     return Failures(CallLimits(asyncio.Event(), **known))
 
@@ -307,26 +299,6 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
-
-
-def attempts_until_the_end(met: Failures, what: CallError, clock: Clock, pace_s: float) -> int:
-    for attempt in range(1, 10_000):
-        met.limits.note(what if what.kind in retries.PATIENCE_S else error("server_error"))
-        if met.end_with(what):
-            return attempt
-        clock.now += pace_s
-    raise AssertionError("never ends")
-
-
-def test_how_long_each_kind_is_tried(clock: Clock) -> None:
-    for kind in ("server_error", "timeout", "bad_body", "empty"):
-        assert attempts_until_the_end(failures(), error(kind), clock, 1) == 5
-    assert attempts_until_the_end(failures(), error("refusal", retry=False), clock, 1) == 1
-    assert attempts_until_the_end(failures(), error("overloaded"), clock, 3) == 3600 / 3 + 1
-    assert attempts_until_the_end(failures(), error("rate_limit", 4), clock, 4) == 3600 / 4
-    assert attempts_until_the_end(failures(), error("server_error", 4), clock, 4) == 3600 / 4
-    assert attempts_until_the_end(failures(), error("rate_limit", 7200), clock, 4) == 5
-    assert attempts_until_the_end(failures(), UnreachableError("no"), clock, 2) == 120 / 2 + 1
 
 
 def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: Clock) -> None:

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
-from recjudge_tui.domain.made_lists import FAULT_KINDS, adversarial_pair, planted_list
-from recjudge_tui.errors import RunError
+from recjudge_tui.domain.made_lists import FAULT_KINDS, adversarial_pair
 from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import make
-from recjudge_tui.runs.cases import build_request, setup_of
 from recjudge_tui.runs.engine import work
-from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.cases import CaseKey, items_had, load_material
-from recjudge_tui.store.data import current_slates, newest_slates, slate_items, systems
+from recjudge_tui.store.data import current_slates, slate_items, systems
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs import run_row
 from tests.support.adversarial_project import (
     judged_pairs_run,
     keys_of,
     make_taste_project,
-    planned_pairs,
 )
-from tests.support.planted_project import SYSTEMS, faults_of, make_shop, planned_faults
+from tests.support.planted_project import faults_of, make_shop, planned_faults
 from tests.support.runs import RULES, intact, load, planned, server_judge
 from tests.support.servers.process import ServerProcess
 
@@ -37,28 +30,6 @@ def pairs_of(db: Database, run_id: int) -> list[tuple[CaseKey, str, str]]:
         assert pair is not None
         found.append((key, pair.variant, pair.system))
     return found
-
-
-def test_as_many_users_from_each_system_each_once_with_two_pairs(db: Database) -> None:
-    make_taste_project(db)
-    run_id = judged_pairs_run(db, sample=8)
-    found = pairs_of(db, run_id)
-    published = [(key.user_id, system) for key, variant, system in found if variant == "published"]
-    assert Counter(system for _, system in published) == {"als": 4, "pop": 4}
-    assert len({user for user, _ in published}) == 8
-    assert [(k.user_id, s) for k, v, s in found if v == "unseen"] == published
-    assert db.value("SELECT count(*) FROM calls WHERE run_id = ?", (run_id,)) == 16
-
-
-def test_the_published_pair_holds_the_imported_lists_of_the_user_and_of_somebody_else(db: Database) -> None:
-    project = make_taste_project(db)
-    current = newest_slates(db, project)
-    for key, variant, system in pairs_of(db, judged_pairs_run(db)):
-        if variant == "published":
-            assert key.slate_b == current[key.user_id][system].slate_id
-            assert key.slate_a in {
-                own[system].slate_id for user, own in current.items() if user != key.user_id
-            }
 
 
 def test_the_second_pair_holds_nothing_the_user_has_and_lists_of_one_length(db: Database) -> None:
@@ -110,34 +81,6 @@ def test_the_same_seed_meets_the_same_cases_in_the_same_positions_from_the_cache
     assert [row["name"] for row in db.rows("SELECT name FROM raters")] == ["hash-judge"]
 
 
-def test_positions_are_balanced_drawn_and_the_same_for_both_pairs_of_a_user(db: Database) -> None:
-    make_taste_project(db)
-    shown = keys_of(db, judged_pairs_run(db))
-    for name in {key.system_a for key, _ in shown}:
-        assert Counter(order for key, order in shown if key.system_a == name) == {"ab": 3, "ba": 3}
-    by_user: dict[str, set[str]] = {}
-    for key, order in shown:
-        by_user.setdefault(key.user_id, set()).add(order)
-    assert all(len(orders) == 1 for orders in by_user.values())
-
-
-def test_the_judge_is_told_nothing(db: Database) -> None:
-    """What is sent is a pairwise question; no word of it says whose the lists are."""
-    make_taste_project(db, name_of="person")
-    plan = planned_pairs(db)
-    assert plan.run_id is not None
-    assert plan.prompt.startswith("pairwise-media@")
-    setup = setup_of(db, run_row(db, plan.run_id))
-    systems_said = set()
-    for _, key in outstanding(db, plan.run_id, 0, 10**6):
-        _, request = build_request(db, plan.run_id, setup, key)
-        text = "\n".join(message.content for message in request.messages)
-        for word in ("foreign", "own:", "unseen", "adversarial", "person0", "person1", "als", "pop"):
-            assert word not in text.split("</customer>")[-1]
-        systems_said.add(request.messages[0].content)
-    assert len(systems_said) == 1
-
-
 def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
     """Runs, leaderboards, agreement, metrics, position and the panel are as if they had not been judged."""
     project = make_taste_project(db)
@@ -180,36 +123,6 @@ def chosen_by_a_run(db: Database) -> list[CaseKey]:
     return found
 
 
-def test_a_dry_run_leaves_nothing(db: Database) -> None:
-    make_taste_project(db)
-    slates = db.value("SELECT count(*) FROM slates")
-    plan = planned_pairs(db, dry_run=True)
-    assert (plan.run_id, plan.estimate.cases, plan.estimate.calls) == (None, 24, 24)
-    assert db.value("SELECT count(*) FROM slates") == slates
-    assert db.value("SELECT count(*) FROM cases") == 0
-
-
-def test_one_user_alone_has_no_foreign_list(db: Database) -> None:
-    make_taste_project(db, users=1)
-    with pytest.raises(RunError) as caught:
-        planned_pairs(db)
-    assert "1 × user whose list does not differ from other users'" in caught.value.cause
-
-
-def test_a_foreign_list_of_which_the_user_has_everything_leaves_one_pair(db: Database) -> None:
-    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(4))])
-    rows = [("ann", "s", "i0", 1), ("ann", "s", "i1", 2), ("ben", "s", "i2", 1), ("ben", "s", "i3", 2)]
-    load(db, "lists", [("user_id", "system", "item_id", "rank"), *rows])
-    seen = [("ann", "i2", "rating", 4), ("ann", "i3", "rating", 4), ("ben", "i0", "click", "")]
-    load(db, "events", [("user_id", "item_id", "type", "value"), *seen])
-    plan = planned_pairs(db, sample=2)
-    assert plan.run_id is not None
-    found = {(key.user_id, variant) for key, variant, _ in pairs_of(db, plan.run_id)}
-    # a click does not make ben have it
-    assert found == {("ann", "published"), ("ben", "published"), ("ben", "unseen")}
-    assert any("nothing is left" in reason for reason in plan.estimate.left_out)
-
-
 # ---- planted -------------------------------------------------------------------------------------------------
 
 
@@ -242,47 +155,3 @@ def test_every_kind_is_planted_once_into_a_list_of_each_user(db: Database) -> No
         "kettle2",
         "guitar",
     )
-
-
-def test_a_variant_follows_its_original_and_is_shown_with_a_title_of_its_own(db: Database) -> None:
-    make_shop(db)
-    run_id = planned_run(db)
-    for case_id, fault in faults_of(db, run_id).items():
-        if fault.kind == "variant":
-            items = load_material(db, run_id, case_id, 5).slates[0].items
-            variant = items[fault.rank - 1]
-            originals = [i for i in items[: fault.rank - 1] if variant.title == f"{i.title}, Pack of 2"]
-            assert [original.category for original in originals] == [variant.category]
-
-
-def test_the_seed_decides_who_and_where(db: Database) -> None:
-    make_shop(db, users=12)
-    first, again, other = (faults_of(db, planned_run(db, rater=name, seed=seed))
-                           for name, seed in (("a", 1), ("b", 1), ("c", 2)))  # fmt: skip
-    assert first == again
-    assert first != other
-    assert len({fault.rank for fault in first.values()}) > 1
-
-
-def test_both_systems_give_equally_many_lists(db: Database) -> None:
-    make_shop(db)
-    run_id = planned_run(db)
-    names = [
-        planted_list(row[0])
-        for row in db.rows(
-            "SELECT c.system_a FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?",
-            (run_id,),
-        )
-    ]
-    assert Counter(name.system for name in names if name) == dict.fromkeys(SYSTEMS, 2 * len(FAULT_KINDS))
-
-
-def test_a_dry_run_stores_nothing_and_the_real_lists_stay(db: Database) -> None:
-    project = make_shop(db)
-    before = current_slates(db, project)
-    assert planned_faults(db, dry_run=True).estimate.cases == 4 * len(FAULT_KINDS)
-    assert db.value("SELECT count(*) FROM planted_faults") == 0
-    planned_run(db)
-    assert current_slates(db, project) == before
-    assert systems(db, project) == list(SYSTEMS)
-    assert db.value("SELECT count(*) FROM items WHERE title LIKE '%Pack of 2'") == 0

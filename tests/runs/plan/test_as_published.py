@@ -59,18 +59,6 @@ def test_saer_shows_examples_context_list_guidelines_output(db: Database, domain
         assert "\n\n\n" not in text
 
 
-@pytest.mark.parametrize("domain", ["shop", "films"])
-def test_saer_compares_sets_in_both_orders(db: Database, domain: str) -> None:
-    make_project(db, users=2)
-    made = published(db, "pairwise", domain=domain)
-    assert made.run_id is not None
-    assert sorted(call["list_order"] for call in calls(db, made.run_id)) == ["ab", "ab", "ba", "ba"]
-    for text in texts(db, made):
-        order = ("# Examples", "\n<customer>\n", "\n<set_1>", "\n<set_2>", "# Guidelines", "# Output form")
-        assert in_order(text, *order)
-        assert "Exception: " in text
-
-
 def test_arena_shows_five_titles_with_genres_and_the_tested_system_first(db: Database) -> None:
     make_project(db, users=3, systems=("als", "pop", "zed"))
     load(
@@ -95,13 +83,6 @@ def test_arena_shows_five_titles_with_genres_and_the_tested_system_first(db: Dat
     assert all(re.fullmatch(r"(- Film number \d+ \(genre \d\)\n?){3,5}", text) for text in shown)
     assert max(text.count("\n") for text in shown) == 4
     assert not any("rated" in text or "2024" in text for text in shown)
-
-
-def test_arena_needs_its_baseline(db: Database) -> None:
-    make_project(db, users=2)
-    with pytest.raises(UsageError, match="arena as published needs a baseline"):
-        published(db, "arena")
-    assert db.value("SELECT count(*) FROM runs") == 0
 
 
 def explained(db: Database) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +21,6 @@ from recjudge_tui.runs.context import (
     MAX_BROWSED,
     MAX_CLICKS,
     MAX_SEARCHES,
-    is_empty,
-    preferences,
     user_view,
 )
 from recjudge_tui.runs.plan import RunRequest
@@ -45,49 +42,6 @@ def project(db: Database, *events: Row) -> int:
                        ("i2", "Two", "tea > green", "Leaf"), ("i3", "Three", "pots", "Clay")])  # fmt: skip
     load(db, "events", [HEADER, *events])
     return project_id(db, "films")
-
-
-def test_events_go_to_their_part_of_the_context_newest_first(db: Database) -> None:
-    p = project(
-        db,
-        ("u", "i1", "", "purchase", "2024-01-01T00:00:00Z", ""),
-        ("u", "i2", "", "rating", "2024-01-02T00:00:00Z", 4),
-        ("u", "", "green pot", "search", "2024-01-03T00:00:00Z", ""),
-        ("u", "i3", "", "view_item", "2024-01-04T00:00:00Z", ""),
-        ("u", "i3", "", "browse", "2024-01-05T00:00:00Z", ""),
-        ("u", "", "cups", "browse_category", "2024-01-06T00:00:00Z", ""),
-        ("other", "i1", "", "purchase", "2024-01-07T00:00:00Z", ""),
-    )
-    user = user_view(read_history(db, p, "u"), SETTINGS)
-    assert user.as_of == "2024-01-06T00:00:00+00:00"
-    assert [(e.type, e.item.title if e.item else "", e.value) for e in user.history] == [
-        ("rating", "Two", 4.0),
-        ("purchase", "One", None),
-    ]
-    assert [e.text for e in user.searches] == ["green pot"]
-    assert [e.type for e in user.clicks] == ["view_item"]
-    assert user.browsed == ("cups", "pots")
-    assert is_empty(user_view(read_history(db, p, "nobody"), SETTINGS))
-
-
-def test_the_window_is_closed_at_both_ends(db: Database) -> None:
-    days = ("2023-12-31T23:59:59Z", "2024-01-01T00:00:00Z", "2024-01-03T00:00:00Z", "2024-01-03T00:00:01Z")
-    p = project(db, *(("u", "i1", "", "purchase", day, "") for day in days))
-    settings = SETTINGS.model_copy(update={"as_of": "2024-01-03T00:00:00Z", "history_days": 2})
-    found = user_view(read_history(db, p, "u"), settings).history
-    assert [e.timestamp for e in found] == ["2024-01-03T00:00:00+00:00", "2024-01-01T00:00:00+00:00"]
-
-
-def test_six_months_before_the_users_own_last_event_are_shown(db: Database) -> None:
-    p = project(
-        db,
-        ("u", "i1", "", "purchase", "2020-01-01T00:00:00Z", ""),
-        ("u", "i2", "", "purchase", "2020-06-15T00:00:00Z", ""),
-        ("u", "i3", "", "purchase", "2020-12-01T00:00:00Z", ""),
-        ("v", "i1", "", "purchase", "2024-12-01T00:00:00Z", ""),
-    )
-    titles = [e.item.title for e in user_view(read_history(db, p, "u"), SETTINGS).history if e.item]
-    assert titles == ["Three", "Two"]
 
 
 def test_thousands_of_clicks_do_not_hide_what_was_bought(db: Database) -> None:
@@ -113,25 +67,6 @@ def event(category: str, brand: str = "", value: float | None = None, kind: str 
     )
 
 
-def test_preferences_say_only_what_stands_out() -> None:
-    assert preferences([]) == ()
-    assert preferences([event("a"), event("b"), event("c")]) == ()
-    busy = [event("tea"), event("tea"), event("tea|hot"), event("pots")]
-    assert preferences(busy) == ("recently active in tea (3 of the last 4 events)",)
-    rare = [event("tea")] * 3 + [event(f"c{n}") for n in range(13)]
-    assert preferences(rare) == (), "3 of 16 is less than a fifth"
-    assert preferences([event("", "Leaf", kind="click")] * 3) == ("comes back to Leaf (3 times)",)
-
-
-def test_preferences_by_rating_are_against_the_users_own_mean() -> None:
-    rated = [event("good", value=5.0)] * 3 + [event("bad", value=2.0)] * 3
-    assert preferences(rated)[-1] == "rates highest good (5.0 on average, own mean 3.5)"
-    assert not any("rates" in said for said in preferences([event("good", value=5.0)] * 6))
-    assert not any("rates" in said for said in preferences(rated[1:5])), "four ratings say nothing"
-    searched = [event("good", value=5.0, kind="search")] * 3 + [event("bad", value=2.0, kind="search")] * 3
-    assert not any("rates" in said for said in preferences(searched)), "a search is no rating"
-
-
 # ---- shown ---------------------------------------------------------------------------------------------------
 
 
@@ -152,39 +87,6 @@ def with_events(db: Database, *events: tuple[object, ...], length: int = 4) -> N
         for rank in range(1, length + 1)
     ]
     load(db, "lists", [("user_id", "system", "item_id", "rank"), *lists])
-
-
-@pytest.mark.parametrize("protocol", ["pointwise", "pairwise", "arena", "absolute"])
-def test_any_valued_event_shows_its_value(db: Database, protocol: str) -> None:
-    with_events(
-        db,
-        ("i1", "purchase", 5),
-        ("i2", "review", 2),
-        ("i3", "watch", 0.83),
-        ("i4", "rating", 4),
-        ("i5", "like", ""),
-    )
-    for text in rendered(db, planned(db, protocol=protocol)):
-        assert "- purchase: Film 1 | value 5\n" in text
-        assert "- review: Film 2 | rated 2\n" in text
-        assert "- watch: Film 3 | value 0.83\n" in text
-        assert "- rating: Film 4 | rated 4\n" in text
-        assert "- like: Film 5\n" in text
-
-
-def test_the_scale_is_shown_where_the_layout_knows_it(db: Database) -> None:
-    path = Path(db.path).with_name("reviews.csv")
-    rows = [
-        ("user_id", "parent_asin", "rating", "timestamp", "verified_purchase"),
-        ("u", "i1", "5.0", "1700000000000", "True"),
-    ]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    import_files(db, "films", [path], "events", layout="amazon-reviews")
-    load(db, "items", ITEMS)
-    load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u", "als", "i2", 1)])
-    (text,) = rendered(db, planned(db))
-    assert "- 2023-11-14 purchase: Film 1 | rated 5 on a scale of 1 to 5\n" in text
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "arena"])
@@ -258,20 +160,6 @@ def test_the_layout_imported_chooses_the_words(
             assert ("film platform" in text) is (
                 platform == "a film platform" and protocol in ("arena", "absolute")
             )
-
-
-@pytest.mark.parametrize("domain", SHIPPED)
-def test_the_domain_of_the_settings_takes_precedence_over_that_of_the_data(db: Database, domain: str) -> None:
-    made_of(db, "mind")
-    run = planned(db, protocol="arena", domain=domain)
-    words = domain_named(domain).words
-    for text in texts(db, run):
-        assert f"What you {words['did']}, newest first:" in text
-        assert words["platform"] in text
-    own = planned(db, protocol="arena", domain=domain, variables={"did": "baked"}, rater="own")
-    assert all(
-        "What you baked, newest first:" in text and words["platform"] in text for text in texts(db, own)
-    )
 
 
 def own_domain(folder: Path, name: str, *lines: str) -> Path:
@@ -366,12 +254,6 @@ EVENT_FILES: dict[str, tuple[tuple[str, str], ...]] = {
     "trec-qrels": (("x.qrels", f"{USER} 0 {ITEM} 4\n"),),
     "ranx-qrels": (("qrels.json", json.dumps({USER: {ITEM: 4}})),),
 }
-# their files are of what happened, without a part that is held out
-WHOLE = {"yelp", "movielens-1m", "movielens-latest", "mind-train", "lists-by-user", "letor"}
-
-
-def test_every_layout_of_events_is_looked_at() -> None:
-    assert {layout.name for layout in layouts() if "events" in layout.kinds} == {*EVENT_FILES, *WHOLE}
 
 
 def project_held_out(db: Database) -> None:
@@ -478,16 +360,6 @@ def test_other_columns_of_plain_tables_are_not_shown_either(
 ) -> None:
     project_held_out(db)
     import_text(db, kind, f"{kind}.csv", f"{header}\n{row}\n", "plain")
-    assert_unseen(db)
-
-
-def test_the_labels_of_recsys_arenas_predictions(db: Database) -> None:
-    project_held_out(db)
-    table = (
-        f"user_id,item_id,label,predict,gender,age\n{USER},i11,{VALUE},0.9,0,1\n{USER},i12,{VALUE},0.8,0,1\n"
-    )
-    import_text(db, "lists", "als-ml-1m.csv", table, "recsys-arena")
-    import_text(db, "users", "als-ml-1m.csv", table, "recsys-arena")
     assert_unseen(db)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import estimate_tokens
 from recjudge_tui.domain.judge import Identity, JudgeSpec
-from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.selection import activity_levels
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.project import Project
@@ -29,16 +27,13 @@ from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.cases import across_levels
 from recjudge_tui.runs.context import user_view
 from recjudge_tui.runs.engine import work
-from recjudge_tui.runs.plan import RunRequest
-from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
-from recjudge_tui.store.cases import load_material
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import get_prompt
 from recjudge_tui.store.raters import ensure_rater
-from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from tests.support.first_list import judged_by_position
 from tests.support.requests import sent_request
@@ -47,11 +42,9 @@ from tests.support.runs import (
     SYSTEMS,
     add_lists,
     calls,
-    intact,
     load,
     make_project,
     plan,
-    plan_run,
     planned,
     server_judge,
     verdicts,
@@ -74,15 +67,6 @@ def cases(db: Database, run_id: int) -> list[tuple[str, str, str]]:
         """SELECT c.user_id, c.system_a, c.system_b FROM run_cases rc JOIN cases c ON c.id = rc.case_id
            WHERE rc.run_id = ? ORDER BY c.id""", (run_id,)
     )]  # fmt: skip
-
-
-def test_users_without_history_are_refused_and_counted(db: Database) -> None:
-    make_project(db, users=3, strangers=2)
-    chosen = plan(db)
-    assert chosen.estimate.left_out == {"user without history": 4}
-    assert (chosen.estimate.cases, chosen.estimate.calls) == (6, 6)
-    willing = plan(db, no_history=True, rater="willing")
-    assert (willing.estimate.left_out, willing.estimate.cases) == ({}, 10)
 
 
 def test_every_case_is_asked_in_the_orders_of_its_protocol(db: Database) -> None:
@@ -119,39 +103,11 @@ def test_a_baseline_is_compared_with_each_and_no_two_others(db: Database) -> Non
     assert {pair[1:] for pair in cases(db, named)} == {("als", "svd")}
 
 
-def test_a_pair_that_lacks_a_list_is_left_out_and_counted(db: Database) -> None:
-    make_project(db, users=3)
-    add_lists(db, ["u00"], ["svd"])
-    chosen = plan(db, protocol="pairwise")
-    assert chosen.estimate.left_out == {"no list by svd": 4}
-    assert chosen.estimate.cases == 5
-    with pytest.raises(UsageError, match="needs two systems") as error:
-        plan(db, protocol="pairwise", systems=("als",))
-    assert "als, pop, svd" in error.value.cause
-
-
 def shown(db: Database, run: int) -> str:
     """Everything that run shows of anybody, as text."""
     return "\n".join(
         "\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, run)
     )
-
-
-def test_a_dry_run_leaves_no_trace(db: Database) -> None:
-    make_project(db, users=4, strangers=1)
-    before = counted(db)
-    real = plan(db, protocol="pairwise", rater="real")
-    assert real.run_id
-    delete_run(db, real.run_id)
-    db.execute("DELETE FROM cases")
-    db.execute("DELETE FROM snapshots")
-    settings = RunSettings(protocol="pairwise", top_k=4)
-    dry = plan_run(
-        db, RunRequest(project_id(db, "films"), JudgeSpec(spec="rules"), settings, rater="real"), dry_run=True
-    )
-    assert (dry.run_id, dry.estimate.cases) == (None, 4)
-    assert dry.estimate.model_copy(update={"seconds": None}) == real.estimate
-    assert counted(db) == before
 
 
 def test_an_import_after_the_plan_changes_nothing_of_what_a_run_asks(db: Database) -> None:
@@ -171,20 +127,6 @@ def test_an_import_after_the_plan_changes_nothing_of_what_a_run_asks(db: Databas
     prompt = planned(db, protocol="pairwise", rater="after")
     assert "Renamed" in shown(db, prompt)
     assert "Renamed" in request_now(db, get_prompt(db, "pairwise-media")[2], case).messages[-1].content
-
-
-def test_new_lists_make_new_cases_and_a_run_under_way_keeps_the_old(db: Database) -> None:
-    make_project(db, users=2)
-    run = planned(db)
-    titles = [
-        s.items[0].title for c in calls(db, run) for s in load_material(db, run, c["case_id"], 4).slates
-    ]
-    load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u00", "als", "i1", 1)])
-    after = planned(db, rater="after")
-    assert [
-        s.items[0].title for c in calls(db, run) for s in load_material(db, run, c["case_id"], 4).slates
-    ] == titles
-    assert len({c["case_id"] for c in calls(db, run)} & {c["case_id"] for c in calls(db, after)}) == 3
 
 
 def test_one_rater_is_asked_one_thing_about_a_kind_of_case(db: Database) -> None:
@@ -259,18 +201,6 @@ def shown_first(db: Database, run_id: int) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("protocol", ["pairwise", "arena"])
-@pytest.mark.parametrize("baseline", ["apple", "mango", "zebra"])
-def test_the_tested_system_is_shown_first_and_the_baseline_second(
-    db: Database, protocol: str, baseline: str
-) -> None:
-    project = project_of(db, ("mango", "zebra", "apple"))
-    run = judged_by_position(db, project, protocol, "first", swap=False, baseline=baseline)
-    shown = shown_first(db, run)
-    tested = {"apple", "mango", "zebra"} - {baseline}
-    assert Counter(pair[1:] for pair in shown) == {(system, baseline): USERS for system in tested}
-
-
-@pytest.mark.parametrize("protocol", ["pairwise", "arena"])
 def test_without_a_baseline_each_system_comes_first_in_half_of_the_cases(db: Database, protocol: str) -> None:
     project = project_of(db, ("mango", "zebra", "apple"))
     run = judged_by_position(db, project, protocol, "first", swap=False, seed=3)
@@ -297,19 +227,6 @@ def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
 # ---- call order ----------------------------------------------------------------------------------------------
 
 
-THREE = ("als", "pop", "svd")
-
-
-def shown_call_order(db: Database, run: int) -> list[tuple[str, str, str]]:
-    """(user, system shown first, system shown second) of each call in the order of the plan."""
-    rows = db.rows(
-        """SELECT c.user_id, c.system_a, c.system_b, k.list_order FROM calls k JOIN cases c ON c.id = k.case_id
-           WHERE k.run_id = ? ORDER BY k.id""",
-        (run,),
-    )
-    return [(user, *((b, a) if order == "ba" else (a, b))) for user, a, b, order in rows]
-
-
 def prompts(db: Database, run: int) -> list[str]:
     requests = [sent_request(db, call["id"]) for call in calls(db, run)]
     return ["\0".join(message.content for message in request.messages) for request in requests]
@@ -332,28 +249,7 @@ def test_prompts_about_the_aspects_of_two_lists_differ_after_the_lists(db: Datab
     assert all("</list_b>" in a[: shared_start(a, b)] for a, b in pairwise(texts))
 
 
-@pytest.mark.parametrize(
-    ("protocol", "settings"),
-    [
-        ("pointwise", {}),
-        ("pairwise", {}),
-        ("pairwise", {"repeats": 3, "swap": False}),
-        ("arena", {"swap": True}),
-        ("pairwise", {"sample": 9}),
-    ],
-)
-def test_no_other_order_lets_a_server_read_less(
-    db: Database, protocol: str, settings: dict[str, Any]
-) -> None:
-    make_project(db, users=5, systems=THREE)
-    texts = prompts(db, planned(db, protocol=protocol, **settings))
-    assert read(texts) == read(sorted(texts))
-
-
 # ---- series --------------------------------------------------------------------------------------------------
-
-
-RANDOM = JudgeSpec(spec="random")
 
 
 def judged(db: Database, **more: object) -> int:
@@ -364,78 +260,6 @@ def judged(db: Database, **more: object) -> int:
 
 def raters(db: Database) -> list[str]:
     return [row[0] for row in db.rows("SELECT name FROM raters ORDER BY name")]
-
-
-def test_judging_the_same_again_asks_first(db: Database) -> None:
-    make_project(db)
-    judged(db)
-    with pytest.raises(AlreadyJudgedError, match="“rules” has already judged these 8 cases") as refusal:
-        plan(db, rater=SERIES)
-    assert "--again" in refusal.value.next_step
-    assert refusal.value.rater == "rules"
-    with pytest.raises(AlreadyJudgedError):
-        plan(db, rater=SERIES, dry_run=True)
-    assert raters(db) == ["rules"]
-
-
-def test_again_replaces_the_verdicts(db: Database) -> None:
-    make_project(db)
-    first = judged(db)
-    before = verdicts(db, first)
-    second = judged(db, again=True)
-    assert verdicts(db, second) == before
-    assert verdicts(db, first) == []
-    assert (
-        db.value(
-            "SELECT count(*) FROM answers a JOIN calls k ON k.id = a.call_id WHERE k.run_id = ?", (first,)
-        )
-        == 8
-    )
-    assert raters(db) == ["rules"]
-    assert intact(db)
-
-
-def test_deleting_the_later_run_brings_the_earlier_verdicts_back(db: Database) -> None:
-    make_project(db)
-    first = judged(db, judge=RANDOM, seed=1)
-    before = verdicts(db, first)
-    second, third = (judged(db, judge=RANDOM, seed=seed, again=True) for seed in (2, 3))
-    delete_run(db, second)
-    assert len(verdicts(db, third)) == 8
-    delete_run(db, third)
-    assert verdicts(db, first) == before
-    assert db.value("SELECT count(*) FROM superseded_verdicts") == 0
-    assert intact(db)
-
-
-def test_only_what_is_new_is_judged(db: Database) -> None:
-    make_project(db)
-    first = judged(db)
-    add_lists(db, ["u00", "u01"], ["als"], length=3)
-    found = plan(db, rater=SERIES)
-    assert found.rater == "rules"
-    assert found.estimate.cases == 2
-    assert found.estimate.left_out == {"already judged by rules": 6}
-    assert found.run_id is not None
-    work(db.path, found.run_id)
-    assert (len(verdicts(db, first)), len(verdicts(db, found.run_id))) == (8, 2)
-
-
-def test_a_trial_of_few_users_counts_towards_the_whole(db: Database) -> None:
-    make_project(db)
-    judged(db, limit=3)
-    with pytest.raises(AlreadyJudgedError, match="these 6 cases"):
-        plan(db, rater=SERIES, limit=3)
-    assert plan(db, rater=SERIES, limit=4).estimate.cases == 2
-    assert plan(db, rater=SERIES, seed=5).estimate.cases == 2
-
-
-def test_a_named_rater_is_not_asked_something_else(db: Database) -> None:
-    make_project(db)
-    judged(db)
-    with pytest.raises(UsageError, match="It was asked with other settings: history=") as refusal:
-        plan(db, rater="rules", history=1)
-    assert "--name" in refusal.value.next_step
 
 
 def test_a_failed_verdict_replaces_no_valid_one(db: Database) -> None:
@@ -500,18 +324,6 @@ def test_a_dry_run_estimates_calls_and_tokens(
     assert low <= dry.tokens_in_low <= low + more
     assert high <= dry.tokens_in_high <= high + more
     assert longest <= dry.longest_prompt_tokens <= longest + (260 if more else 0)
-
-
-def test_one_giant_among_small_texts_does_not_spoil_the_estimate(db: Database) -> None:
-    texts = [(f"u{n:03d}", "i1", "knn", f"You liked the film number {n}. " * (1 + n % 4)) for n in range(300)]
-    giant = ("u100", "i2", "knn", "An endless praise of the film. " * 3000)
-    load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts, giant])
-    run = planned(db, server_judge("http://127.0.0.1:9"), "explanation", history=0, profile="none")
-    low, high, longest = sent_tokens(db, run)
-    stored = json.loads(db.value("SELECT estimate FROM runs WHERE id = ?", (run,)))
-    assert stored["tokens_in_low"] == pytest.approx(low, rel=0.03)
-    assert stored["tokens_in_high"] == pytest.approx(high, rel=0.03)
-    assert stored["longest_prompt_tokens"] == longest
 
 
 def answered(db: Database, run: int, tokens: list[tuple[int, int, int, float]]) -> None:
@@ -597,29 +409,6 @@ def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_pa
 STRATIFY_USERS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers(0, 60), max_size=60)
 
 
-@given(STRATIFY_USERS)
-def test_levels_hold_every_user_once_and_do_not_overlap(events: dict[str, int]) -> None:
-    levels = activity_levels(events)
-    assert sorted(user for level in levels for user in level.users) == sorted(events)
-    for before, after in pairwise(levels):
-        assert before.high < after.low
-    assert len(levels) <= 5
-    assert all(level.low <= events[user] <= level.high for level in levels for user in level.users)
-
-
-def test_the_bounds_are_quartiles() -> None:
-    levels = activity_levels({f"u{n:02}": n for n in range(41)})
-    assert [(level.low, level.high, len(level.users)) for level in levels] == [
-        (0, 0, 1), (1, 10, 10), (11, 20, 10), (21, 30, 10), (31, 40, 10),
-    ]  # fmt: skip
-    assert levels[1].name == "1 to 10 shown events (of 10 users)"
-    # one heavy user among light ones: most share a number, and so a level
-    assert [(level.low, level.high) for level in activity_levels({"a": 3, "b": 3, "c": 3, "d": 90})] == [
-        (3, 3),
-        (90, 90),
-    ]
-
-
 @given(STRATIFY_USERS, st.randoms(use_true_random=False), st.booleans())
 def test_any_number_from_the_front_has_even_shares(
     events: dict[str, int], random: Random, idle: bool
@@ -664,15 +453,6 @@ def drawn(crowd: Database, **wished: Any) -> tuple[Counter[str], dict[str, int]]
     return Counter(user[0] for user in users), found.estimate.strata
 
 
-def test_half_of_a_stratified_sample_are_the_few_busy_users(crowd: Database) -> None:
-    took, strata = drawn(crowd, sample=8, stratify="activity")
-    assert took == {"u": 4, "b": 4}
-    assert strata == {"5 shown events (of 16 users)": 4, "40 shown events (of 4 users)": 4}
-    plain, nothing = drawn(crowd, sample=8, rater="plain")
-    assert nothing == {}
-    assert plain["u"] > 4
-
-
 def test_events_are_counted_in_the_window_that_is_shown(crowd: Database) -> None:
     project = 1
     old = [("u00", "i1", "", "rating", "2019-01-01T00:00:00Z", 3)]
@@ -696,12 +476,3 @@ def test_events_are_counted_in_the_window_that_is_shown(crowd: Database) -> None
         for user in ("u00", "u01", "u02", "b0"):
             shown = user_view(read_history(crowd, project, user), settings)
             assert counts.get(user, 0) == len(shown.history) + len(shown.searches) + len(shown.clicks)
-
-
-def test_users_without_events_come_last(crowd: Database) -> None:
-    add_lists(crowd, [f"x{n}" for n in range(6)], SYSTEMS)
-    took, strata = drawn(crowd, sample=20, stratify="activity")
-    assert took == {"u": 16, "b": 4}
-    assert strata["0 shown events (of 6 users)"] == 0
-    idle, _ = drawn(crowd, sample=9, stratify="activity", no_history=True, rater="idle")
-    assert idle == {"x": 3, "u": 3, "b": 3}

@@ -10,8 +10,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.database import Database
-from tests.support.requests import sent_request
-from tests.support.runs import calls, load, plan, planned
+from tests.support.runs import load, plan, planned
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 USERS, ITEMS, SYSTEMS = ("u0", "u1", "u2"), ("i0", "i1", "i2"), ("knn", "pop")
@@ -71,33 +70,6 @@ def test_one_pair_for_all_and_the_same_systems_text_there(films: Database, seed:
     assert {key[2] for key in seen} == set(SYSTEMS) - {gone[2] for gone in without}
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_personal_example_is_of_the_same_user_and_another_item(films: Database, seed: int) -> None:
-    seen = shown(films, shots(films, "personal", seed=seed, rater=f"r{seed}"))
-    assert {key[0] for key in seen} <= set(USERS)
-    for (user, item, system), material in seen.items():
-        of_user, of_item, of_system = example(material)
-        assert (of_user, of_system) == (user, system)
-        assert of_item != item
-    for user in USERS:
-        assert len({example(m)[1] for key, m in seen.items() if key[0] == user}) <= 1
-
-
-def test_what_is_left_out_is_counted_by_its_reason(films: Database) -> None:
-    for kind in ("one", "personal"):
-        for seed in range(6):
-            made = plan(films, protocol="explanation", shots=kind, seed=seed, dry_run=True)
-            texts = len(USERS) * len(ITEMS) * len(SYSTEMS) - len(WITHOUT_TEXT)
-            assert made.estimate.cases + sum(made.estimate.left_out.values()) == texts
-            assert set(made.estimate.left_out) <= {"no example", "the example's own pair"}
-            assert made.estimate.left_out["the example's own pair"] >= 1
-
-
-def test_the_published_rule_keeps_the_pair_of_the_example(films: Database) -> None:
-    seen = shown(films, shots(films, "one", keep_example_pair=True))
-    assert example(next(iter(seen.values())))[:2] in {key[:2] for key in seen}
-
-
 def test_the_draw_is_the_seeds_and_no_other_users(films: Database) -> None:
     first = shown(films, shots(films, "personal", seed=3, rater="a"))
     second = shown(films, shots(films, "personal", seed=3, rater="b"))
@@ -111,17 +83,6 @@ def test_the_draw_is_the_seeds_and_no_other_users(films: Database) -> None:
     assert {key: value for key, value in third.items() if key[0] != "a-new"} == first
     others = [shown(films, shots(films, "personal", seed=s, rater=f"s{s}")) for s in range(4, 10)]
     assert any(other != first for other in others)
-
-
-def test_the_example_and_its_scores_reach_the_judge_as_they_were_planned(films: Database) -> None:
-    run = shots(films, "personal")
-    material = next(iter(shown(films, run).values()))
-    assert material.example is not None
-    assert set(material.example.scores) == set(ASPECTS)
-    text = sent_request(films, calls(films, run)[0]["id"]).messages[1].content
-    load(films, "explanations", [("user_id", "item_id", "system", "text"), ("u0", "i0", "knn", "changed")])
-    assert sent_request(films, calls(films, run)[0]["id"]).messages[1].content == text
-    assert "<example>\nRecommended movie: Film " in text
 
 
 def test_scores_belong_to_the_text_that_was_scored(films: Database) -> None:

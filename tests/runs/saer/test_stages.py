@@ -22,7 +22,6 @@ from recjudge_tui.runs.groups import (
     SaerPlan,
     SaerRequest,
     exclusion,
-    is_finished,
     next_stage,
     plan_saer,
     saer_request,
@@ -30,8 +29,7 @@ from recjudge_tui.runs.groups import (
 from recjudge_tui.runs.start import change_concurrency, requested_concurrency
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.projects import project_id
-from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.runs import delete_run, group_by_id, other_stage, reset_failed, run_progress, run_row
+from recjudge_tui.store.runs import run_progress, run_row
 from tests.support.kills import asked
 from tests.support.runs import (
     RULES,
@@ -49,7 +47,6 @@ from tests.support.runs import (
 from tests.support.servers.counts import request_count, stats
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
-from tests.support.verdicts import Project, give
 from tests.support.waiting import wait_until
 
 THREE = ("als", "pop", "svd")
@@ -70,34 +67,6 @@ def words(db: Database, server: ServerProcess, *more: object) -> tuple[object, .
             "--top", 4, "--no-cache", "--concurrency", CONCURRENCY, "--db", db.path, *more)  # fmt: skip
 
 
-def test_both_stages_are_planned_together_by_one_rater_and_estimated_as_one(db: Database) -> None:
-    make_project(db, users=5, systems=THREE)
-    planned(db, protocol="pairwise", top_k=3)
-    plan = plan_saer(db, project_id(db, "films"), request(db))
-    first, second = plan.stages
-    assert (first.run_id, second.run_id) == (2, 3)
-    assert (first.rater, second.rater) == ("rules #2", "rules #2"), "rules was asked otherwise"
-    assert (first.estimate.calls, second.estimate.calls) == (5 * 3, 5 * 3 * 2)
-    assert plan.total.calls == 45
-    assert [run_progress(db, run).calls for run in (2, 3)] == [15, 30]
-
-
-@pytest.mark.parametrize("what", ["limit", "sample"])
-def test_limit_and_sample_count_users_who_are_the_same_in_both_stages(db: Database, what: str) -> None:
-    make_project(db, users=9, systems=THREE)
-    wished: dict[str, Any] = {what: 4}
-    plan_saer(db, project_id(db, "films"), request(db, **wished))
-    users = [
-        {row[0] for row in db.rows(
-            "SELECT c.user_id FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?", (run,)
-        )}
-        for run in (1, 2)
-    ]  # fmt: skip
-    assert len(users[0]) == 4
-    assert users[0] == users[1]
-    assert [run_progress(db, run).calls for run in (1, 2)] == [12, 24]
-
-
 def test_where_the_second_stage_cannot_be_planned_the_first_is_not_either(db: Database) -> None:
     make_project(db)
     with pytest.raises(UsageError, match="two systems"):
@@ -109,21 +78,6 @@ def test_where_the_second_stage_cannot_be_planned_the_first_is_not_either(db: Da
         stages(db, spoilt)
     assert db.value("SELECT count(*) FROM runs") == 0
     assert db.value("SELECT count(*) FROM raters") == 0
-
-
-def test_baseline_and_early_stop_apply_to_pairs_and_the_baselines_lists_are_rated_too(db: Database) -> None:
-    make_project(db, systems=THREE)
-    wished = request(db, systems=("svd",), baseline="als", sample=2, until="decided", margin=0.3)
-    alone, pairs = wished.settings["pointwise"], wished.settings["pairwise"]
-    assert (alone.systems, alone.baseline, alone.sample, alone.until, alone.margin) == (
-        ("svd", "als"),
-        "",
-        2,
-        "",
-        None,
-    )
-    assert (pairs.systems, pairs.baseline, pairs.sample, pairs.until) == (("svd",), "als", 2, "decided")
-    assert stages(db, wished) == (1, 2)
 
 
 def test_a_prompt_may_be_named_for_each_stage_and_no_other(db: Database) -> None:
@@ -202,17 +156,6 @@ def test_systems_are_left_out_only_over_the_share_that_was_said(
     assert (again.run_id, again.existing) == (2, True)
 
 
-def test_failed_calls_that_are_to_be_asked_again_are_not_finished(db: Database) -> None:
-    make_project(db)
-    with start("openai_api", "--faults", "refusal:0.5") as server:
-        stages(db, request(db, server_judge(server.url)))
-        work(db.path, 1)
-        assert run_progress(db, 1).failed > 0
-        assert is_finished(db, 1)
-        reset_failed(db, 1)
-        assert not is_finished(db, 1)
-
-
 @pytest.mark.parametrize("drop", [(), ("--drop-poor-over", "0.9")])
 def test_killed_anywhere_the_same_command_goes_on_and_asks_nothing_twice(
     db: Database, tmp_path: Path, drop: tuple[str, ...]
@@ -262,25 +205,6 @@ def test_a_stage_killed_after_its_last_answer_is_done(db: Database, tmp_path: Pa
     row = run_row(db, 1)
     assert (row["state"], row["lease_owner"]) == ("done", None)
     assert row["finished_at"]
-
-
-def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tmp_path: Path) -> None:
-    make_project(db, users=6)
-    log = tmp_path / "asked.jsonl"
-    with start("openai_api", "--log", log) as server:
-        line = words(db, server)
-        code, out, _ = ran(*line, "--plan-only")
-        assert (code, out) == (0, "run 1 planned: 12 calls\nrun 2 planned: 12 calls\n")
-        assert ran("runs", "resume", 1, "--db", db.path)[0] == 0
-        assert len(asked(log)) == 12
-        code, out, err = ran(*line)
-        assert code == 0, err
-        assert "pointwise: run 1 of hash-judge exists (done), 12 of 12 calls ended, 0 failed" in err
-        assert len(asked(log)) == 24
-        page = ran(*line)
-        assert page[1] == out, "a third time only the page is printed"
-    assert len(asked(log)) == 24
-    assert db.value("SELECT count(*) FROM runs") == 2
 
 
 @pytest.mark.parametrize("drop", [(), ("--drop-poor-over", "0.9")])
@@ -337,19 +261,6 @@ def plan(db: Database, **more: Any) -> SaerPlan:
     return plan_saer(db, project_id(db, "films"), request_groups(db, **more))
 
 
-def test_both_stages_are_one_group_of_one_rater(db: Database) -> None:
-    make_project(db)
-    made = plan(db)
-    assert made.group_id is not None
-    group = group_by_id(db, made.group_id)
-    assert (group.rater, group.runs) == ("rules", {"pointwise": 1, "pairwise": 2})
-    other = other_stage(db, 1)
-    assert other is not None
-    assert (other.run_id, other.protocol) == (2, "pairwise")
-    assert plan(db).group_id == made.group_id
-    assert plan(db, history=3).group_id == made.group_id + 1
-
-
 @pytest.mark.parametrize(
     ("name", "value", "same"),
     [("profile", "none", False), ("until", "decided", False), ("no_history", True, False), ("swap", False, False),
@@ -359,37 +270,6 @@ def test_another_question_is_another_group(db: Database, name: str, value: Any, 
     """What a run asks tells two groups apart; how it is worked on does not."""
     make_project(db)
     assert (plan(db).group_id == plan(db, **{name: value}).group_id) == same
-
-
-@pytest.mark.parametrize("stage", ["pointwise", "pairwise"])
-def test_one_stage_can_be_deleted_and_is_planned_again_in_its_group(db: Database, stage: str) -> None:
-    make_project(db)
-    made = plan(db)
-    assert made.group_id is not None
-    run = group_by_id(db, made.group_id).runs[stage]
-    delete_run(db, run)
-    (left,) = group_by_id(db, made.group_id).runs.values()
-    assert other_stage(db, left) is None
-    again = plan(db)
-    assert again.group_id == made.group_id
-    assert [s.existing for s in again.stages] == [stage != "pointwise", stage != "pairwise"]
-    assert again.first.rater == again.second.rater == "rules"
-    assert intact(db)
-
-
-def test_a_group_goes_with_its_last_run_its_rater_or_its_project(db: Database) -> None:
-    make_project(db)
-    plan(db)
-    for run in (1, 2):
-        delete_run(db, run)
-    assert db.value("SELECT count(*) FROM run_groups") == 0
-    plan(db)
-    db.execute("DELETE FROM raters WHERE id = ?", (rater_row(db, project_id(db, "films"), "rules")["id"],))
-    assert [db.value(f"SELECT count(*) FROM {table}") for table in ("run_groups", "runs")] == [0, 0]
-    plan(db)
-    assert ran("project", "delete", "films", "--yes", "--db", db.path)[0] == 0
-    assert [db.value(f"SELECT count(*) FROM {table}") for table in ("run_groups", "runs")] == [0, 0]
-    assert intact(db)
 
 
 # ---- experiment ----------------------------------------------------------------------------------------------
@@ -456,20 +336,6 @@ def test_all_combinations_run_once_and_end_in_one_table(six: Database, tmp_path:
             "SELECT DISTINCT protocol, json_extract(settings, '$.swap') FROM runs"
         ).fetchall()
     assert sorted(swaps) == [("pairwise", 0), ("pointwise", 1)]
-
-
-def test_the_table_compares_with_people(six: Database, tmp_path: Path) -> None:
-    path = written(tmp_path, FILE)
-    words = ("run", path, "-p", "films", "--db", six.path, "--format", "json")
-    assert ran(*words)[0] == 0
-    cases = six.column("SELECT id FROM cases WHERE kind = 'list' ORDER BY id")
-    give(Project(six, 1), "anna", {case: float(at % 3) for at, case in enumerate(cases)})
-    table = json.loads(ran(*words)[1])
-    by_rater = {row["rater"]: row for row in table["rows"] if row["protocol"] == "pointwise"}
-    assert by_rater["rules"]["n"] == len(cases)
-    assert by_rater["rules"]["stat"] == "qwk"
-    assert "pointwise: " in table["answer"]
-    assert "agrees most with people" in table["answer"]
 
 
 def test_a_judge_that_cannot_answer_does_not_keep_the_others_from_it(six: Database, tmp_path: Path) -> None:
@@ -544,12 +410,3 @@ def test_what_does_not_fit_is_named_and_nothing_is_planned(
     assert said in err
     assert "unexpected" not in err
     assert (out, runs_of(six)) == ("", [])
-
-
-def test_nothing_else_is_given_with_a_file(six: Database, tmp_path: Path) -> None:
-    path = written(tmp_path, FILE)
-    code, _, err = ran("run", path, "-p", "films", "--judge", "rules", "--db", six.path)
-    assert code == 2
-    assert "leave out --judge" in err
-    code, _, err = ran("run", tmp_path / "none.toml", "-p", "films", "--db", six.path)
-    assert (code, "cannot be read" in err) == (2, True)

@@ -74,24 +74,6 @@ async def test_a_decision_and_who_had_said_what_after_it(disputed: Path) -> None
         assert [row[2:6] for row in verdicts(db, "cy")] == [(0.0, "Tie", "third person", "both will do")]
 
 
-async def test_stop_and_come_back_and_skip(disputed: Path) -> None:
-    async with deciding(disputed) as pilot:
-        await press(pilot, "1", "enter", "q")
-        assert pilot.app._exit
-        assert "2 cases left; your verdicts are stored" in told(pilot)
-    async with deciding(disputed) as pilot:
-        assert "2 left of 3" in shown(pilot)
-        assert "Case 2 of 3" in shown(pilot)
-        await press(pilot, "s")
-        await type_text(pilot, "neither")
-        await press(pilot, "enter", "2", "enter")
-        assert "All settled: 3 cases." in shown(pilot)
-        await press(pilot, "q")
-        assert pilot.app._exit
-    with connect(disputed) as db:
-        assert len(verdicts(db, "cy")) == 2
-
-
 async def test_from_the_list_of_annotators(disputed: Path) -> None:
     async with running(disputed, PROJECT) as pilot:
         with connect(disputed) as db:

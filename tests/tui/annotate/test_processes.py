@@ -15,7 +15,7 @@ import pexpect
 from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, tasks
-from tests.support.app.judging import given, make
+from tests.support.app.judging import make
 from tests.support.waiting import HANG_S
 
 ROOT = Path(__file__).parents[3]
@@ -32,39 +32,6 @@ def opened(path: Path, who: str) -> Iterator[pexpect.spawn[bytes]]:
         yield child
     finally:
         child.close(force=True)
-
-
-def test_killed_at_a_case_everything_before_it_is_kept(project_db: Path) -> None:
-    make(project_db, users=5)
-    with opened(project_db, "ana") as child:
-        child.expect(b"0/5")
-        for number in (1, 2):
-            child.send(b"1\r")
-            child.expect(f"{number}/5".encode())
-        child.send(b"2")
-        child.expect(rb"\[2 List 2\]")
-        child.kill(signal.SIGKILL)
-        child.wait()
-    assert len(given(project_db)) == 2
-    with connect(project_db) as db:
-        assert [task_of(db, task).state for task in tasks(db, "ana")] == [
-            "done",
-            "done",
-            "open",
-            "open",
-            "open",
-        ]
-        assert db.value("PRAGMA integrity_check") == "ok"
-    with opened(project_db, "ana") as child:
-        child.expect(b"2/5")
-        child.send(b"2\r")
-        child.expect(b"3/5")
-        child.send(b"q")
-        child.expect(b"2 cases left; your verdicts are stored")
-        child.expect(pexpect.EOF)
-        child.wait()
-        assert child.exitstatus == 0
-    assert len(given(project_db)) == 3
 
 
 def test_killed_at_any_instant_a_case_is_stored_whole_or_not_at_all(project_db: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.store.people import own_verdict, task_of
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import PAUSE_S, ActiveTime, AnnotateScreen, AnnotationScreen, OwnCases
+from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, OwnCases
 from tests.support.annotators import PROJECT, desk, films, tasks, verdicts
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make
@@ -82,40 +82,6 @@ async def test_a_flag_a_note_and_an_answer_that_is_missing(project_db: Path) -> 
         ("seen twice", True, True)
     ]
     assert given(project_db)[0][6] == 1
-
-
-async def test_back_to_ones_last_case_and_another_answer(project_db: Path) -> None:
-    make(project_db)
-    async with annotating(project_db) as pilot:
-        await press(pilot, "t", "enter", "t", "enter", "left")
-        assert "Case 2, given" in shown(pilot)
-        assert "[0 Tie]" in shown(pilot)
-        await press(pilot, "left", "a", "enter")
-        assert "Case 3" in shown(pilot)
-        await press(pilot, "left", "left", "right")
-        assert "Case 2, given" in shown(pilot)
-        await press(pilot, "right")
-        assert "Case 3" in shown(pilot)
-    with connect(project_db) as db:
-        first, second = (own_verdict(db, task_of(db, task)).answers[0] for task in tasks(db, "ana")[:2])
-    assert (abs(first.value), second.value) == (1.0, 0.0)
-    assert len(given(project_db)) == 2
-
-
-async def test_skip_with_a_reason_and_the_end(project_db: Path) -> None:
-    make(project_db)
-    async with annotating(project_db) as pilot:
-        await press(pilot, "s")
-        await type_text(pilot, "no such user")
-        await press(pilot, "enter")
-        await press(pilot, "1", "enter", "1", "enter")
-        assert "All your cases are judged: 2 given, 1 skipped." in shown(pilot)
-        await press(pilot, "left", "left", "left")
-        assert "Case 1, skipped: no such user" in shown(pilot)
-        await press(pilot, "1", "enter")
-        assert "3 given" in shown(pilot)
-    with connect(project_db) as db:
-        assert desk(db, "ana")[3:6] == (0, 3, 0)
 
 
 async def test_leaving_asks_about_what_is_not_confirmed(project_db: Path) -> None:
@@ -208,12 +174,3 @@ async def test_assigning_cases_and_judging_them_in_the_app(project_db: Path) -> 
         assert "1/2" in shown(pilot)
         assert "1 case left; your verdicts are stored" in "".join(n.message for n in pilot.app._notifications)
     assert len(given(project_db, "ben")) == 1
-
-
-def test_long_pauses_are_not_counted() -> None:
-    moments = iter([0.0, 100.0, 130.0, 140.0 + PAUSE_S + 1, 150.0 + PAUSE_S + 1])
-    active = ActiveTime(lambda: next(moments))
-    active.begin()
-    for _ in range(3):
-        active.touch()
-    assert active.seconds == 40.0

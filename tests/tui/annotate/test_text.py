@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len
-
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
 from recjudge_tui.tui.answer_sheet import shown_content
 
@@ -22,18 +20,6 @@ def _case(length: int, events: int = 12) -> list[str]:
     slates = (SlateView(items=ITEMS[:length]), SlateView(items=ITEMS[length : 2 * length]))
     material = Material(kind="pair", user=UserView(user_id="u", history=history), slates=slates)
     return shown_content(material, WIDTH).plain.split("\n")
-
-
-def test_titles_of_any_script_keep_the_second_column() -> None:
-    lines = _case(10)
-    assert max(map(cell_len, lines)) <= WIDTH
-    lists = lines[lines.index(next(line for line in lines if "List 2" in line)) + 1 : lines.index("")]
-    column = (WIDTH - 2) // 2 + 2
-    starts = [(cell_len(line[: line.index(f"{rank:2} ", 4)]), rank)
-              for rank in range(1, 11) for line in lists if f"{rank:2} " in line[4:]]  # fmt: skip
-    # the sign of a shared item, the rank in two cells
-    assert {start for start, _ in starts} == {column + 1}
-    assert len(starts) == 10
 
 
 def test_the_user_is_in_view_above_a_long_list_and_below_a_short_one() -> None:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import filter_by, press, running, settle, shown
+from tests.support.app.driving import filter_by, press, running, shown
 from tests.support.app.golden import judged_films
 from tests.support.app.projects import make_explanations, make_project
 
@@ -71,43 +71,6 @@ async def test_decisions_are_about_the_score_under_the_cursor(films: Path) -> No
         assert "→5" not in shown(pilot)
         await press(pilot, "g", "left", "left", "n")
         assert chosen(pilot)[0] == "accuracy"
-
-
-async def test_several_raters_stand_side_by_side_as_far_as_there_is_room(films: Path) -> None:
-    async with running(films, "films", (200, 60)) as pilot:
-        await filter_by(pilot, "judge:rules judge=user")
-        assert "rules · user" in shown(pilot)
-        await press(pilot, "j", "right")
-        assert chosen(pilot) == ("persuasiveness", "user")
-        assert "user: " in shown(pilot)
-        await press(pilot, "backspace", "backspace")
-        assert "rules · user · annotator_1 · 1 more" in shown(pilot)
-        await pilot.resize_terminal(70, 24)
-        await settle(pilot)
-        assert "rules · user · 2 more" in shown(pilot)
-
-
-async def test_the_cursor_stays_on_its_score_when_the_list_changes(films: Path) -> None:
-    async with running(films, "films", (120, 40)) as pilot:
-        await filter_by(pilot, "judge:rules")
-        await press(pilot, "j", "j", "right", "right")
-        text, before = rows(pilot).cursor_id, rows(pilot).verdict_id
-        await filter_by(pilot, " aspect:accuracy")
-        assert (rows(pilot).cursor_id, rows(pilot).verdict_id) == (text, before)
-
-
-async def test_a_text_beside_lists_has_a_row_for_each_verdict(project_db: Path) -> None:
-    """Rows of one kind are compared by columns; a list of everything has those of any verdict."""
-    make_explanations(project_db, make_project(project_db))
-    async with running(project_db, "movies", (120, 40)) as pilot:
-        assert "20 of 20 ─ sort: id" in shown(pilot)
-        await filter_by(pilot, "judge:rules-text")
-        assert "1 text ─ 2 of 20 ─ sort: id ─ rules-text" in shown(pilot)
-        await press(pilot, "right")
-        kept = rows(pilot).verdict_id
-        await press(pilot, "backspace")
-        assert "20 of 20 ─ sort: id" in shown(pilot)
-        assert rows(pilot).cursor_id == kept
 
 
 async def test_the_reasons_of_all_raters_are_read_beside_it(project_db: Path) -> None:

@@ -9,7 +9,7 @@ from recjudge_tui.reports.home import whole_home
 from recjudge_tui.store.projects import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.data import DataScreen, details
+from recjudge_tui.tui.data import DataScreen
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
@@ -70,18 +70,3 @@ async def test_a_walk_over_the_kinds(project_db: Path) -> None:
             await settle(pilot)
             assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
         assert pilot.app.screen.rows.ids == range(6)
-
-
-def test_a_list_shows_all_of_its_items(project_db: Path) -> None:
-    project = import_lists(project_db, users=1)
-    with connect(project_db) as db:
-        (row, _) = data_rows(db, project, "lists", "", 0, 9)
-        title, layout = details(db, project, "lists", row)
-    assert title == "u0"
-    lines = layout(80).plain.splitlines()
-    places = [line.split()[0] for line in lines if line.split()[0].isdigit()]
-    assert places == ["1", "2", "3", "4"]
-    # names and values are columns
-    facts = [line.split() for line in lines[:3]]
-    assert facts == [["user", "u0"], ["system", row.cells[1]], ["items", "4"]]
-    assert len({line.index(value) for line, (_, value) in zip(lines, facts, strict=False)}) == 1

@@ -55,18 +55,6 @@ def test_every_text_can_be_read_on_every_ground(theme: Theme, text: str, ground:
     assert contrast(painted(theme, text, under), under) >= 4.5
 
 
-async def test_the_theme_of_the_file_is_taken_and_nothing_is_written(
-    project_db: Path, config_folder: Path
-) -> None:
-    config_folder.mkdir()
-    file = config_folder / "config.toml"
-    file.write_text('[app]\ntheme = "recjudge-contrast"\n', encoding="utf-8")
-    stamp = file.stat().st_mtime_ns
-    async with running(project_db) as pilot:
-        assert pilot.app.theme == "recjudge-contrast"
-    assert file.stat().st_mtime_ns == stamp
-
-
 async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_folder: Path) -> None:
     make_project(project_db)
     config_folder.mkdir()

@@ -62,13 +62,6 @@ def test_an_error_of_the_job_keeps_the_connection_and_a_bug_closes_it(path: Path
     assert not is_open(broken)
 
 
-def test_an_open_transaction_is_not_lent_on(path: Path) -> None:
-    spare = SpareConnections(path)
-    with spare.lend() as db:
-        db.execute("BEGIN")
-    assert not is_open(db)
-
-
 def test_another_file_in_its_place_is_opened_anew_and_a_missing_one_is_an_error(
     path: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.store.runs import judge_capabilities, list_runs, run_row
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import FieldError
-from recjudge_tui.tui.launch import FIELDS, is_asked, start_run
+from recjudge_tui.tui.launch import start_run
 from recjudge_tui.tui.row_list import Palette
 from recjudge_tui.tui.runs import MonitorScreen
 from tests.support.app.driving import press, running, shown, type_text, until
@@ -178,33 +178,6 @@ async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path) -
     assert runs(project_db) == []
 
 
-async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db: Path) -> None:
-    import_lists(project_db)
-    async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        # `rules` asks no server, and nothing says what this data recommends
-        expected = [
-            field.name
-            for field in FIELDS
-            if is_asked(field.name, "pointwise", ("domain",), decided=False, asks_server=False)
-        ]
-        assert [field.name for field in FIELDS if screen.fields.is_shown(field.name)] == expected
-        await press(pilot, "plus")
-        assert "esc close or go back" in shown(pilot).splitlines()[-1]
-        reached = []
-        for _ in expected[4:]:
-            reached.append(str(pilot.app.focused.id).removeprefix("field-"))
-            assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
-            await pilot.press("down")
-        assert reached == expected[4:]
-        await press(pilot, "escape", "down")
-        assert pilot.app.focused.id == "start"
-        await press(pilot, "up", "up", "up", "1", "2", "backspace")
-        await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
-        await fill(pilot, screen, seed="8", stratify="activity")
-        assert "more: drawn activity, seed 8" in shown(pilot)
-
-
 async def test_the_form_saves_itself_as_the_command_does(project_db: Path, tmp_path: Path) -> None:
     project = import_lists(project_db)
     async with running(project_db) as pilot:
@@ -234,47 +207,6 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
         assert (request.settings.contexts, request.settings.served_to) == (("home", "cart"), "2024-05-01")
         await fill(pilot, screen, served_to="soon")
         await until(pilot, lambda: "“soon” is not a time" in shown(pilot))
-
-
-def test_the_form_becomes_settings() -> None:
-    request = asked_for(
-        spec="openai:m",
-        base_urls="http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
-        api_key_env="MY_KEY",
-        header_env="x-gateway=GATEWAY_KEY, x-route=ROUTE",
-        systems="a, b,a",
-        sample="20",
-        swap="one",
-        no_history="judge",
-        concurrency="8",
-        name="mine",
-    )
-    assert request.judge.spec == "openai:m"
-    assert request.judge.base_urls == ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")
-    assert request.judge.api_key_env == "MY_KEY"
-    assert request.judge.header_env == (("x-gateway", "GATEWAY_KEY"), ("x-route", "ROUTE"))
-    settings = request.settings
-    assert (settings.systems, settings.sample, settings.limit) == (("a", "b"), 20, None)
-    assert (settings.swap, settings.no_history, settings.concurrency) == (False, True, 8)
-    assert request.rater == "mine"
-
-
-@pytest.mark.parametrize(
-    ("protocol", "given", "kept"),
-    [
-        ("arena", {"baseline": "als", "aspects": "single", "profile": "llm"},
-         {"baseline": "als", "aspects": "single", "profile": "llm", "top_k": 5, "history": 50, "shots": "none"}),
-        ("explanation", {"shots": "personal", "baseline": "als", "swap": "one", "history": "3"},
-         {"shots": "personal", "baseline": "", "swap": True, "history": 3, "profile": "none"}),
-        ("absolute", {"profile": "none", "aspects": "single"}, {"profile": "none", "aspects": "multi", "top_k": 5}),
-        ("pairwise", {"top_k": "", "history": ""}, {"top_k": 10, "history": 100, "profile": "attributes"}),
-    ],
-)  # fmt: skip
-def test_each_protocol_reads_its_own_fields(
-    protocol: str, given: dict[str, str], kept: dict[str, object]
-) -> None:
-    settings = asked_for(protocol, **given).settings
-    assert {name: getattr(settings, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize(

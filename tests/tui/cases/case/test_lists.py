@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.store.case_detail import CaseDetail
-from recjudge_tui.tui.case import lists, lists_title
+from recjudge_tui.tui.case import lists
 
 
 def case(a: str, b: str, events: int = 0) -> CaseDetail:
@@ -22,16 +22,6 @@ def case(a: str, b: str, events: int = 0) -> CaseDetail:
 
 def drawn(a: str, b: str, width: int = 30, events: int = 0) -> list[str]:
     return [line.plain for line in lists(case(a, b, events), width)][1:]
-
-
-def test_nothing_shared_keeps_the_ranks_side_by_side() -> None:
-    assert drawn("pq", "xyz") == ["  1 p             1 x", "  2 q             2 y", "                  3 z"]
-    assert lists_title(case("pq", "xyz")) == "Lists, no item in both"
-
-
-def test_an_item_twice_in_a_list_loses_no_line() -> None:
-    told = drawn("ppq", "pq")
-    assert [line[:5].strip() for line in told if line[:5].strip()] == ["= 1 p", "= 2 p", "= 3 q"]
 
 
 def test_history_stands_beside_where_there_is_width() -> None:
