@@ -18,8 +18,8 @@ from recjudge_tui.reports.words import figure_text
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.registry import label_of
-from recjudge_tui.store.answers import flip_counts
 from recjudge_tui.store.runs import run_progress, run_row
+from recjudge_tui.store.verdicts import flip_counts
 
 _COLUMNS = columns(
     "protocol", "judge|Judge", "prompt", "rater", "run|(Run)", "state|State", "done|Judged|int", "failed", "stat",

@@ -28,8 +28,7 @@ from recjudge_tui.store.schema import connect
 
 # what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
-    from recjudge_tui.store.answers import FlipCount
-    from recjudge_tui.store.verdicts import VerdictRow
+    from recjudge_tui.store.verdicts import FlipCount, VerdictRow
 
 RUNS_NAMED = 6
 # from so many verdicts on, the figures of a home are computed in a process of their own
@@ -110,7 +109,8 @@ class Board(NamedTuple):
 
 class PeopleAgreement(NamedTuple):
     """A judge with people, and people with each other on the same cases (`ceiling`); None where undefined. `cases`: the
-    filter of those on which they disagree. `about`: what must stand beside the reference."""
+    filter of those on which they disagree. `about`: what must stand beside the reference; `few` and `ceiling_few` say so
+    where the cases are few."""
 
     stat: str = ""
     judge: str = ""
@@ -123,6 +123,8 @@ class PeopleAgreement(NamedTuple):
     about: str = ""
     interval: tuple[float | None, float | None] = (None, None)
     ceiling_interval: tuple[float | None, float | None] = (None, None)
+    few: str = ""
+    ceiling_few: str = ""
 
 
 class First(NamedTuple):
@@ -262,7 +264,7 @@ def _queue(project: Project, home: Home) -> QueueSizes:
 
 
 def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
-    from recjudge_tui.store.answers import flip_counts
+    from recjudge_tui.store.verdicts import flip_counts
 
     return flip_counts(project.db, project.id)
 
@@ -298,7 +300,7 @@ def _board(project: Project, home: Home) -> Board:
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
-    from recjudge_tui.reports.words import combined_notes
+    from recjudge_tui.reports.words import combined_notes, few_cases
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()
@@ -314,6 +316,7 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     return PeopleAgreement(
         label_of(row["stat"]), about.rater, person, row["value"], row["n"], row["ceiling"], row["ceiling_n"], cases, notes,
         (row["ci_low"], row["ci_high"]), (row["ceiling_low"], row["ceiling_high"]),
+        few_cases(row["n"]), few_cases(row["ceiling_n"] or 0),
     )  # fmt: skip
 
 

@@ -16,11 +16,9 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
-from recjudge_tui.reports.words import combined_notes
 from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
-from recjudge_tui.store.ratings import project_raters
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
@@ -33,6 +31,10 @@ _DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridde
 def verdicts(project: Project, choose: Options) -> Table:
     """One row per verdict, the first `limit` in the order `sort`; the order by attention has only those that deserve
     a look. Raises UsageError for an invalid filter, NotFoundError if it names what the project does not have."""
+    # what brings NumPy, which the app's list of verdicts does without
+    from recjudge_tui.reports.words import combined_notes
+    from recjudge_tui.store.ratings import project_raters
+
     chosen = project_filter(project.db, project.id, choose.filter or "")
     listing = listed_verdicts(project.db, project.id, chosen, choose.sort)
     ids = listing.ids

@@ -9,15 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
-from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.run import Reading, RunSettings
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.cases import of_several_occasions
 from recjudge_tui.store.database import Database, StoredRow, read_cell
-from recjudge_tui.store.facts import about_systems, sql_list
 from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, placed, project_raters
 from recjudge_tui.store.runs import stored_runs
 
@@ -175,42 +171,6 @@ def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) ->
              WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)"""
     first, decided = db.only(sql, (rater_id, protocol, aspect))
     return int(first), int(decided)
-
-
-class FlipCount(NamedTuple):
-    """`flips` of `n` verdicts of a judge on pairs asked in both orders depended on the order."""
-
-    rater: str
-    protocol: str
-    aspect: str
-    flips: int
-    n: int
-
-    @property
-    def share(self) -> float:
-        return self.flips / self.n
-
-    @property
-    def cases(self) -> str:
-        """The filter of the verdicts that flip."""
-        protocol, aspect = Term("protocol", ":", self.protocol), Term("aspect", ":", self.aspect)
-        flips = (protocol, aspect, whole_term("judge", self.rater), Term("why", ":", "swap"))
-        return VerdictFilter(flips).text()
-
-
-def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
-    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name. The newest judge
-    comes first. Reads an index of all verdicts."""
-    sql = f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
-              FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
-              WHERE r.project_id = ? AND r.kind IN {sql_list(REVIEWED)} AND v.order_consistent IS NOT NULL
-                AND {about_systems("v.protocol")}
-              GROUP BY r.id, v.protocol, v.aspect ORDER BY r.id DESC, v.protocol, v.aspect <> '{OVERALL}', v.aspect"""
-    rows = db.rows(sql, (project_id,))
-    first: dict[tuple[str, str], FlipCount] = {}
-    for row in rows:
-        first.setdefault((row[0], row[1]), FlipCount(*row))
-    return tuple(first.values())
 
 
 class Answered(NamedTuple):

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.filters import QUEUED, VerdictFilter
+from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
-from recjudge_tui.domain.protocols import question_of, smallest_disagreement
+from recjudge_tui.domain.protocols import OVERALL, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.cases import of_several_occasions
@@ -100,6 +100,42 @@ class VerdictRow(NamedTuple):
         """The mean of what people say; None where none said anything."""
         count = sum(given.n for given in self.people)
         return sum(given.n * given.value for given in self.people) / count if count else None
+
+
+class FlipCount(NamedTuple):
+    """`flips` of `n` verdicts of a judge on pairs asked in both orders depended on the order."""
+
+    rater: str
+    protocol: str
+    aspect: str
+    flips: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        return self.flips / self.n
+
+    @property
+    def cases(self) -> str:
+        """The filter of the verdicts that flip."""
+        protocol, aspect = Term("protocol", ":", self.protocol), Term("aspect", ":", self.aspect)
+        flips = (protocol, aspect, whole_term("judge", self.rater), Term("why", ":", "swap"))
+        return VerdictFilter(flips).text()
+
+
+def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:
+    """One count for each judge and protocol, on the aspect `overall`, or else the first aspect by name. The newest judge
+    comes first. Reads an index of all verdicts."""
+    sql = f"""SELECT r.name, v.protocol, v.aspect, sum(v.order_consistent = 0), count(*) AS n
+              FROM raters r JOIN verdicts v INDEXED BY verdicts_by_question ON v.rater_id = r.id AND v.rater_id > 0
+              WHERE r.project_id = ? AND r.kind IN {sql_list(REVIEWED)} AND v.order_consistent IS NOT NULL
+                AND {about_systems("v.protocol")}
+              GROUP BY r.id, v.protocol, v.aspect ORDER BY r.id DESC, v.protocol, v.aspect <> '{OVERALL}', v.aspect"""
+    rows = db.rows(sql, (project_id,))
+    first: dict[tuple[str, str], FlipCount] = {}
+    for row in rows:
+        first.setdefault((row[0], row[1]), FlipCount(*row))
+    return tuple(first.values())
 
 
 def filtered_ids(

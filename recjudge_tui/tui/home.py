@@ -188,23 +188,25 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
     if not seen.judged:
         return "", []
     if agreement is not None and agreement.judge:
-        # it brings NumPy, which the first paint does without
-        from recjudge_tui.reports.words import few_cases
-
-        told += [agreement.stat, few_cases(agreement.n), agreement.about]
+        told += [agreement.stat, agreement.few, agreement.about]
         judge = f"{one_line(agreement.judge, 24)}{GLYPHS.dot}{one_line(agreement.people, 24)}"
         of_judge = Destination("cases", agreement.cases)
-        rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n)]
+        rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n, agreement.few)]
         if agreement.ceiling is not None:
-            people = (agreement.ceiling, agreement.ceiling_interval, agreement.ceiling_n)
+            people = (
+                agreement.ceiling,
+                agreement.ceiling_interval,
+                agreement.ceiling_n,
+                agreement.ceiling_few,
+            )
             rows.append((f"people{GLYPHS.dot}people", reports, *people))
-        known = [v for *_, value, ends, _ in rows for v in (value, *ends) if v is not None]
+        known = [v for *_, value, ends, _, _ in rows for v in (value, *ends) if v is not None]
         bounds = (min(known, default=0.0), max(known, default=1.0))
-        for name, opens, value, ends, n in rows:
+        for name, opens, value, ends, n, few in rows:
             shown = "undefined" if value is None else short(value)
             drawn = partial(interval, ends[0], value, ends[1], bounds)
-            few = "marked" if few_cases(n) else "dim"
-            entries.append(Entry(((name, ""), (shown, ""), (drawn, "dim"), (f"n={number(n)}", few)), opens))
+            looks = "marked" if few else "dim"
+            entries.append(Entry(((name, ""), (shown, ""), (drawn, "dim"), (f"n={number(n)}", looks)), opens))
     elif labels:
         said = f"agreement: {_WAITING}" if agreement is None else "people labelled none of its cases"
         entries.append(Entry(((said, "dim"),), reports))
