@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,21 @@ def test_a_decision_is_kept_for_this_server_alone(
     assert "OPENAI_API_KEY" not in got(attacker)
 
 
+def test_a_stage_of_saer_is_such_a_run(project_db: Path, attacker: Stub, settings: dict[str, str]) -> None:
+    with connect(project_db) as db:
+        make_project(db)
+    words = ("run", "saer", "-p", "films", "--judge", "rules", "--limit", 2, "--db", project_db)
+    assert ran(*words, "--plan-only")[0] == 0
+    plant(project_db, attacker.url)
+    with connect(project_db) as db:
+        db.execute("UPDATE raters SET name = 'rules', kind = 'rules'")
+    code, _, err = ran("runs", "work-group", 1, "--db", project_db, env=settings)
+    assert (code, attacker.heads, "GITHUB_TOKEN" in err) == (1, [], True), err
+    # the same command asks the judge that it names, and not that of the runs in the file
+    code, _, err = ran(*words, env=settings)
+    assert (code, attacker.heads) == (0, []), err
+
+
 def test_a_batch_is_not_followed_to_another_server(
     project_db: Path, attacker: Stub, settings: dict[str, str]
 ) -> None:
@@ -180,6 +196,24 @@ def test_a_terminal_is_asked(
     assert got(attacker) == (set() if code else set(STOLEN))
 
 
+def test_the_judge_is_shown_with_its_address_and_its_variables(
+    project_db: Path, attacker: Stub, settings: dict[str, str]
+) -> None:
+    plant(project_db, attacker.url)
+    where = f"{attacker.url}/v1, key from AWS_SECRET_ACCESS_KEY, header X-A from GITHUB_TOKEN"
+    assert where in " ".join(ran("runs", "show", 1, "--db", project_db)[1].split())
+    for words in (("runs", "show", 1), ("runs", "list")):
+        (row,) = json.loads(ran(*words, "--format", "json", "--db", project_db)[1])["rows"]
+        assert row["address"] == where
+    typed = ("--judge", "openai:gpt-4o", "--base-url", attacker.url, "--api-key-env", "GITHUB_TOKEN")
+    _, _, err = ran("run", "pointwise", "-p", "films", *typed, "--dry-run", "--db", project_db, env=settings)
+    assert f"asks {attacker.url}, key from GITHUB_TOKEN" in err
+    with connect(project_db) as db:
+        db.execute("UPDATE runs SET judge = ?", ('{"spec": "openai:x", "base_urls": 3}',))
+    (row,) = json.loads(ran("runs", "list", "--format", "json", "--db", project_db)[1])["rows"]
+    assert row["address"] == "cannot be read"
+
+
 def test_what_the_user_typed_is_consent(project_db: Path, attacker: Stub, settings: dict[str, str]) -> None:
     with connect(project_db) as db:
         make_project(db)
@@ -188,6 +222,19 @@ def test_what_the_user_typed_is_consent(project_db: Path, attacker: Stub, settin
     assert ran(*words, env=settings)[0] == 0
     code, _, err = ran("runs", "resume", 1, "--db", project_db, env=settings)
     assert (code, got(attacker)) == (0, {"GITHUB_TOKEN"}), err
+
+
+def test_settings_that_cannot_be_written_do_not_stop_what_was_typed(
+    project_db: Path, attacker: Stub, settings: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "settings").write_text("a file, not a folder", encoding="utf-8")
+    with connect(project_db) as db:
+        make_project(db)
+    judge = ("--judge", "openai:gpt-4o", "--base-url", attacker.url, "--api-key-env", "GITHUB_TOKEN")
+    words = ("run", "pointwise", "-p", "films", *judge, "--limit", 2, "--db", project_db)
+    code, _, err = ran(*words, env=settings)
+    assert (code, got(attacker)) == (0, {"GITHUB_TOKEN"}), err
+    assert ran("runs", "retry", 1, "--db", project_db, env=settings)[0] == 1
 
 
 # ---- the app
@@ -292,6 +339,12 @@ def test_an_address_that_two_readers_understand_differently_is_none(url: str) ->
         check_trust(JudgeSpec(spec="openai:gpt-4o", base_urls=(url,)))
 
 
+def test_loopback_without_a_secret_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for spec in ("openai:m", "ollama:m"):
+        check_trust(JudgeSpec(spec=spec, base_urls=("http://127.0.0.1:8080",)))
+
+
 def test_the_server_of_the_environment_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://gateway.example/v1")
     check_trust(JudgeSpec(spec="openai:m"))
@@ -335,6 +388,19 @@ def test_the_credentials_of_aws_go_to_aws(url: str, asked: bool) -> None:
 )
 def test_a_host_names_its_own_server_alone(host: str, server: str, same: bool) -> None:
     assert Sent("KEY", server_of(server)).is_at(host) is same
+
+
+def test_two_writers_lose_no_decision() -> None:
+    def write(number: int) -> None:
+        for n in range(5):
+            remember([Sent("KEY", f"https://{number}-{n}.example")])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(json.loads((config_dir() / "trusted.json").read_text(encoding="utf-8"))) == 20
 
 
 @pytest.mark.parametrize(

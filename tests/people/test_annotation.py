@@ -23,6 +23,7 @@ from recjudge_tui.people.annotation import (
     assign,
     ballot_authors,
     dispute_of,
+    guidelines,
     queue_of,
     settle,
     shown_case,
@@ -38,6 +39,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import undo_import
 from recjudge_tui.store.people import Task, submit_verdict, task_of
 from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks, verdicts
@@ -62,6 +64,24 @@ def test_every_case_gets_whom_it_needs_and_loads_are_equal(
     renamed = {name: 10 + names[name] for name in reversed(names)}
     again = assign(range(cases), renamed, wanted, {}, {}, seed)
     assert {rater - 10: load for rater, load in again.items()} == loads
+
+
+@given(cases=st.integers(1, 40), people=st.integers(1, 6), seed=st.integers(0, 1000), data=st.data())
+def test_assigned_and_excluded_cases_are_left_alone(
+    cases: int, people: int, seed: int, data: st.DataObject
+) -> None:
+    names = range(people)
+    some = st.sets(st.sampled_from(names))
+    taken = {case: data.draw(some) for case in range(0, cases, 2)}
+    excluded = {name: data.draw(st.sets(st.integers(0, cases - 1))) for name in names}
+    loads = assign(range(cases), dict(zip(NAMES, names, strict=False)), [2] * cases, taken, excluded, seed)
+    for name, new_cases in loads.items():
+        assert not [case for case in new_cases if name in taken.get(case, ()) or case in excluded[name]]
+    for case in range(cases):
+        had = taken.get(case, set())
+        free = [name for name in names if name not in had and case not in excluded[name]]
+        new = [name for name in names if case in loads[name]]
+        assert len(new) == min(max(2 - len(had), 0), len(free))
 
 
 def plan_of(db: Database, *people: str) -> dict[str, list[tuple[str, str]]]:
@@ -142,6 +162,9 @@ def test_an_impossible_plan_stores_nothing(db: Database, options: dict[str, obje
 # ---- what a person is shown -----------------------------------------------------------------------------------------
 
 
+PROMPTS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
+
+
 def shown_cases(db: Database, protocol: str = "pairwise") -> list[tuple[Task, ShownCase]]:
     found = [task_of(db, task) for task in tasks(db, "ana", protocol)]
     return [(task, shown_case(db, task)) for task in found]
@@ -160,6 +183,26 @@ def test_labels_are_turned_back_to_the_systems(db: Database) -> None:
         one, two = ((1.0, "A"), (-1.0, "B")) if task.first == "a" else ((-1.0, "B"), (1.0, "A"))
         assert options == {"List 1": one, "Tie": (0.0, "Tie"), "List 2": two}
     assert seen == {"a", "b"}
+
+
+@pytest.mark.parametrize("protocol", PROMPTS)
+@pytest.mark.parametrize("domain", ["media", "shopping"])
+def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
+    db: Database, protocol: str, domain: str
+) -> None:
+    load_shipped(db)
+    prompt = get_prompt(db, f"{protocol}-{domain}")[2]
+    text = guidelines(prompt, 10)
+    assert "JSON" not in text
+    assert "Output form" not in text
+    before = prompt.system.split("# ")[0].strip().split("\n")[0].split("{")[0]
+    assert before in text
+    for issue in prompt.issues:
+        assert prompt.worded(issue.meaning) in text
+        assert "{" not in prompt.worded(issue.meaning)
+    for label in prompt.labels:
+        assert label.meaning in text
+    assert ("List 1 and List 2" in text) == (protocol in ("pairwise", "arena"))
 
 
 # ---- tasks go out and come back -------------------------------------------------------------------------------------

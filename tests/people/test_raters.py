@@ -114,6 +114,21 @@ def test_a_median_of_two_loses_no_case(project: Project) -> None:
 # ---- ensembles ---------------------------------------------------------------------------------------------------
 
 
+def test_a_quorum_lets_members_be_missing_or_failed_and_counts_them(project: Project) -> None:
+    cases = texts(project, 4)
+    score(project, "one", cases_of(cases, (1.0, None, 5.0, None)))
+    score(project, "two", cases_of(cases, (2.0, 4.0, None, None)))
+    score(project, "six", cases_of(cases[:2], (4.0, 3.0)))
+    summary = combine(project.db, project.id, "some", "mean", ["one", "two", "six"], quorum=2)
+    assert verdicts(project, "some", ", note") == {
+        cases[0]: [pytest.approx(7 / 3), "the raters differed"],
+        cases[1]: [3.5, "the raters differed; 2 of 3 raters"],
+    }
+    assert (summary.made, summary.incomplete) == (2, 1)
+    assert summary.left_out == {"a rater's verdict failed": 2}
+    assert "made without all raters: 1" in summary.lines()
+
+
 @pytest.mark.parametrize("labels", [(1.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)], ids=["two", "five"])
 def test_dawid_and_skene_take_a_crowd_of_whom_nobody_judged_everything(
     project: Project, labels: tuple[float, ...]

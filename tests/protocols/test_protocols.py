@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import Answer, Flag, Order, ParsedReply, Sampling, VerdictDraft
 from recjudge_tui.domain.material import Material, SlateView
-from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.prompt import LabelSpec, Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.early_stopping import (
@@ -27,6 +29,17 @@ from tests.support.cases import SHOPPER, explained, item, listed, paired, reply,
 
 PROTOCOL = protocol("pairwise")
 PROMPT = shipped("pairwise-shopping")
+SEVEN = PROMPT.model_copy(
+    update={
+        "labels": tuple(
+            LabelSpec(name=name, reply=said, value=value)
+            for name, said, value in (
+                ("A much", "Set 1, much", 3), ("A", "Set 1", 2), ("A slightly", "Set 1, slightly", 1), ("Tie", "Tie", 0),
+                ("B slightly", "Set 2, slightly", -1), ("B", "Set 2", -2), ("B much", "Set 2, much", -3),
+            )
+        )
+    }
+)  # fmt: skip
 Said = Literal["Set 1", "Tie", "Set 2"]
 
 
@@ -47,6 +60,19 @@ def judged(first: str | None, second: str | None, prompt: Prompt = PROMPT) -> Ve
     )
 
 
+def test_both_orders_share_the_prefix_and_exchange_the_lists() -> None:
+    ab, ba = (PROTOCOL.request(PROMPT, paired(), order, "overall", Sampling()) for order in PROTOCOL.orders)
+    assert ab.messages[0] == ba.messages[0]
+    assert ab.messages[1] != ba.messages[1]
+    assert ab.material is not None
+    assert ba.material == ab.material.swapped()
+    first, second = (text.messages[1].content.split("<set_2>") for text in (ab, ba))
+    assert "1. Thing 1\n" in first[0]
+    assert "1. Thing 101\n" in first[1]
+    assert "1. Thing 101\n" in second[0]
+    assert "1. Thing 1\n" in second[1]
+
+
 @pytest.mark.parametrize(("first", "second"), [(None, "Set 1"), ("Tie", None), (None, None)])
 def test_a_failed_call_makes_the_verdict_failed_never_a_tie(first: str | None, second: str | None) -> None:
     verdict = judged(first, second)
@@ -57,6 +83,20 @@ def test_a_failed_call_makes_the_verdict_failed_never_a_tie(first: str | None, s
         None,
     )
     assert "failed" in verdict.note
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, SEVEN])
+@given(data=st.data())
+def test_naming_the_systems_the_other_way_round_turns_the_verdict_and_nothing_else(
+    prompt: Prompt, data: st.DataObject
+) -> None:
+    """What is said in order ab of (a, b) is said in order ba of (b, a)."""
+    words = st.sampled_from([None, *(label.reply for label in prompt.labels)])
+    first, second = data.draw(words), data.draw(words)
+    verdict, other = judged(first, second, prompt), judged(second, first, prompt)
+    assert verdict.state == other.state
+    assert verdict.order_consistent == other.order_consistent
+    assert verdict.value == (None if other.value is None else -other.value)
 
 
 def test_a_scale_without_a_counterpart_is_a_prompt_error() -> None:

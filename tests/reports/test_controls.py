@@ -67,6 +67,16 @@ def test_intervals_are_those_of_leaving_users_out() -> None:
         assert (of(found) - ends.low) / 2.0226909 == pytest.approx(error, rel=0.03)
 
 
+def test_sides_and_rows_do_not_matter() -> None:
+    first, second, outcome, user, x = drawn(4)
+    found = controlled_ratings(first, second, outcome, user, x, 3)
+    order = np.random.default_rng(0).permutation(user.size)
+    turned = controlled_ratings(second[order], first[order], -outcome[order], user[order], -x[order], 3)
+    assert turned.ratings == pytest.approx(found.ratings)
+    assert turned.effects == pytest.approx(found.effects)
+    assert turned.p == pytest.approx(found.p)
+
+
 def test_controls_that_decide_all_or_are_the_same_are_said() -> None:
     first, second, outcome, user, x = drawn(5)
     same = controlled_ratings(first, second, outcome, user, np.stack([x[:, 0], 2 * x[:, 0]], axis=1), 3)

@@ -83,6 +83,33 @@ def test_no_figure_depends_on_names_or_the_order_of_rows(tmp_path: Path, method:
             assert row[name] == pytest.approx(mine[name], abs=1e-6), name
 
 
+def test_two_systems_far_apart_and_close_together(tmp_path: Path) -> None:
+    far = project(tmp_path / "far.db", labels=battles_of({("x", "y"): "A" * 18 + "TB"}))
+    close = project(tmp_path / "close.db", labels=battles_of({("x", "y"): "A" * 11 + "B" * 9}))
+    told = far.table("leaderboard --protocol pairwise")
+    assert told["answer"] == "x leads, ahead of y on 20 users (p < .001)."
+    assert [row["rank_high"] for row in ranking(far)] == [1, 2]
+    told = close.table("leaderboard --protocol pairwise")
+    assert told["answer"].startswith("x leads, not separable from y on 20 users (p .82; about ")
+    (fact,) = told["facts"]["neighbours"]
+    assert not fact["separable"]
+    assert fact["more"] > 100
+    assert [(row["rank"], row["rank_low"], row["rank_high"]) for row in ranking(close)] == [
+        (1, 1, 2),
+        (2, 1, 2),
+    ]
+
+
+def test_systems_that_never_met_are_named_and_rated_only_if_connected(tmp_path: Path) -> None:
+    built = project(tmp_path / "apart.db", labels=battles_of({("a", "b"): "AABB", ("c", "d"): "AB"}))
+    notes = " ".join(built.table("leaderboard --protocol pairwise")["notes"])
+    assert "4 of 6 pairs of systems never met" in notes
+    rated = {row["system"]: row for row in ranking(built, "leaderboard --protocol pairwise --method bt")}
+    assert rated["a"]["score"] is not None
+    assert rated["c"]["score"] is None
+    assert "not connected" in rated["c"]["note"]
+
+
 def test_a_crowd_is_one_board(tmp_path: Path) -> None:
     labels = battles_of(THREE, "anna") | battles_of({("x", "y"): "BBBB"}, "ben")
     built = project(tmp_path / "crowd.db", labels=labels)
@@ -156,6 +183,9 @@ def test_a_judge_that_follows_the_place_or_repeats_itself_ranks_nobody(tmp_path:
     assert [row["rank"] for row in ranking(built)] == [None, None]
     assert told["answer"].startswith("stub ranks nobody: ")
     assert why in told["answer"]
+
+
+# ---- lists judged alone ----------------------------------------------------------------------------------------------
 
 
 # ---- beside other measures -------------------------------------------------------------------------------------------

@@ -59,6 +59,17 @@ def test_what_is_sent_is_what_is_stored(shop: Database) -> None:
     assert intact(shop)
 
 
+def test_images_are_counted_in_the_estimate(shop: Database) -> None:
+    names, seen = (plan(shop, OPENAI, dry_run=True, images=on).estimate for on in (False, True))
+    run = planned(shop, OPENAI, images=True)
+    images = sum(len(sent_request(shop, row["id"]).messages[1].images) for row in calls(shop, run))
+    assert (names.images, seen.images) == (0, images)
+    marks = len(" [image 1]") * images
+    assert seen.tokens_in_low - names.tokens_in_low == pytest.approx(85 * images, abs=marks)
+    assert seen.tokens_in_high - names.tokens_in_high == pytest.approx(340 * images, abs=marks)
+    assert seen.longest_prompt_tokens > names.longest_prompt_tokens
+
+
 @pytest.mark.parametrize("spec", ["rules", "random"])
 def test_a_judge_that_takes_no_images_is_refused(shop: Database, spec: str) -> None:
     with pytest.raises(UsageError, match="does not accept images"):

@@ -505,6 +505,26 @@ def test_intervals_come_from_leaving_out_each_users_rows(stat: str) -> None:
     assert (found.value, found.ci_low, found.ci_high) == pytest.approx((value, ends.low, ends.high))
 
 
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000))
+def test_names_row_order_and_other_statistics_do_not_matter_and_ends_stay_in_range(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.choice(3, (2, 40), p=[0.6, 0.3, 0.1]).astype(float)
+    users = rng.integers(0, 15, 40)
+    order, names = rng.permutation(40), rng.permutation(15)
+    together = agreement_estimates(a, b, users, THREE)
+    for stat, found in together.items():
+        alone = agreement_estimates(a[order], b[order], names[users[order]], THREE, [stat])[stat]
+        assert alone.note == found.note
+        assert (alone.value is None) == (found.value is None)
+        if found.value is not None:
+            assert alone.value == pytest.approx(found.value, abs=1e-9)
+        if found.ci_low is not None and found.ci_high is not None and found.value is not None:
+            assert (alone.ci_low, alone.ci_high) == pytest.approx((found.ci_low, found.ci_high), abs=1e-7)
+            low, high = STATISTICS[stat].bounds or (-2, 2)
+            assert low <= found.ci_low <= found.value <= found.ci_high <= high
+
+
 def test_figures_without_a_value_or_an_interval_say_why() -> None:
     a, b, users = raters()
     none = agreement_estimates(a + 0.5, b, users, None)

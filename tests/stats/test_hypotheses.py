@@ -10,7 +10,7 @@ from statistics import NormalDist
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.stats import chi2, permutation_test
 
 from recjudge_tui.stats import hypotheses as hy
@@ -45,6 +45,16 @@ def test_sign_flips_are_scipys(kind: str) -> None:
         differences = SAMPLES[kind](rng, n)
         p, drawn = hy.sign_flip_test(differences), by_scipy(differences, 9999)
         assert abs(p - drawn) < 6 * np.sqrt(p * (1 - p) / 9999) + 2e-3
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=40))
+def test_sides_order_and_scale_change_nothing(differences: list[int]) -> None:
+    p = hy.sign_flip_test(differences)
+    assert hy.sign_flip_test([-d for d in differences]) == p
+    assert hy.sign_flip_test(np.random.default_rng(4).permutation(differences)) == p
+    assert hy.sign_flip_test([4.0 * d for d in differences]) == p
+    assert p is None or 0 < p <= 1
 
 
 def test_each_user_counts_once() -> None:

@@ -140,6 +140,23 @@ def test_missing_rows_are_left_out_and_counted() -> None:
         iv.mean_estimate([1, 2, 3], ["a", "b"])
 
 
+def test_groups_are_what_each_is_alone() -> None:
+    rng = np.random.default_rng(5)
+    values, users, groups = rng.random(500), rng.integers(0, 30, 500), rng.integers(0, 4, 500)
+    values[rng.random(500) < 0.1] = np.nan
+    bounds = [(0.0, 1.0), None, (0.0, 2.0), None, None]
+    together = iv.group_means(values, users, groups, 5, bounds)
+    assert together[4].value is None
+    for at in range(4):
+        here = groups == at
+        alone = iv.mean_estimate(values[here], users[here], bounds[at])
+        found = together[at]
+        assert (found.value, found.ci_low, found.ci_high) == pytest.approx(
+            (alone.value, alone.ci_low, alone.ci_high)
+        )
+        assert (found.n, found.note) == (alone.n, alone.note)
+
+
 def test_a_difference_of_means_cancels_what_users_do_to_both() -> None:
     rng = np.random.default_rng(6)
     users, first = np.repeat(np.arange(40), 2), np.tile([True, False], 40)

@@ -88,6 +88,17 @@ def test_a_win_rate_of_few_is_exact_and_q_follows_from_it() -> None:
     assert (found["q"].ci_low, found["q"].ci_high) == pytest.approx((low / (1 - low), high / (1 - high)))
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1, 0, -1])), min_size=2, max_size=50))
+def test_the_other_side_is_the_mirror(rows: list[tuple[int, int]]) -> None:
+    users, outcomes = np.array(rows).T
+    one, other = (rk.outcome_estimates(side, users) for side in (outcomes, -outcomes))
+    assert one["win_rate"].value == pytest.approx(1 - (other["win_rate"].value or 0))
+    if one["win_rate"].ci_low is not None:
+        assert one["win_rate"].ci_low == pytest.approx(1 - (other["win_rate"].ci_high or 0), abs=1e-9)
+    if one["q"].value and other["q"].value:
+        assert one["q"].value == pytest.approx(1 / other["q"].value)
+
+
 def test_counts_are_seen_from_the_lower_number() -> None:
     users = ["u", "v", "v", "w", "w", "x"]
     found = user_counts([0, 1, 2, 0, 1, 0], [1, 0, 0, 2, 2, 1], [1, 1, 0, -1, 1, np.nan], users, 4)
@@ -228,6 +239,22 @@ def connected(draw: st.DrawFn) -> tuple[Rows, int]:
     rows = [(i, j, 1) for i, j in pairs] + [(i, j, y) for (i, j), y in more]
     a, b, outcome = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     return (a, b, outcome), systems
+
+
+@given(connected(), st.sampled_from(TIES), st.integers(0, 2**32))
+def test_names_order_and_sides_do_not_matter(data: tuple[Rows, int], ties: Ties, seed: int) -> None:
+    (a, b, outcome), systems = data
+    rng = np.random.default_rng(seed)
+    plain = bradley_terry(pair_counts(a, b, outcome, systems), ties).ratings
+    name, order = rng.permutation(systems), rng.permutation(a.size)
+    renamed = bradley_terry(pair_counts(name[a], name[b], outcome, systems), ties).ratings
+    assert renamed[name] == pytest.approx(plain, abs=1e-6)
+    shuffled = bradley_terry(pair_counts(a[order], b[order], outcome[order], systems), ties).ratings
+    assert shuffled == pytest.approx(plain, abs=1e-9)
+    seen_from_b = bradley_terry(pair_counts(b, a, -outcome, systems), ties).ratings
+    assert seen_from_b == pytest.approx(plain, abs=1e-9)
+    reversed_ = bradley_terry(pair_counts(a, b, -outcome, systems), ties).ratings
+    assert reversed_ == pytest.approx(2000 - plain, abs=1e-6)
 
 
 @given(connected(), st.sampled_from(TIES))
@@ -453,3 +480,15 @@ def test_equal_systems_are_seldom_called_separable(users: int, rows: int) -> Non
         order = np.argsort(tallies[:, 2] - tallies[:, 0]).tolist()
         claimed += any(pair.separable for pair in rk.neighbours(order, rk.pair_tests(found)))
     assert claimed / 100 <= 0.05
+
+
+@given(st.integers(0, 2**32))
+def test_names_and_order_change_no_test(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b, outcome = drawn(150, 4, seed % 1000)
+    users, name, order = np.arange(150) // 10, rng.permutation(4), rng.permutation(150)
+    plain = rk.pair_tests(user_counts(a, b, outcome, users, 4))
+    turned = rk.pair_tests(user_counts(name[a][order], name[b][order], outcome[order], -users[order], 4))
+    for (i, j), test in plain.items():
+        other = turned[min(name[i], name[j]), max(name[i], name[j])]
+        assert (other.p, other.users) == (pytest.approx(test.p, rel=1e-4), test.users)

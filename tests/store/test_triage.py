@@ -15,9 +15,11 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
-from recjudge_tui.store.triage import record, triage_states, undo_last
-from recjudge_tui.store.verdicts import filtered_ids, keep_as_label
+from recjudge_tui.store.triage import count_triaged, record, triage_states, undo_last
+from recjudge_tui.store.verdicts import filtered_ids, keep_as_label, queue
 from tests.support.app.projects import make_project
+
+EVERYTHING = parse_filter("")
 
 
 @pytest.fixture
@@ -45,6 +47,41 @@ def test_the_log_cannot_be_changed_and_outlives_a_run(db: Database) -> None:
     assert filtered_ids(db, 1, parse_filter("triaged:no")).tolist() == filtered_ids(db, 1).tolist()
     delete_project(db, "movies")
     assert db.value("SELECT count(*) FROM triage_log") == 0
+
+
+def test_filters_know_what_was_decided_tagged_and_noted(db: Database) -> None:
+    record(db, 1, "ana", "dismiss")
+    record(db, 4, "ana", "accept")
+    record(db, 7, "ana", "override", label="Tie", value=0.0)
+    record(db, 10, "ana", "tag", text="to discuss")
+    record(db, 13, "ana", "note", text="The zebra of all cases.")
+
+    def found(text: str) -> list[int]:
+        return filtered_ids(db, 1, parse_filter(text)).tolist()
+
+    assert found("triaged:yes judge:qwen") == [1, 4, 7]
+    assert found("triaged:no judge:qwen") == [10, 13, 16]
+    assert (found("triaged:dismissed"), found("triaged:accepted")) == ([1], [4])
+    assert found("triaged:overridden") == [7]
+    assert found("tag:discuss") == [10]
+    assert found("zebra") == [13]
+    assert count_triaged(db, 1, EVERYTHING) == 3
+    assert count_triaged(db, 1, parse_filter("why:swap")) == 1
+    assert count_triaged(db, 1, EVERYTHING, only=[1]) == 1
+    undo_last(db, 1, "ana")
+    undo_last(db, 1, "ana")
+    assert (found("tag:discuss"), found("zebra")) == ([], [])
+
+
+def test_the_queue_puts_judges_against_people_first_and_each_verdict_once(db: Database) -> None:
+    # the judge says A, Tie, B, nothing, A, Tie; anna and bert say B, A, B, A, B, A
+    found = queue(db, 1, EVERYTHING, suspects=[6])
+    reasons = [found.reason(place) for place in range(len(found.ids))]
+    assert found.ids.tolist() == [1, 13, 4, 16, 10, 17, 18]
+    assert reasons == ["judge against people"] * 4 + ["failed"] + ["gives orders"] * 2
+    record(db, 13, "ana", "accept")
+    assert 13 not in queue(db, 1, EVERYTHING).ids
+    assert queue(db, 1, parse_filter("why:failed")).ids.tolist() == [10]
 
 
 def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:

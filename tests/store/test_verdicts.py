@@ -20,12 +20,77 @@ from tests.support.app.projects import make_explanations, make_project
 # ---- test listing ------------------------------------------------------------------------------------------------
 
 
+# make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
+JUDGED = (1, 4, 7, 10, 13, 16)
+
+
 @pytest.fixture
 def db(project_db: Path) -> Iterator[Database]:
     make_project(project_db, "other", cases=1)
     assert make_project(project_db, "movies", cases=6) == 2
     with connect(project_db) as opened:
         yield opened
+
+
+def found(db: Database, text: str, project: int = 2) -> list[int]:
+    """Numbers of verdicts from 1 in the project, whatever came before it in the file."""
+    first = filtered_ids(db, project)[0]
+    return [key - first + 1 for key in filtered_ids(db, project, parse_filter(text))]
+
+
+FOUND: list[tuple[str, tuple[int, ...]]] = [
+    ("judge:qwen", JUDGED),
+    ("judge:QWEN2.5:14b", JUDGED),
+    ("why:swap", (4,)),
+    ("why:flag", (7,)),
+    ("flag:any", (7,)),
+    ("flag:variation", (7,)),
+    ("flag:owned", ()),
+    ("why:failed", (10,)),
+    ("state:failed", (10,)),
+    ("why:failed why:swap", (4, 10)),
+    ("why:failed why:swap judge:anna", ()),
+    ("conf<.5", (1,)),
+    ("conf>=.5 conf<.7", (4, 7)),
+    ("label:tie", (4, 16)),
+    ("label:t", ()),
+    ("system:als judge:bert label:a", (6, 12, 18)),
+    ("system:cooc user:u2", (7, 8, 9)),
+    ("user:u", ()),
+    ("aspect:overall state:failed", (10,)),
+    ("protocol:arena", ()),
+    ('"two sequels"', (1, 4, 7, 10, 13, 16)),
+    ('"never answered"', (10,)),
+    ("insider judge:anna label:b", (2, 8, 14)),
+    ("i7 user:u1", (4, 5, 6)),
+    ("100%", ()),
+    ("_", ()),
+]
+
+
+def test_filters(db: Database) -> None:
+    assert {text: tuple(found(db, text)) for text, _ in FOUND} == dict(FOUND)
+
+
+def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
+    # A against B and B; Tie against A and A; A against B and B; Tie against A and A
+    assert found(db, "why:disagree judge:qwen") == [1, 4, 13, 16]
+    db.execute("UPDATE raters SET kind = 'random' WHERE kind = 'annotator'")
+    assert found(db, "why:disagree") == [number for number in range(1, 19) if number % 3 != 1 and number not in (
+        8, 9, 11, 12)]  # fmt: skip
+    assert found(db, "why:disagree judge:qwen") == []
+
+
+def test_rows_say_why(db: Database) -> None:
+    rows = verdict_rows(db, filtered_ids(db, 2))
+    judged = [row for row in rows if row.rater == "qwen2.5:14b"]
+    assert [row.label for row in judged] == ["A", "Tie", "B", "", "A", "Tie"]
+    assert [row.flipped for row in judged] == [False, True, False, False, False, False]
+    assert [row.disagrees for row in judged] == [True, True, False, False, True, True]
+    assert judged[0].votes == (2, 1)
+    assert judged[2].votes == (3,)
+    assert (judged[2].flag_count, judged[2].issue) == (1, "minimum_variation")
+    assert (judged[3].failed, judged[3].error_kind, judged[3].confidence) == (True, "bad_reply", None)
 
 
 def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:

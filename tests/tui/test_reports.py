@@ -12,12 +12,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.occasions import EVERY_OCCASION
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.form import Form
-from recjudge_tui.tui.reports import PAPER, TABS, ReportsScreen
+from recjudge_tui.tui.reports import PAPER, TABS, ReportChoice, ReportsScreen, load, row_filter
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, running, settle, shown, until
@@ -169,3 +172,29 @@ async def test_the_paper_of_the_released_data(project_db: Path, tmp_path: Path) 
         assert "Annotator-1" in text
         assert len(screen.made.rows.rows) == 305
         assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_phrase_of_why_opens_the_cases_whose_reasons_use_it(rated: Path) -> None:
+    with connect(rated) as db:
+        db.execute(
+            "UPDATE answers SET reasoning = reasoning || ' A bold selection of thrillers.' WHERE value > 0"
+        )
+        # one user's reasons speak for the other side
+        db.execute(
+            """UPDATE answers SET value = -value WHERE call_id IN (
+                 SELECT id FROM calls WHERE case_id = (SELECT max(id) FROM cases WHERE kind = 'pair'))"""
+        )
+        db.connection.commit()
+        chosen = ReportChoice("why", values={"why": {"rater": "rules", "protocol": "pairwise"}})
+        made = load(db, 1, chosen, EVERY_OCCASION)
+        row = next(row for row in made.content.rows if row["kind"] == "phrase")
+        asked = row_filter(made, row, EVERY_OCCASION)
+        found = filtered_ids(db, 1, parse_filter(asked))
+        said = db.column(
+            """SELECT DISTINCT v.id FROM verdicts v JOIN runs ru ON ru.id = v.run_id AND ru.protocol = 'pairwise'
+               JOIN calls k ON k.run_id = ru.id AND k.case_id = v.case_id JOIN answers a ON a.call_id = k.id
+               WHERE a.reasoning LIKE ? ORDER BY 1""",
+            (f"%{row['what']}%",),
+        )
+        assert sorted(found) == said
+        assert said

@@ -69,3 +69,15 @@ def test_a_lease_of_another_host_can_be_taken_over_and_one_in_the_future_is_sile
         )
     code, out, _ = ran("runs", "resume", run, "--db", db.path)
     assert (code, "12 done" in out) == (0, True)
+
+
+def test_people_judge_adversarial_pairs_and_saer_names_their_price(db: Database) -> None:
+    words = ("annotate", "plan", "-p", "films", "--protocol", "adversarial", "--annotators", "ana,ben")
+    code, _, err = ran(*words, "--sample", 4, "--stratify", "activity", "--db", db.path)
+    assert code == 0, err
+    assert db.value("SELECT count(DISTINCT case_id) FROM annotation_tasks") >= 4
+    code, out, err = ran(
+        "run", "saer", "-p", "films", "--judge", "rules", "--human-price", 0.11, "--db", db.path
+    )
+    assert code == 0, err
+    assert "At $0.11 a case, people would cost $1.98 for the same 18 cases." in " ".join(out.split())

@@ -83,6 +83,17 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     assert db.value("SELECT name FROM raters") == "mine"
 
 
+def test_a_run_without_a_server_says_what_to_start_and_can_be_resumed(db: Database) -> None:
+    words = ["--judge", "openai:hash-judge", "--base-url", "http://127.0.0.1:1/v1", "--db", db.path]
+    code, out, err = ran("run", "pointwise", "-p", "films", *words)
+    assert (code, out, "Traceback" in err) == (1, "", False)
+    assert "error: " in err
+    assert "127.0.0.1:1" in err
+    assert ("  Connection refused\n" in err, "Errno" in err) == (True, False)
+    assert (run_progress(db, 1).state, run_progress(db, 1).outstanding) == ("failed", 6)
+    assert ran("runs", "resume", 1, "--db", db.path)[0] == 1
+
+
 def test_runs_are_listed_shown_retried_and_deleted(db: Database) -> None:
     with start("openai_api", "--faults", "refusal:0.6") as server:
         words = ["--judge", "openai:hash-judge", "--base-url", server.url, "--top", 4, "--db", db.path]

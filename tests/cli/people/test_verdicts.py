@@ -32,6 +32,17 @@ def rows(capsys: Capture, line: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_order_by_attention_lists_only_verdicts_to_read_with_reasons(capsys: Capture) -> None:
+    found = rows(capsys, "verdicts list -p movies --sort attention")
+    assert [(row["verdict_id"], row["why"].split(",")[0]) for row in found] == [
+        ("1", "judge against people"),
+        ("13", "judge against people"),
+        ("4", "judge against people"),
+        ("16", "judge against people"),
+        ("10", "failed"),
+    ]
+
+
 def test_decisions_are_written_taken_back_and_logged(capsys: Capture, file: Path) -> None:
     for decided in ("1 override --to tie", "4 dismiss", "4 note --text Twice."):
         assert ran(capsys, "verdicts", "decide", *decided.split())[0] == 0

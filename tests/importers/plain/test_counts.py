@@ -59,6 +59,26 @@ def test_the_leaderboard_has_exact_intervals_and_says_that_users_are_not_known(
     assert unknown[0] in matrix.notes
 
 
+def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database) -> None:
+    """Its rows over all opponents are no pairs, and each pair stands in it from both sides."""
+    summary = load(
+        "labels",
+        "system,opponent,rater,aspect,rank,wins,ties,losses,position_ties,failed,n,q,score\n"
+        "a,,qwen,overall,1,7,1,2,0,1,10,2.67,2.67\n"
+        "a,b,qwen,overall,,5,1,0,0,1,6,,\n"
+        "a,c,qwen,overall,,2,0,2,0,0,4,,\n"
+        "b,a,qwen,overall,,0,1,5,0,1,6,,\n"
+        "c,a,qwen,overall,,2,0,2,0,0,4,,\n",
+    )
+    board = table(Project(db, project_id(db, "p")), "leaderboard", protocol="pairwise")
+    top = next(row for row in board.rows if row["system"] == "a" and row["opponent"] is None)
+    assert [top[name] for name in ("rater", "wins", "ties", "losses", "failed", "n")] == [
+        "qwen", 7, 1, 2, 1, 10,
+    ]  # fmt: skip
+    assert summary.warning_kinds == {"same battles from the other side": 2, "no pair of systems": 1}
+    assert any("in.csv:5: these seem to be the battles of line 3" in text for text in summary.warnings)
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

@@ -60,6 +60,30 @@ def test_two_games_become_one_verdict(load: Load, db: Database) -> None:
     assert (summary.stored, summary.skipped) == (5, 0)
 
 
+def test_leaderboard_and_position_are_those_of_a_judge(load: Load, db: Database) -> None:
+    """Counted by hand: q2 and q3 flip, both times for the first list; q4 failed."""
+    load("labels", GAMES)
+    project = project_id(db, "p")
+    new = report(db, project, "leaderboard", protocol="pairwise").rows[0]
+    counts = {
+        name: new[name] for name in ("system", "wins", "ties", "losses", "position_ties", "failed", "n")
+    }
+    assert counts == {
+        "system": "new", "wins": 1, "ties": 3, "losses": 0, "position_ties": 2, "failed": 1, "n": 4,
+    }  # fmt: skip
+    (row,) = report(db, project, "robustness position").rows
+    seen = {
+        name: row[name]
+        for name in ("rater", "pairs", "consistent", "true_ties", "position_ties", "set_1", "set_2")
+    }
+    assert seen == {
+        "rater": "qwen", "pairs": 4, "consistent": 2, "true_ties": 1, "position_ties": 2, "set_1": 4, "set_2": 0,
+    }  # fmt: skip
+    assert row["favour"] == pytest.approx(4 / 8)
+    _, raw = report(db, project, "robustness position", counts=True).rows
+    assert [raw[name] for name in ("wins", "ties", "losses", "failed")] == [4, 3, 2, 1]
+
+
 def test_pairs_files_with_both_winners(load: Load, db: Database) -> None:
     lines = [json.dumps({**swap, "question_id": 81 + n}) for n, swap in enumerate(SWAPS)]
     load("labels", "\n".join(lines) + "\n", "gpt-4_pair.jsonl")

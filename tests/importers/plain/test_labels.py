@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import InputError
+from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load, rows_of, verdicts_of
 
@@ -28,6 +29,34 @@ def test_pairs_are_turned_to_the_order_of_names(
     columns = "system_a, system_b, value, label, protocol, aspect, rule, state"
     assert verdicts_of(db, columns) == [("new", "old", value, label, "pairwise", "overall", "as given", "ok")]
     assert str(verdicts_of(db, "value")[0][0]) != "-0.0"
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "label"),
+    [("Good", 2, "Good"), ("partial match", 1, "Partial"), ("POOR MATCH", 0, "Poor")],
+)  # fmt: skip
+def test_match_labels(load: Load, db: Database, given: str, value: float, label: str) -> None:
+    load("labels", f"rater,user_id,system,value\nann,u,s,{given}\n")
+    assert verdicts_of(db, "value, label, protocol, system_a, system_b") == [
+        (value, label, "pointwise", "s", "")
+    ]
+
+
+def test_scores(load: Load, db: Database) -> None:
+    load(
+        "labels",
+        "rater,user_id,item_id,system,aspect,value,protocol\n"
+        "user,u,1,s,accuracy,4,\n"
+        "ann,u,,s,overall,0.25,absolute\n"
+        "ann,u,,,quality,87.5,\n",
+    )
+    assert verdicts_of(db, "rater, rater_kind, protocol, item_id, system_a, aspect, value, label") == [
+        ("user", "ground_truth", "explanation", "1", "s", "accuracy", 4.0, "4"),
+        ("ann", "annotator", "absolute", "", "s", "overall", 0.25, "0.25"),
+        ("ann", "annotator", "explanation", "", "", "quality", 87.5, "87.5"),
+    ]
+    kinds = [row["kind"] for row in db.rows("SELECT kind FROM cases ORDER BY id")]
+    assert kinds == ["explanation", "list", "explanation"]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +104,15 @@ def test_bad_flags_leave_the_label(load: Load, db: Database, flags: str) -> None
     assert verdicts_of(db, "flag_count") == [(0,)]
 
 
+def test_flags_in_json_lines(load: Load, db: Database) -> None:
+    load(
+        "labels",
+        '{"rater": "ann", "user_id": "u", "system": "s", "value": "Poor", "flags": [{"item_id": 7, "issue": "other"}]}',
+        "in.jsonl",
+    )
+    assert db.value("SELECT item_id FROM flags") == "7"
+
+
 def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> None:
     load("lists", LISTS, "lists.csv")
     load("explanations", "user_id,item_id,system,text\nu,1,x,because\n", "e.csv")
@@ -88,6 +126,13 @@ def test_labels_are_tied_to_lists_that_are_known(load: Load, db: Database) -> No
         ("list", 1, None, None), ("pair", 1, 2, None), ("explanation", None, None, 1), ("pair", None, None, None),
         ("list", None, None, None),
     ]  # fmt: skip
+
+
+def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: Database) -> None:
+    load("labels", "rater,user_id,system,value\nann,u,a,Good\n")
+    load("lists", LISTS, "lists.csv")
+    case = ensure_case(db, 1, CaseKey("list", "u", "a", slate_a=1))
+    assert case == db.value("SELECT case_id FROM verdicts")
 
 
 def test_rows_that_do_not_tell_the_cases_apart_are_an_error(load: Load, db: Database) -> None:

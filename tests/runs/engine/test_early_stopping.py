@@ -12,6 +12,9 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.early_stopping import (
+    run_stopping_status,
+)
 from recjudge_tui.runs.batch import export_calls
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.settings import settings_for
@@ -96,6 +99,38 @@ def test_a_strong_difference_stops_early_and_says_so(db: Database, tmp_path: Pat
     assert value == pytest.approx(mean, abs=0.0005)
 
 
+def test_several_systems_go_on_until_every_pair_is_decided(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=300, systems=("als", "bpr", "pop"))
+    ranks = {"als": (8, 1, 1), "bpr": (4, 3, 3), "pop": (1, 3, 6)}
+    rng = random.Random(7)
+    said = {
+        (f"u{n:02d}", system): rng.choices(["Good", "Partial", "Poor"], weights)[0]
+        for n in range(300)
+        for system, weights in ranks.items()
+    }
+    run = replayed(db, tmp_path / "r.jsonl", "pointwise", lambda user, system: said[user, system])
+    work(db.path, run)
+    stands = run_stopping_status(db, run_row(db, run))
+    assert stands is not None
+    assert stands.decided
+    assert [pair.above for pair in stands.compared] == ["als", "als", "bpr"]
+    two = replayed(
+        db, tmp_path / "two.jsonl", "pointwise", lambda u, s: said[u, s], systems=("als", "pop"), rater="two"
+    )
+    work(db.path, two)
+    fewer = run_stopping_status(db, run_row(db, two))
+    assert fewer is not None
+    assert fewer.users < stands.users < 300
+    base = replayed(
+        db, tmp_path / "b.jsonl", "pointwise", lambda u, s: said[u, s], baseline="pop",
+        systems=("als", "bpr"), rater="base",
+    )  # fmt: skip
+    work(db.path, base)
+    against = run_stopping_status(db, run_row(db, base))
+    assert against is not None
+    assert [(p.system_a, p.system_b) for p in against.compared] == [("als", "pop"), ("bpr", "pop")]
+
+
 def test_a_decided_run_is_not_worked_on_again(db: Database, tmp_path: Path) -> None:
     make_project(db, users=60)
     run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda *_: "pop")
@@ -109,6 +144,22 @@ def test_a_decided_run_is_not_worked_on_again(db: Database, tmp_path: Path) -> N
     assert "decided after 10 of 60 users: pop above als, win rate 1.000 [" in err
     assert f"saved {first.outstanding} of 120 calls" in err
     assert "[0.5" in error(db, run)
+
+
+def test_what_is_decided_does_not_depend_on_how_many_calls_are_under_way(db: Database) -> None:
+    make_project(db, users=150)
+    said = []
+    with start("openai_api", "--delay-ms", 2) as server:
+        for at_once in (1, 16):
+            run = planned(
+                db, server_judge(server.url), "pairwise", until="decided", margin=0.3, concurrency=at_once,
+                use_cache=False,
+            )  # fmt: skip
+            ended = work(db.path, run)
+            assert 0 < ended.outstanding < 300
+            said.append(error(db, run))
+    assert said[0].startswith("decided after ")
+    assert said[0] == said[1]
 
 
 def test_killed_and_resumed_it_decides_the_same_and_asks_nothing_twice(db: Database, tmp_path: Path) -> None:

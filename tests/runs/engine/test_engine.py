@@ -90,6 +90,19 @@ def test_a_reply_that_stays_unreadable_is_a_failed_call_with_the_reply_kept(db: 
     assert [(v[5], v[6]) for v in verdicts(db, run)] == [("failed", None)] * 2
 
 
+def test_a_refusal_is_not_asked_again_and_never_served_from_the_cache(db: Database) -> None:
+    make_project(db, users=2)
+    with start("openai_api", "--faults", "refusal:1") as faulty:
+        run = planned(db, server_judge(faulty.url))
+        work(db.path, run)
+        assert [(c["error_kind"], c["attempts"]) for c in calls(db, run)] == [("refusal", 1)] * 4
+        assert stats(faulty)["requests"] == 4
+        again = planned(db, server_judge(faulty.url))
+        ended = work(db.path, again)
+        assert stats(faulty)["requests"] == 8
+    assert (ended.done, ended.cached) == (4, 0)
+
+
 def test_one_failed_order_fails_the_verdict_and_retry_asks_only_for_that(db: Database) -> None:
     make_project(db, users=12)
     with start("openai_api", "--faults", "refusal:0.4") as faulty:
@@ -138,6 +151,20 @@ def test_the_same_run_again_asks_nothing(db: Database, server: ServerProcess) ->
     assert (work(db.path, third).cached, stats(server)["requests"]) == (0, 24)
     delete_run(db, first)
     assert (len(verdicts(db, second)), intact(db)) == (6, True)
+
+
+def test_another_prompt_text_or_model_is_not_served_from_the_cache(
+    db: Database, server: ServerProcess
+) -> None:
+    make_project(db, users=2)
+    work(db.path, planned(db, server_judge(server.url)))
+    other_model = server_judge(server.url).model_copy(update={"spec": "openai:other"})
+    with start("openai_api", "--models", "hash-judge,other") as both:
+        urls = {"base_urls": (f"{both.url}/v1",)}
+        for judge in (server_judge(both.url), other_model.model_copy(update=urls)):
+            assert work(db.path, planned(db, judge)).cached == 0
+        assert work(db.path, planned(db, server_judge(server.url), history=1)).cached == 0
+        assert work(db.path, planned(db, server_judge(server.url), seed=8)).cached == 0
 
 
 def test_an_answer_that_the_database_refuses_ends_the_run_and_leaves_it_resumable(

@@ -142,6 +142,34 @@ def pair(*said: str, confidence: float | None = None) -> list[Answer | None]:
     return given
 
 
+@pytest.mark.parametrize(
+    ("said", "value", "confidence", "reasoning"),
+    [
+        ("aab", 1, 2 / 3, "0"),
+        ("baa", 1, 2 / 3, "1"),
+        ("bbb", -1, 1, "0"),
+        ("tta", 0, 2 / 3, "0"),
+        ("abt", 0, 1 / 3, "2"),
+        ("ab", 0, 0, ""),  # nobody said tie
+        ("aabb", 0, 0, ""),
+        ("aabbt", 0, 1 / 5, "4"),
+        ("at", 0, 1 / 2, "1"),
+        ("aaatt", 1, 3 / 5, "0"),
+    ],
+)
+def test_the_vote_of_a_pair(said: str, value: float, confidence: float, reasoning: str) -> None:
+    vote = voted(PAIR, "overall", pair(*said))
+    assert vote is not None
+    assert (vote.value, vote.reasoning) == (value, reasoning)
+    assert vote.confidence == pytest.approx(confidence)
+    assert vote.label == next(s.name for s in PAIR.labels_of("overall") if s.value == value)
+
+
+@pytest.mark.parametrize("said", ["x", "ax", "aax", "xxx", ""])
+def test_one_failed_repeat_leaves_no_vote(said: str) -> None:
+    assert voted(PAIR, "overall", pair(*said)) is None
+
+
 def test_the_server_s_own_probabilities_count_with_the_dissent() -> None:
     unanimous = voted(PAIR, "overall", pair("a", "a", "a", confidence=0.9))
     divided = voted(PAIR, "overall", [*pair("a", "a", confidence=0.9), *pair("b", confidence=0.99)])

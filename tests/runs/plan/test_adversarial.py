@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 
-from recjudge_tui.domain.made_lists import FAULT_KINDS, adversarial_pair
+from recjudge_tui.domain.made_lists import FAULT_KINDS, adversarial_pair, planted_list
 from recjudge_tui.people.raters import make_metric_raters
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import make
+from recjudge_tui.runs.cases import build_request, setup_of
 from recjudge_tui.runs.engine import work
+from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.cases import CaseKey, items_had, load_material
 from recjudge_tui.store.data import current_slates, slate_items, systems
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs import run_row
 from tests.support.adversarial_project import (
     judged_pairs_run,
     keys_of,
     make_taste_project,
+    planned_pairs,
 )
-from tests.support.planted_project import faults_of, make_shop, planned_faults
+from tests.support.planted_project import SYSTEMS, faults_of, make_shop, planned_faults
 from tests.support.runs import RULES, intact, load, planned, server_judge
 from tests.support.servers.process import ServerProcess
 
@@ -30,6 +34,17 @@ def pairs_of(db: Database, run_id: int) -> list[tuple[CaseKey, str, str]]:
         assert pair is not None
         found.append((key, pair.variant, pair.system))
     return found
+
+
+def test_as_many_users_from_each_system_each_once_with_two_pairs(db: Database) -> None:
+    make_taste_project(db)
+    run_id = judged_pairs_run(db, sample=8)
+    found = pairs_of(db, run_id)
+    published = [(key.user_id, system) for key, variant, system in found if variant == "published"]
+    assert Counter(system for _, system in published) == {"als": 4, "pop": 4}
+    assert len({user for user, _ in published}) == 8
+    assert [(k.user_id, s) for k, v, s in found if v == "unseen"] == published
+    assert db.value("SELECT count(*) FROM calls WHERE run_id = ?", (run_id,)) == 16
 
 
 def test_the_second_pair_holds_nothing_the_user_has_and_lists_of_one_length(db: Database) -> None:
@@ -79,6 +94,23 @@ def test_the_same_seed_meets_the_same_cases_in_the_same_positions_from_the_cache
     assert db.value("SELECT count(*) FROM cases") == cases
     assert db.value("SELECT count(*) FROM calls WHERE run_id = ? AND cached_from IS NULL", (again,)) == 0
     assert [row["name"] for row in db.rows("SELECT name FROM raters")] == ["hash-judge"]
+
+
+def test_the_judge_is_told_nothing(db: Database) -> None:
+    """What is sent is a pairwise question; no word of it says whose the lists are."""
+    make_taste_project(db, name_of="person")
+    plan = planned_pairs(db)
+    assert plan.run_id is not None
+    assert plan.prompt.startswith("pairwise-media@")
+    setup = setup_of(db, run_row(db, plan.run_id))
+    systems_said = set()
+    for _, key in outstanding(db, plan.run_id, 0, 10**6):
+        _, request = build_request(db, plan.run_id, setup, key)
+        text = "\n".join(message.content for message in request.messages)
+        for word in ("foreign", "own:", "unseen", "adversarial", "person0", "person1", "als", "pop"):
+            assert word not in text.split("</customer>")[-1]
+        systems_said.add(request.messages[0].content)
+    assert len(systems_said) == 1
 
 
 def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
@@ -155,3 +187,16 @@ def test_every_kind_is_planted_once_into_a_list_of_each_user(db: Database) -> No
         "kettle2",
         "guitar",
     )
+
+
+def test_both_systems_give_equally_many_lists(db: Database) -> None:
+    make_shop(db)
+    run_id = planned_run(db)
+    names = [
+        planted_list(row[0])
+        for row in db.rows(
+            "SELECT c.system_a FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ?",
+            (run_id,),
+        )
+    ]
+    assert Counter(name.system for name in names if name) == dict.fromkeys(SYSTEMS, 2 * len(FAULT_KINDS))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from recjudge_tui.domain.calls import estimate_tokens
 from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.selection import activity_levels
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.project import Project
@@ -27,13 +28,16 @@ from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.cases import across_levels
 from recjudge_tui.runs.context import user_view
 from recjudge_tui.runs.engine import work
+from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
+from recjudge_tui.store.cases import load_material
 from recjudge_tui.store.data import shown_event_counts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import get_prompt
 from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from tests.support.first_list import judged_by_position
 from tests.support.requests import sent_request
@@ -42,9 +46,11 @@ from tests.support.runs import (
     SYSTEMS,
     add_lists,
     calls,
+    intact,
     load,
     make_project,
     plan,
+    plan_run,
     planned,
     server_judge,
     verdicts,
@@ -110,6 +116,23 @@ def shown(db: Database, run: int) -> str:
     )
 
 
+def test_a_dry_run_leaves_no_trace(db: Database) -> None:
+    make_project(db, users=4, strangers=1)
+    before = counted(db)
+    real = plan(db, protocol="pairwise", rater="real")
+    assert real.run_id
+    delete_run(db, real.run_id)
+    db.execute("DELETE FROM cases")
+    db.execute("DELETE FROM snapshots")
+    settings = RunSettings(protocol="pairwise", top_k=4)
+    dry = plan_run(
+        db, RunRequest(project_id(db, "films"), JudgeSpec(spec="rules"), settings, rater="real"), dry_run=True
+    )
+    assert (dry.run_id, dry.estimate.cases) == (None, 4)
+    assert dry.estimate.model_copy(update={"seconds": None}) == real.estimate
+    assert counted(db) == before
+
+
 def test_an_import_after_the_plan_changes_nothing_of_what_a_run_asks(db: Database) -> None:
     make_project(db, users=3)
     run = planned(db, protocol="pairwise")
@@ -127,6 +150,20 @@ def test_an_import_after_the_plan_changes_nothing_of_what_a_run_asks(db: Databas
     prompt = planned(db, protocol="pairwise", rater="after")
     assert "Renamed" in shown(db, prompt)
     assert "Renamed" in request_now(db, get_prompt(db, "pairwise-media")[2], case).messages[-1].content
+
+
+def test_new_lists_make_new_cases_and_a_run_under_way_keeps_the_old(db: Database) -> None:
+    make_project(db, users=2)
+    run = planned(db)
+    titles = [
+        s.items[0].title for c in calls(db, run) for s in load_material(db, run, c["case_id"], 4).slates
+    ]
+    load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u00", "als", "i1", 1)])
+    after = planned(db, rater="after")
+    assert [
+        s.items[0].title for c in calls(db, run) for s in load_material(db, run, c["case_id"], 4).slates
+    ] == titles
+    assert len({c["case_id"] for c in calls(db, run)} & {c["case_id"] for c in calls(db, after)}) == 3
 
 
 def test_one_rater_is_asked_one_thing_about_a_kind_of_case(db: Database) -> None:
@@ -252,6 +289,9 @@ def test_prompts_about_the_aspects_of_two_lists_differ_after_the_lists(db: Datab
 # ---- series --------------------------------------------------------------------------------------------------
 
 
+RANDOM = JudgeSpec(spec="random")
+
+
 def judged(db: Database, **more: object) -> int:
     run_id = planned(db, rater=SERIES, **more)
     assert work(db.path, run_id).state == "done"
@@ -260,6 +300,36 @@ def judged(db: Database, **more: object) -> int:
 
 def raters(db: Database) -> list[str]:
     return [row[0] for row in db.rows("SELECT name FROM raters ORDER BY name")]
+
+
+def test_again_replaces_the_verdicts(db: Database) -> None:
+    make_project(db)
+    first = judged(db)
+    before = verdicts(db, first)
+    second = judged(db, again=True)
+    assert verdicts(db, second) == before
+    assert verdicts(db, first) == []
+    assert (
+        db.value(
+            "SELECT count(*) FROM answers a JOIN calls k ON k.id = a.call_id WHERE k.run_id = ?", (first,)
+        )
+        == 8
+    )
+    assert raters(db) == ["rules"]
+    assert intact(db)
+
+
+def test_deleting_the_later_run_brings_the_earlier_verdicts_back(db: Database) -> None:
+    make_project(db)
+    first = judged(db, judge=RANDOM, seed=1)
+    before = verdicts(db, first)
+    second, third = (judged(db, judge=RANDOM, seed=seed, again=True) for seed in (2, 3))
+    delete_run(db, second)
+    assert len(verdicts(db, third)) == 8
+    delete_run(db, third)
+    assert verdicts(db, first) == before
+    assert db.value("SELECT count(*) FROM superseded_verdicts") == 0
+    assert intact(db)
 
 
 def test_a_failed_verdict_replaces_no_valid_one(db: Database) -> None:

@@ -15,9 +15,11 @@ from textual.pilot import Pilot
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.project import Project as OpenProject
 from recjudge_tui.reports.changes import compare_sides, sides_named, summary
+from recjudge_tui.store.answers import ChangedCase
 from recjudge_tui.store.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.compare import ChangeList, CompareScreen
+from recjudge_tui.store.verdicts import Opinions
+from recjudge_tui.tui.compare import Changed, ChangeList, CompareScreen, not_compared
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.verdicts import give, judge_lists, judge_pairs, list_case, new_project, pair_case
@@ -161,3 +163,14 @@ async def test_empty_states_name_the_next_key(project_db: Path) -> None:
         # raters go pairs, v1, v2: from v1 to v2 becomes from pairs to v2
         await compared(pilot, screen, "m", "left", "enter")
         assert "have no question in common. Press m to choose others" in words(pilot)
+
+
+def test_the_direction_is_that_of_people_and_what_is_left_out_is_counted() -> None:
+    case = ChangedCase(7, "u", "", "als", "cooc", 1.0, -1.0, "A", "B", 1, 2)
+    people = (Opinions("B", -1.0, 2),)
+    assert Changed(case, people).toward(("", ""))[0] == "people"
+    assert Changed(case._replace(value_a=-1.0, value_b=1.0), people).toward(("", ""))[0] == "away"
+    assert Changed(case, ()).toward(("milder", "harsher"))[0] == "harsher"
+    row = {"n": 260, "only_a": 0, "only_b": 940, "failed": 0}
+    assert not_compared(row, ("v2", "v3")) == "Not compared, of 1,200 cases: 940 judged by v3 only."
+    assert not_compared(row | {"only_b": 0}, ("v2", "v3")) == ""

@@ -60,6 +60,14 @@ def test_values_are_where_they_belong() -> None:
     assert "auc" in lines[-1]
 
 
+def test_an_interval_beyond_the_axis_is_an_arrow() -> None:
+    narrow = [Mark(str(at), 0.5 + at / 100, 0.48 + at / 100, 0.52 + at / 100) for at in range(4)]
+    marks = (*narrow, Mark("w", 0.51, 0.0, 1.0, x=4.0))
+    drawn = "".join(line[1] for line in cells(Forest(marks, "x"), 90))
+    assert (drawn.count("◂"), drawn.count("▸"), drawn.count("├")) == (1, 1, 4)
+    assert plot(Lines(marks, "x", "y", ticks=tuple("01234"), joined=True), None, 90, 20).plain.count("▴") == 1
+
+
 def test_a_grid_has_its_cells_sums_and_second_figures() -> None:
     row = {"n": 1}
     given = {("A", "A"): GridCell(0.5, "1", "50%", row=row), ("A", "B"): GridCell(None, "–", row=row)}

@@ -39,6 +39,17 @@ def pairs_n(screen: ReportsScreen) -> set[object]:
     return {row["n"] for row in screen.made.content.rows}
 
 
+async def test_agreement_is_about_the_occasions_of_the_filter(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        screen = await open_agreement(pilot)
+        assert pairs_n(screen) == {ALL}
+        await filter_by(pilot, "context:home")
+        await until(pilot, lambda: pairs_n(screen) == {HOME})
+        assert "context:home" in shown(pilot)
+        assert "only in the context “home”" in shown(pilot)
+        assert screen.focused is screen.query_one("#table")
+
+
 async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) -> None:
     async with running(visited, "films") as pilot:
         screen = await open_agreement(pilot)

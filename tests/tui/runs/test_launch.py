@@ -209,6 +209,47 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
         await until(pilot, lambda: "“soon” is not a time" in shown(pilot))
 
 
+def test_the_form_becomes_settings() -> None:
+    request = asked_for(
+        spec="openai:m",
+        base_urls="http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
+        api_key_env="MY_KEY",
+        header_env="x-gateway=GATEWAY_KEY, x-route=ROUTE",
+        systems="a, b,a",
+        sample="20",
+        swap="one",
+        no_history="judge",
+        concurrency="8",
+        name="mine",
+    )
+    assert request.judge.spec == "openai:m"
+    assert request.judge.base_urls == ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")
+    assert request.judge.api_key_env == "MY_KEY"
+    assert request.judge.header_env == (("x-gateway", "GATEWAY_KEY"), ("x-route", "ROUTE"))
+    settings = request.settings
+    assert (settings.systems, settings.sample, settings.limit) == (("a", "b"), 20, None)
+    assert (settings.swap, settings.no_history, settings.concurrency) == (False, True, 8)
+    assert request.rater == "mine"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "given", "kept"),
+    [
+        ("arena", {"baseline": "als", "aspects": "single", "profile": "llm"},
+         {"baseline": "als", "aspects": "single", "profile": "llm", "top_k": 5, "history": 50, "shots": "none"}),
+        ("explanation", {"shots": "personal", "baseline": "als", "swap": "one", "history": "3"},
+         {"shots": "personal", "baseline": "", "swap": True, "history": 3, "profile": "none"}),
+        ("absolute", {"profile": "none", "aspects": "single"}, {"profile": "none", "aspects": "multi", "top_k": 5}),
+        ("pairwise", {"top_k": "", "history": ""}, {"top_k": 10, "history": 100, "profile": "attributes"}),
+    ],
+)  # fmt: skip
+def test_each_protocol_reads_its_own_fields(
+    protocol: str, given: dict[str, str], kept: dict[str, object]
+) -> None:
+    settings = asked_for(protocol, **given).settings
+    assert {name: getattr(settings, name) for name in kept} == kept
+
+
 @pytest.mark.parametrize(
     ("field", "text"),
     [*(("concurrency", text) for text in ("-1", "1.5", "٣", "9" * 30, "1e3")),
