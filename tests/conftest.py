@@ -34,7 +34,7 @@ TESTS = Path(__file__).parent
 SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")
 
 # a busy machine is no failure; the same examples each time in CI, fresh ones at a developer's desk
-settings.register_profile("recjudge", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("recjudge", max_examples=40, deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("recjudge")
 
 

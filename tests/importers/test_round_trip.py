@@ -72,7 +72,7 @@ def _tables(db: Database) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.dictionaries(ID, st.tuples(TEXT.filter(lambda t: bool(t.strip())), TEXT), min_size=1, max_size=8))
 def test_items_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, items: dict[str, tuple[str, str]]
@@ -111,7 +111,7 @@ def _imported(db: Database, folder: Path, name: str, table: Table) -> list[int]:
         return []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(ANY_TABLE, max_size=3), ANY_TABLE)
 def test_import_then_undo_leaves_every_table_as_before(
     tmp_path_factory: pytest.TempPathFactory, earlier: list[Table], table: Table

@@ -215,7 +215,7 @@ OTHER_SIDE = {"Set 1": "Set 2", "Set 2": "Set 1", "Tie": "Tie"}
 
 
 @given(PAIRS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_swapping_the_lists_swaps_the_answer(material: Material) -> None:
     asked = pairwise_schema()
     there, back = answer(material, asked), answer(material.swapped(), asked)
@@ -223,7 +223,7 @@ def test_swapping_the_lists_swaps_the_answer(material: Material) -> None:
 
 
 @given(PAIRS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_list_with_a_worse_label_never_wins(material: Material) -> None:
     labels = ["Poor Match", "Partial Match", "Good Match"]
     asked = schema(category={"type": "string", "enum": labels})
@@ -236,7 +236,7 @@ def test_a_list_with_a_worse_label_never_wins(material: Material) -> None:
 
 
 @given(PAIRS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_replies_are_the_same_bytes_and_fit_the_schema(material: Material) -> None:
     case = material.model_copy(update={"kind": "list", "slates": material.slates[:1]})
     copy = Material.model_validate_json(case.model_dump_json())

@@ -47,7 +47,7 @@ METRICS: tuple[Metric, ...] = ("nominal", "ordinal", "interval")
 ALPHAS = tuple(f"alpha_{metric}" for metric in METRICS)
 LABELLED = ("kappa", "kappa_linear", "qwk", "ac1", "ac2")
 rating_pairs = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=40)
-light = settings(deadline=None, max_examples=60)
+light = settings(deadline=None, max_examples=30)
 
 
 def abstractors() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

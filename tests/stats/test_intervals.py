@@ -25,7 +25,7 @@ def one_row_each(values: FloatArray) -> FloatArray:
     return np.stack([values, np.ones(values.size)], axis=1)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 500), st.data())
 def test_clopper_and_pearson_as_scipy_has_it(n: int, data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, n))
@@ -90,7 +90,7 @@ def test_a_rare_share_of_single_rows_and_one_at_the_end_are_exact() -> None:
     assert (same.value, same.ci_low, same.ci_high) == (1, pytest.approx(exact.ci_low), 1)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), min_size=2, max_size=60),
     st.integers(0, 2**32),

@@ -31,7 +31,7 @@ from tests.support.trec_eval import trec_eval
 LIST = ["a", "b", "c", "d", "e"]
 HELD = {"b", "d", "x"}
 OF_HITS = ("precision", "recall", "rprec", "map", "map_min", "mrr", "hit_rate", "ndcg")
-light = settings(deadline=None, max_examples=60)
+light = settings(deadline=None, max_examples=30)
 
 
 def of(name: str, ranked: RankedList, here: EvaluationData, k: int) -> float | None:

@@ -53,7 +53,7 @@ def says(reasoning: str, wanted: str) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(reasonings=st.lists(TEXTS, min_size=12, max_size=12), wanted=st.lists(TEXTS, min_size=1, max_size=2))
 @example(reasonings=['say "qz AND xez"'] * 12, wanted=['"qz AND']).via("quotes and operators")
 @example(reasonings=["qz* NEAR(q)"] * 12, wanted=["NEAR(q", "*"]).via("signs of the search itself")

@@ -36,7 +36,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @given(FILTERS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_condition_on_cases_is_what_the_filter_says(
     visits: Database, asked: tuple[list[str], str, str]
 ) -> None:
