@@ -152,6 +152,10 @@ def _run(words: list[str], debug: bool) -> int:
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
+    except BrokenPipeError:
+        # all of the output waited in a buffer until the end, and its reader had left before
+        drop_output()
+        return 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
