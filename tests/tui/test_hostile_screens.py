@@ -84,7 +84,7 @@ WALKS = {
         "ProjectsScreen AskLine Confirm Form Palette",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
+        "j n J K enter pagedown G escape s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
         " y Y escape e escape slash f l colon tab escape question_mark escape",
         "CasesScreen PickDialog Palette AskLine",
         _cases(""),
