@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, compress, count, islice
+from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -31,6 +32,7 @@ BUSY_TIMEOUT_S = 30.0
 _BULK_CACHE_KIB = 32_768
 # more are refused by SQLite before 3.32
 _PARAMETERS_A_STATEMENT = 999
+_ROWS_AT_ONCE = 2_000
 
 
 class StoredRow(sqlite3.Row):
@@ -73,15 +75,26 @@ class Database:
         self, sql: str, rows: Iterable[Sequence[object]], shared: Sequence[object] = (), *, end: str = ""
     ) -> int:
         """INSERT rows of equal length: `sql` up to VALUES, of which all rows share the first columns, and its `end`. Returns
-        how many were stored. Several rows a statement take half the time of `execute_many`. Call inside a transaction."""
+        how many were stored. Several rows a statement, in which a value that all of them have stands once, take a third of
+        the time of `execute_many`: to bind one takes as long as to store it. Call inside a transaction."""
         left, stored = iter(rows), 0
-        if (first := next(left, None)) is None:
-            return 0
-        at_once, left = max((_PARAMETERS_A_STATEMENT - len(shared)) // len(first), 1), chain([first], left)
-        values = f"({', '.join((*(f'?{place + 1}' for place in range(len(shared))), *'?' * len(first)))})"
-        while chunk := list(islice(left, at_once)):
-            whole = f"{sql} VALUES {', '.join([values] * len(chunk))} {end}"
-            stored += self.execute(whole, [*shared, *chain.from_iterable(chunk)]).rowcount
+        while chunk := list(islice(left, _ROWS_AT_ONCE)):
+            columns = list(zip(*chunk, strict=True))
+            same = [column[0] == column[-1] and column.count(column[0]) == len(chunk) for column in columns]
+            once = [*shared, *(column[0] for column in compress(columns, same))]
+            cells = list(zip(*compress(columns, map(not_, same)), strict=True))
+            own, fixed, free = same.count(False), count(len(shared) + 1), count(len(once) + 1)
+            places = [*range(1, len(shared) + 1), *(next(fixed if one else free) for one in same)]
+            first, later = (
+                f"({', '.join(f'?{n}' if n <= most else '?' for n in places)})"
+                for most in (own + len(once), len(once))
+            )
+            at_once = max((_PARAMETERS_A_STATEMENT - len(once)) // max(own, 1), 1)
+            for start in range(0, len(chunk), at_once):
+                some = min(at_once, len(chunk) - start)
+                whole = f"{sql} VALUES {', '.join([first, *[later] * (some - 1)])} {end}"
+                parameters = [*once, *chain.from_iterable(cells[start : start + some])]
+                stored += self.execute(whole, parameters).rowcount
         return stored
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[StoredRow]:
