@@ -533,9 +533,9 @@ CREATE INDEX planted_faults_by_source ON planted_faults(source_slate_id);
 
 CREATE INDEX scales_by_import ON scales(import_id);
 
-CREATE INDEX cases_by_slate_a ON cases(slate_a);
-CREATE INDEX cases_by_slate_b ON cases(slate_b);
-CREATE INDEX cases_by_explanation ON cases(explanation_id);
+CREATE INDEX cases_by_slate_a ON cases(slate_a) WHERE slate_a IS NOT NULL;
+CREATE INDEX cases_by_slate_b ON cases(slate_b) WHERE slate_b IS NOT NULL;
+CREATE INDEX cases_by_explanation ON cases(explanation_id) WHERE explanation_id IS NOT NULL;
 CREATE UNIQUE INDEX cases_identity ON cases(
   project_id, kind, user_id, system_a, system_b, item_id,
   ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0), context, served_at
@@ -562,8 +562,8 @@ CREATE UNIQUE INDEX batch_calls_open ON batch_calls(call_id) WHERE answered_at I
 CREATE INDEX batch_calls_by_call ON batch_calls(call_id);
 CREATE INDEX batch_calls_by_batch ON batch_calls(batch_id);
 
-CREATE INDEX verdicts_by_run ON verdicts(run_id);
-CREATE INDEX verdicts_by_import ON verdicts(import_id);
+CREATE INDEX verdicts_by_run ON verdicts(run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX verdicts_by_import ON verdicts(import_id) WHERE import_id IS NOT NULL;
 -- All that the reports read of a question's verdicts, so that they need not touch the rows. The condition always holds;
 -- it keeps the index from queries that do not state it, which have better ones.
 CREATE INDEX verdicts_by_question ON verdicts(rater_id, protocol, aspect, case_id, value, order_consistent)
