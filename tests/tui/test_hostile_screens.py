@@ -84,8 +84,8 @@ WALKS = {
         "ProjectsScreen AskLine Confirm Form Palette",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
-        " y Y escape e escape slash f l colon tab escape question_mark escape",
+        "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F escape C escape T escape"
+        " y Y escape e escape slash f l a g colon tab escape question_mark escape",
         "CasesScreen PickDialog Palette AskLine",
         _cases(""),
     ),
@@ -94,7 +94,7 @@ WALKS = {
     "explanation": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:explanation")),
     "absolute": Walk("j enter G escape", "CasesScreen", _cases("protocol:absolute")),
     "home": Walk("down right down left tab tab pagedown G g", "HomeScreen", _of("home")),
-    "data": Walk("j right j right right right right j right G K slash a escape", "DataScreen", _of("data")),
+    "data": Walk("j right j right j right j right right j right j G K J slash a escape", "DataScreen", _of("data")),
     "runs": Walk(
         "j k D escape e escape slash a escape j enter j f n o escape question_mark escape",
         "RunsScreen MonitorScreen",
@@ -103,7 +103,7 @@ WALKS = {
     "monitor": Walk("j k V escape", "MonitorScreen", _of("monitor")),
     "launch": Walk("down down up up right right down enter escape plus escape", "LaunchScreen Palette", _of("launch")),
     "reports": Walk(
-        "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 5 8 j m escape q"
+        "j enter escape enter enter escape tab plus D J K tab m down right escape o escape f 2 3 4 5 6 7 8 9 1 j m escape q"
         " e escape y escape P j pagedown q",
         "ReportsScreen Form CasesScreen",
         _of("reports"),
