@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.reports.declare import REPORTS
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project
 from tests.support.runs import ran
 
@@ -15,6 +17,30 @@ from tests.support.runs import ran
 def path(project_db: Path) -> Path:
     make_project(project_db, "movies", cases=3)
     return project_db
+
+
+def test_the_only_project_is_taken_and_said(path: Path) -> None:
+    named = ran("rater", "list", "-p", "movies", "--db", path)
+    code, out, err = ran("rater", "list", "--db", path)
+    assert (code, out, err) == (0, named[1], "project: movies, the only one\n")
+
+
+def test_the_option_takes_precedence_over_the_variable_for_the_project(path: Path) -> None:
+    with connect(path) as db:
+        create_project(db, "empty")
+    code, _, err = ran("rater", "list", "--db", path)
+    assert (code, "-p" in err, "RECJUDGE_PROJECT" in err, "empty, movies" in err) == (2, True, True, True)
+    movies = {"RECJUDGE_PROJECT": "movies"}
+    assert "qwen" in ran("rater", "list", "--db", path, env=movies)[1]
+    assert "no rows" in ran("rater", "list", "-p", "empty", "--db", path, env=movies)[1]
+
+
+def test_an_import_does_not_guess_its_project(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item_id,title\nnew,Alien\n")
+    code, _, err = ran("import", tmp_path / "items.csv", "--as", "items", "--db", path)
+    assert (code, "Missing option '-p'" in err) == (2, True)
+    movies = {"RECJUDGE_PROJECT": "movies"}
+    assert ran("import", tmp_path / "items.csv", "--as", "items", "--db", path, env=movies)[0] == 0
 
 
 def test_without_a_database_nothing_is_made(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recjudge_tui.domain.injection import LONG_LINE, LONG_TEXT, Kind, findings, frames_in
 from recjudge_tui.domain.text import one_line, safe_text
 from tests.support.hostile import HOSTILE
-from tests.support.injections import ORDERS
+from tests.support.injections import ORDERS, ORDINARY
 
 FORBIDDEN = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200B, 0x2060, 0xFEFF,
              0x00AD, 0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0xD800, 0xE000)} - {0x0A, 0x09}  # fmt: skip
@@ -81,6 +81,11 @@ def cells(paths: Iterable[Path]) -> Iterator[str]:
 @pytest.mark.parametrize(("kind", "text"), ORDERS)
 def test_texts_with_instructions_are_found(kind: Kind, text: str) -> None:
     assert kind in kinds(text)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_texts_are_left_alone(text: str) -> None:
+    assert kinds(text) == []
 
 
 def test_frames_are_the_tags_that_the_prompts_close() -> None:

@@ -90,6 +90,34 @@ def test_lists_items_and_ranks_with_a_flag(shop: Built) -> None:
     assert counts(shop, "--by rank --issue 'Already  Owned'", "rank", rater="anna", system="x")[2] == (1, 3)
 
 
+def test_a_judge_beside_people_on_the_lists_it_judged(shop: Built) -> None:
+    judge(shop)
+    (row,) = rows(shop, rater="rules", system="x", issue="any")
+    # only u1 has a history: anna and ben flagged something in that list
+    assert (row["n"], row["people"], row["people_n"]) == (1, 1.0, 2)
+    assert counts(shop, rater="rules", system="y")["already owned"] == (1, 1)
+    assert "rules is not a language model" in shop.done("flags -p films")
+
+
+def test_agreement_on_items(shop: Built) -> None:
+    by_stat = {(row["issue"], row["stat"]): row for row in rows(shop, "--agreement")}
+    # 24 items; anna flagged 3, ben 4, both 2
+    chance = (24 * (2 + 19) - (3 * 4 + 21 * 20)) / (24 * 24 - (3 * 4 + 21 * 20))
+    expected = {"precision": 2 / 3, "recall": 2 / 4, "f1": 4 / 7, "kappa": chance, "same_issue": 1 / 2}
+    assert {stat: by_stat["any", stat]["value"] for stat in expected} == pytest.approx(expected)
+    assert [by_stat["any", stat]["n"] for stat in expected] == [3, 4, 5, 24, 2]
+    row = by_stat["any", "f1"]
+    assert (row["flagged_a"], row["flagged_b"], row["both"], row["items"], row["users"]) == (3, 4, 2, 24, 3)
+    assert (
+        by_stat["off-category", "precision"]["value"] == by_stat["off-category", "recall"]["value"] == 1 / 2
+    )
+    assert (by_stat["other", "precision"]["value"], by_stat["other", "recall"]["value"]) == (None, 0)
+    assert by_stat["other", "precision"]["note"]
+    assert ("already owned", "same_issue") not in by_stat
+    first = rows(shop, "--agreement --truth anna")[0]
+    assert (first["rater_a"], first["rater_b"], first["value"]) == ("ben", "anna", 2 / 4)
+
+
 def test_flags_that_the_data_refute_are_counted(shop: Built) -> None:
     judge(shop)
     with connect(shop.path) as database, database.transaction():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
@@ -54,6 +55,43 @@ def only(found: Table, figure: str) -> Row:
     return row
 
 
+def test_a_bound_is_on_the_cell_of_the_figures_own_report(project: Project) -> None:
+    judged(project, "llm", *labelled(project), 0.7, 2)
+    (told,) = table(project, "agreement", raters=("llm",), truth="people", stat=("qwk",)).rows
+    value, low = told["value"], told["ci_low"]
+    row = gate(project, "llm", f"qwk={value!r}").rows[0]
+    assert (row["value"], row["ci_low"], row["ci_high"]) == (value, low, told["ci_high"])
+    assert (row["state"], row["demand"]) == ("met", f"at least {value:g}")
+    assert gate(project, "llm", f"qwk={value + 1e-6!r}").rows[0]["state"] == "not met"
+    assert gate(project, "llm", at_most=(f"qwk={value - 1e-6!r}",)).rows[0]["state"] == "not met"
+    assert gate(project, "llm", f"qwk={low!r}", certain=True).rows[0]["state"] == "met"
+    short = gate(project, "llm", f"qwk={low + 1e-6!r}", certain=True).rows[0]
+    assert (short["state"], short["note"]) == (
+        "not met",
+        "the figure meets the bound, but its interval does not",
+    )
+
+
+def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Project) -> None:
+    cases = [pair_case(project, f"u{at}") for at in range(10)]
+    judge_pairs(project, "llm", dict(zip(cases, [(1.0, 1.0)] * 6 + [(0.0, 0.0)] * 4, strict=True)))
+    board = table(project, "leaderboard", protocol="pairwise").rows
+    for systems, value in ((("a", "b"), 0.8), (("b", "a"), 0.2)):
+        (row,) = gate(project, "llm", "win_rate=0.5", systems=systems, truth=None).rows
+        own = next(cell for cell in board if cell["system"] == systems[0])
+        assert (row["value"], row["ci_low"]) == pytest.approx((own["win_rate"], own["ci_low"]))
+        assert (row["value"], row["reference"]) == (pytest.approx(value), " over ".join(systems))
+        assert row["state"] == ("met" if value > 0.5 else "not met")
+
+
+def test_failures(project: Project) -> None:
+    cases, truth = labelled(project)
+    judge_lists(project, "llm", dict(zip(cases, [None, None, *truth[2:]], strict=True)))
+    for most, certain, state in ((0.02, False, "not met"), (0.025, False, "met"), (0.025, True, "not met")):
+        (row,) = gate(project, "llm", at_most=(f"failure_rate={most}",), certain=certain).rows
+        assert (row["value"], row["n"], row["state"]) == (2 / USERS, USERS, state)
+
+
 def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
     give(project, "elsewhere", {list_case(project, "far", "z"): 1.0})
@@ -86,6 +124,48 @@ def test_a_run_that_only_varies_passes_and_a_worse_one_does_not(project: Project
     # a run beside itself under another name: nothing changed
     judged(project, "copy", cases, truth, 0.7, 2)
     assert only(gate(project, "copy", against="may"), "qwk")["state"] == "met"
+
+
+def test_more_failures_and_fewer_wins_are_changes_for_the_worse(project: Project) -> None:
+    pairs = [pair_case(project, f"u{at}") for at in range(30)]
+    judge_pairs(project, "may", dict.fromkeys(pairs, (1.0, 1.0)))
+    judge_pairs(project, "june", dict(zip(pairs, [(1.0, 1.0), (-1.0, -1.0)] * 15, strict=True)))
+    failed = [(None, None)] * 12 + [(1.0, 1.0)] * 18
+    judge_pairs(project, "july", dict(zip(pairs, failed, strict=True)))
+    for systems, state, change in ((("a", "b"), "not met", -0.5), (("b", "a"), "met", 0.5)):
+        found = gate(project, "june", against="may", systems=systems, truth=None)
+        assert [row["figure"] for row in found.rows] == ["win_rate", "failure_rate"]
+        row = only(found, "win_rate")
+        assert (row["state"], row["change"]) == (state, pytest.approx(change))
+    row = only(gate(project, "july", against="may", truth=None), "failure_rate")
+    assert (row["value"], row["earlier"], row["change"], row["state"]) == (
+        0.4,
+        0.0,
+        pytest.approx(0.4),
+        "not met",
+    )
+    assert only(gate(project, "may", against="july", truth=None), "failure_rate")["state"] == "met"
+
+
+def test_the_served_model_changed_only_where_both_replied_and_differ(project: Project) -> None:
+    cases, truth = labelled(project)
+    first, second = (judged(project, name, cases, truth, 0.7, 2) for name in ("may", "june"))
+    found = gate(project, "june", against="may")
+    assert found.settings["served_changed"] is None
+    assert any("unknown whether the served model changed" in note for note in found.notes)
+    for run, digest in ((first, "aaaa" * 10), (second, "bbbb" * 10)):
+        identity = json.dumps({"name": "qwen:4b", "digest": digest})
+        project.db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity, run))
+    found = gate(project, "june", against="may")
+    assert found.settings["served_changed"] is True
+    assert "served model changed: qwen:4b@bbbbbbbbbbbb, before qwen:4b@aaaaaaaaaaaa" in found.notes
+    assert json.loads(json.dumps(found.settings))["served_before"][0]["digest"] == "aaaa" * 10
+    project.db.execute("CREATE TEMP TABLE kept AS SELECT * FROM calls WHERE run_id = 1")
+    project.db.execute("DELETE FROM calls WHERE run_id = 1")
+    assert gate(project, "june", against="may").settings["served_changed"] is None
+    project.db.execute("INSERT INTO calls SELECT * FROM kept")
+    project.db.execute("UPDATE runs SET identity = (SELECT identity FROM runs WHERE id = 1)")
+    assert gate(project, "june", against="may").settings["served_changed"] is False
 
 
 def test_a_set_that_was_not_frozen_and_answers_from_the_cache_are_told(project: Project) -> None:

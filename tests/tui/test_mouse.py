@@ -12,6 +12,7 @@ from recjudge_tui.tui.dialogs import AskLine
 from recjudge_tui.tui.home import HomeScreen, PartList
 from recjudge_tui.tui.projects import ProjectsScreen
 from recjudge_tui.tui.row_list import RowList
+from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
 from recjudge_tui.tui.verdict_list import CaseStrip, VerdictList
 from recjudge_tui.tui.widgets import KeyLine, TopBar
@@ -87,6 +88,26 @@ async def test_the_keys_of_a_dialog_are_clicked(project_db: Path) -> None:
         assert isinstance(pilot.app.screen, CasesScreen)
     with connect(project_db) as db:
         assert db.value("SELECT count(*) FROM raters WHERE kind = 'reader'") == 1
+
+
+async def test_tabs_of_reports_figures_and_kinds_of_data_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "a")
+        await until(pilot, lambda: "[leaderboard]" in shown(pilot))
+        await _click_text(pilot, "flags  metrics")
+        await until(pilot, lambda: "[flags]" in shown(pilot))
+        await _click_text(pilot, "leaderboard  agreement")
+        await until(pilot, lambda: "[leaderboard]" in shown(pilot))
+        await press(pilot, "f")
+        await until(pilot, lambda: "[Q matrix]" in shown(pilot))
+        await _click_text(pilot, "confusion")
+        await until(pilot, lambda: "[confusion]" in shown(pilot))
+        pilot.app.push_screen(make_screen("data", 1))
+        await until(pilot, lambda: "[users]" in shown(pilot))
+        await settle(pilot)
+        await _click_text(pilot, "lists events")
+        await until(pilot, lambda: "[lists]" in shown(pilot))
 
 
 async def _click_text(pilot: Pilot[Any], text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import sys
 import time
@@ -14,8 +15,9 @@ from urllib.parse import quote
 import pexpect
 import pytest
 
+from recjudge_tui.store.schema import connect
 from tests.support.app.projects import make_project, start_run
-from tests.support.app.pty import ROOT, app, drain, ended, settings
+from tests.support.app.pty import ROOT, app, drain, ended, settings, uncontrolling_terminal
 from tests.support.waiting import HANG_S
 
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
@@ -84,6 +86,30 @@ def test_the_app_ends_when_its_terminal_vanishes(project_db: Path) -> None:
         assert os.WIFEXITED(status)
         assert os.WEXITSTATUS(status) in (129, 120)
         child.terminated = child.ptyproc.closed = child.ptyproc.terminated = True
+
+
+def read_until(terminal: int, awaited: bytes) -> None:
+    seen, end = b"", time.monotonic() + HANG_S
+    while awaited not in seen:
+        assert time.monotonic() < end, seen
+        if select.select([terminal], [], [], 0.2)[0]:
+            seen += os.read(terminal, 1 << 16)
+
+
+def test_the_app_ends_when_its_terminal_vanishes_without_a_signal(project_db: Path) -> None:
+    project = make_project(project_db)
+    run = start_run(project_db, project)
+    with uncontrolling_terminal(project_db) as (child, terminal):
+        read_until(terminal, b"movies")
+        os.write(terminal, b"\r")
+        read_until(terminal, b"accept")
+        os.write(terminal, b"c")
+        read_until(terminal, b"2/5")
+        os.close(terminal)
+        assert child.wait(HANG_S) == 129
+    with connect(project_db) as db:
+        assert db.value("SELECT count(*) FROM triage_log WHERE action = 'accept'") == 1
+        assert db.value("SELECT state FROM runs WHERE id = ?", (run,)) == "running"
 
 
 LENT = """

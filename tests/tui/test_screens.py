@@ -12,22 +12,26 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.prompting.drafts import Draft
+from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, OwnCases
+from recjudge_tui.tui.annotate import AnnotateScreen, AnnotationScreen, Disputes, OwnCases
 from recjudge_tui.tui.dialogs import Choice, Notice
 from recjudge_tui.tui.home import HomeScreen
 from recjudge_tui.tui.prompts import draft_dialog
 from recjudge_tui.tui.reports import FIGURE_KEYS, ReportsScreen
 from recjudge_tui.tui.screens import make_screen
 from recjudge_tui.tui.triage import CasesScreen
-from tests.support.annotators import desk
+from tests.support.annotators import PROJECT, desk
 from tests.support.app.driving import running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment
 from tests.support.app.snapping import SIZE, ScreenText, pictured, press
 
 Copy = Callable[[str], Path]
 MOVIES, SHOP, EMPTY = 1, 2, 3
+# figures that this database has nothing for
+ELSEWHERE = ("q-metric", "label-shares", "flags")
 
 
 # a toast goes when its time has come
@@ -282,6 +286,22 @@ async def test_compare(copy: Copy, screens: SnapshotAssertion) -> None:
         await pictured(pilot, screens, "compare-choice")
 
 
+async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("shop")) as pilot:
+        pilot.app.push_screen(make_screen("prompts", 1))
+        await settle(pilot)
+        await pictured(pilot, screens, "prompts")
+        for name, keys in (
+            ("prompt-case", ["enter", "tab"]),
+            ("prompt-case-number", ["number_sign"]),
+            ("prompt-picker", ["escape", "D"]),
+            ("prompt-diff", ["enter"]),
+            ("prompt-try", ["escape", "T"]),
+        ):
+            await press(pilot, *keys)
+            await pictured(pilot, screens, name)
+
+
 async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
     path = copy("desk")
     async with still(path) as pilot:
@@ -302,6 +322,16 @@ async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
                 await pictured(pilot, screens, "annotation-flag")
                 await press(pilot, "escape")
             await press(pilot, "escape")
+
+
+async def test_adjudicate(copy: Copy, screens: SnapshotAssertion) -> None:
+    path = copy("desk")
+    with connect(path) as db:
+        rater = start_adjudication(db, project_id(db, PROJECT), "pairwise", "cy")
+    async with still(path) as pilot:
+        pilot.app.push_screen(AnnotationScreen(1, Disputes(1, rater, "pairwise")))
+        await settle(pilot)
+        await pictured(pilot, screens, "adjudicate")
 
 
 async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:

@@ -34,6 +34,36 @@ def db(db: Database) -> Database:
     return db
 
 
+def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> None:
+    code, out, err = ran("run", "pointwise", "-p", "films", "--judge", "rules", "--top", 4, "--db", db.path)
+    assert code == 0
+    assert out == "run 1 done: 6 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
+    assert err.splitlines() == [
+        "rules · prompt pointwise-media@1 · 6 cases, 6 calls",
+        "cost $0 (no language model) · time unknown until the first run of this judge",
+        "left out: 2 × user without history",
+    ]
+    assert len(verdicts(db, 1)) == 6
+
+
+def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path: Path) -> None:
+    words = ("run", "pointwise", "-p", "films", "--top", 4, "--db", db.path)
+    settings, here = tmp_path / "config.toml", {"RECJUDGE_CONFIG": str(tmp_path)}
+    code, _, err = ran(*words, env=here)
+    assert code == 2
+    assert "--judge SPEC" in err
+    settings.write_text('[run]\njudge = "random"\n', encoding="utf-8")
+    code, out, err = ran(*words, env=here)
+    assert (code, err.splitlines()[0]) == (0, "judge: random (config.toml:2)")
+    assert out.startswith("run 1 done: 6 done")
+    code, _, err = ran(*words, "--judge", "rules", env=here)
+    assert (code, err.splitlines()[0].split(" · ")[0]) == (0, "rules")
+    settings.write_text("[run]\njudge = 3\n", encoding="utf-8")
+    code, _, err = ran(*words, env=here)
+    assert code == 2
+    assert "config.toml:2: “judge” must be text" in err
+
+
 @pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 0, 1)])
 def test_at_a_terminal_it_asks_before_it_judges_again(db: Database, key: str, code: int, runs: int) -> None:
     words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
@@ -116,6 +146,17 @@ def test_runs_are_listed_shown_retried_and_deleted(db: Database) -> None:
     assert ran("runs", "delete", 1, "--db", db.path)[0] == 130, "nobody confirmed it"
     assert ran("runs", "delete", 1, "--yes", "--db", db.path)[0] == 0
     assert db.value("SELECT count(*) FROM calls") == 0
+
+
+def test_a_run_started_in_the_background_is_reported_and_continues(db: Database) -> None:
+    with start("openai_api", "--delay-ms", 50) as server:
+        words = [*f"--judge openai:hash-judge --base-url {server.url} --top 4 --detach --db".split(), db.path]
+        code, out, _ = ran("run", "pointwise", "-p", "films", *words)
+        assert (code, out) == (0, "run 1 started in the background\n")
+        code, _, err = ran("runs", "stop", 1, "--db", db.path)
+        assert code == 0, err
+        assert ran("runs", "resume", 1, "--db", db.path)[0] == 0
+    assert run_progress(db, 1).done == 6
 
 
 def test_a_disk_that_is_full_in_mid_run_loses_nothing_that_was_stored(db: Database, tmp_path: Path) -> None:

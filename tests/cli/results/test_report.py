@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,19 @@ def test_the_file_is_written_and_stdout_stays_empty(db: str, tmp_path: Path) -> 
     assert text.startswith("<!doctype html>")
     assert text.rstrip().endswith("</html>")
     assert all(f'<section id="{name}"' in text for name in SECTIONS)
+
+
+def test_without_matplotlib_it_is_said_on_stderr(db: str, tmp_path: Path) -> None:
+    target = tmp_path / "a.html"
+    code = f"""
+import sys
+from importlib import util
+sys.modules["matplotlib"] = None
+find = util.find_spec
+util.find_spec = lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
+from recjudge_tui.cli.app import main
+main(["report", "-p", "films", "-o", {str(target)!r}, "--db", {db!r}, "--section", "pictures"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Without pictures: Matplotlib is not installed" in done.stderr
+    assert "Without pictures" in target.read_text(encoding="utf-8")

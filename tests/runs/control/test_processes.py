@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -78,6 +79,16 @@ def test_a_second_process_is_refused_and_says_who_is_at_work(
     out, _ = first.communicate(timeout=HANG_S)
     assert out == f"run {run} done: 40 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
     assert {c["attempts"] for c in calls(db, run)} == {1}
+
+
+def test_the_lease_of_a_dead_process_is_taken_over_at_once(db: Database) -> None:
+    make_project(db)
+    run = planned(db)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    assert take_lease(db, run, mark(socket.gethostname(), dead.pid), None)
+    assert not is_active(db, run)
+    assert work(db.path, run).state == "done"
 
 
 def test_a_new_process_with_the_number_of_a_dead_one_is_recognised(db: Database) -> None:
@@ -171,6 +182,21 @@ def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
 
 
+def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server: ServerProcess) -> None:
+    run = slow_run(db, openai_server)
+    ours, theirs = os.openpty()
+    process = command(
+        "runs", "resume", run, "--db", db.path, stdin=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    wait_until(lambda: some_done(db, run))
+    os.close(ours)
+    allow(openai_server)
+    out, _ = process.communicate(timeout=HANG_S)
+    assert (process.returncode, out[:21]) == (0, f"run {run} done: 40 done, ")
+    assert run_progress(db, run).state == "done"
+
+
 @pytest.mark.parametrize("how", ["exits", "is killed"])
 def test_a_detached_run_outlives_the_process_that_started_it(
     db: Database, openai_server: ServerProcess, how: str
@@ -194,6 +220,15 @@ with connect(Path({str(db.path)!r})) as db:
     allow(openai_server)
     wait_until(lambda: run_progress(db, run).state == "done")
     assert run_progress(db, run).done == 40
+
+
+def test_a_detached_run_that_cannot_start_says_why(db: Database) -> None:
+    make_project(db)
+    run = planned(db, server_judge("http://127.0.0.1:1"))
+    start_detached(db, run)
+    wait_until(lambda: run_row(db, run)["state"] == "failed")
+    assert "127.0.0.1:1" in run_row(db, run)["error"]
+    assert run_progress(db, run).outstanding == 8
 
 
 @pytest.mark.parametrize(("how", "state"), [("pause", "paused"), ("stop", "stopped")])

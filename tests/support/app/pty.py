@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
 import socket
+import struct
+import subprocess
 import sys
 import termios
 import time
@@ -119,6 +122,26 @@ def _spawned(words: list[str], cwd: str | None = None, **more: str) -> Iterator[
         yield child
     finally:
         child.close(force=True)
+
+
+@contextmanager
+def uncontrolling_terminal(path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The app on a terminal that is not its controlling one, and our end of it: closing that sends no signal."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", _START, str(path)],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, env=environment,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        yield child, ours
+    finally:
+        with suppress(OSError):
+            os.close(ours)
+        child.kill()
+        child.wait()
 
 
 def drain(child: pexpect.spawn[bytes], seconds: float = 0.4) -> bytes:

@@ -84,6 +84,40 @@ async def test_a_flag_a_note_and_an_answer_that_is_missing(project_db: Path) -> 
     assert given(project_db)[0][6] == 1
 
 
+async def test_back_to_ones_last_case_and_another_answer(project_db: Path) -> None:
+    make(project_db)
+    async with annotating(project_db) as pilot:
+        await press(pilot, "t", "enter", "t", "enter", "left")
+        assert "Case 2, given" in shown(pilot)
+        assert "[0 Tie]" in shown(pilot)
+        await press(pilot, "left", "a", "enter")
+        assert "Case 3" in shown(pilot)
+        await press(pilot, "left", "left", "right")
+        assert "Case 2, given" in shown(pilot)
+        await press(pilot, "right")
+        assert "Case 3" in shown(pilot)
+    with connect(project_db) as db:
+        first, second = (own_verdict(db, task_of(db, task)).answers[0] for task in tasks(db, "ana")[:2])
+    assert (abs(first.value), second.value) == (1.0, 0.0)
+    assert len(given(project_db)) == 2
+
+
+async def test_skip_with_a_reason_and_the_end(project_db: Path) -> None:
+    make(project_db)
+    async with annotating(project_db) as pilot:
+        await press(pilot, "s")
+        await type_text(pilot, "no such user")
+        await press(pilot, "enter")
+        await press(pilot, "1", "enter", "1", "enter")
+        assert "All your cases are judged: 2 given, 1 skipped." in shown(pilot)
+        await press(pilot, "left", "left", "left")
+        assert "Case 1, skipped: no such user" in shown(pilot)
+        await press(pilot, "1", "enter")
+        assert "3 given" in shown(pilot)
+    with connect(project_db) as db:
+        assert desk(db, "ana")[3:6] == (0, 3, 0)
+
+
 async def test_leaving_asks_about_what_is_not_confirmed(project_db: Path) -> None:
     make(project_db)
     async with annotating(project_db) as pilot:

@@ -16,6 +16,7 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.reports.verdict_list import Listing
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.schema import connect
+from recjudge_tui.store.verdicts import filtered_ids
 from recjudge_tui.tui.case import CasePanel
 from recjudge_tui.tui.row_list import KEPT_WINDOWS, WINDOW
 from recjudge_tui.tui.triage import CasesScreen
@@ -92,6 +93,19 @@ async def test_an_invalid_filter_is_reported_and_can_be_corrected(project_db: Pa
         await press(pilot, "enter")
         assert "no filter" not in shown(pilot)
         assert "1 of 18" in shown(pilot)
+
+
+async def test_sorts_go_round(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        seen = []
+        for _ in range(4):
+            await press(pilot, "s")
+            seen.append(list(rows(pilot).ids))
+        with connect(project_db) as db:
+            wanted = [list(filtered_ids(db, 1, sort=sort)) for sort in ("label", "confidence", "case")]
+        assert seen == [*wanted, list(range(1, 19))]
+        assert "sort: id" in shown(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -204,6 +218,22 @@ async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: P
         await until(pilot, lambda: "▶" not in shown(pilot).splitlines()[0])
 
 
+async def test_the_cursor_keeps_its_row_when_its_verdict_is_gone(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "j", "j")
+        table = rows(pilot)
+        table.show(array("q", [1, 2, 5, 6]))
+        assert table.cursor_id == 5
+        table.show(array("q", [6, 5]))
+        assert table.cursor_id == 5
+        table.show(array("q", [9, 10]), stay=False)
+        assert list(table.ids[table.cursor :]) == [9, 10]
+        table.show(array("q"))
+        assert not table.ids[table.cursor :]
+        await settle(pilot)
+
+
 async def test_only_windows_that_are_looked_at_are_read_and_few_are_kept(project_db: Path) -> None:
     make_project(project_db)
     read: list[int] = []
@@ -225,6 +255,19 @@ async def test_only_windows_that_are_looked_at_are_read_and_few_are_kept(project
         assert max(read) <= WINDOW
         table.action_last()
         assert table.cursor_id == 999_999
+
+
+async def test_a_deleted_verdict_does_not_break_the_list(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        with connect(project_db) as db:
+            db.execute("DELETE FROM verdicts WHERE id = 2")
+        rows(pilot).reload()
+        await press(pilot, "j")
+        assert "(gone)" in shown(pilot)
+        assert "This verdict no longer exists" in " ".join(shown(pilot).split())
+        await press(pilot, "j")
+        assert "bert: " in shown(pilot)
 
 
 async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:

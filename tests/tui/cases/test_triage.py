@@ -124,6 +124,26 @@ async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: P
     assert [row[3] for row in log(project_db)] == ["5", "0.25"]
 
 
+async def test_notes_and_tags_are_shown_and_found(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await press(pilot, "w")
+        await type_text(pilot, "a zebra of [/path] cases")
+        await press(pilot, "enter", "t")
+        await type_text(pilot, "odd")
+        await press(pilot, "enter")
+        screen = shown(pilot)
+        assert "note: a zebra of [/path] cases" in screen
+        assert "#odd" in screen
+        await press(pilot, "w", "enter", "t", "escape")
+        await filter_by(pilot, "tag:odd zebra")
+        assert "1 of 18" in shown(pilot)
+    assert [row[2:] for row in log(project_db)] == [
+        ("note", "", "a zebra of [/path] cases"),
+        ("tag", "", "odd"),
+    ]
+
+
 async def test_a_note_keeps_all_lines_that_are_pasted(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:

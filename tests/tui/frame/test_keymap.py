@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from recjudge_tui.config_file import KeySetting
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.dialogs import Confirm, ErrorDialog
-from recjudge_tui.tui.keys import all_bindings, key_rows, keymap_for, settle
+from recjudge_tui.tui.keys import all_bindings, key_rows, keymap_for, settle, written
 from recjudge_tui.tui.projects import ProjectsScreen
 from recjudge_tui.tui.screens import FilterLine
 from tests.support.app.driving import press, running, shown, type_text, until
@@ -101,6 +101,13 @@ def test_a_setting_that_cannot_apply_is_reported_with_its_line(keys: dict[str, s
     assert found
     assert found[0].startswith(said)
     assert settle(settings(**keys))[0] == {}
+
+
+@pytest.mark.parametrize("key", ["z", "Z", "f12", "ctrl+o", "shift+f3", "comma", "ctrl+right", "#", "é"])
+def test_keys_that_can_be_bound(key: str) -> None:
+    keymap, wrong = settle(settings(cases__drop_chip=key))
+    assert wrong == []
+    assert [written(found) for found in keymap["cases.drop_chip"]] == [key]
 
 
 def test_the_same_binding_twice() -> None:

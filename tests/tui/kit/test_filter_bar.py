@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.tui.screens import BaseScreen, Chips, FilterBar, FilterLine, SuggestionList
 from recjudge_tui.tui.widgets import TopBar
-from tests.support.app.driving import press, running, settle, shown, type_text
+from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 
 
@@ -64,6 +65,33 @@ async def test_keys_and_values_of_the_project_are_completed(project_db: Path) ->
         await press(pilot, "enter")
         assert screen.applied == ["why:flag system:cooc"]
         assert not line.suggestions
+
+
+async def test_typing_does_not_wait_for_the_values(project_db: Path) -> None:
+    make_project(project_db)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    asked: list[int] = []
+
+    def values(db: Database) -> Mapping[str, Sequence[str]]:
+        asked.append(1)
+        if len(asked) == 1:
+            db.value(endless)
+        return {"judge": ("qwen",)}
+
+    async with running(project_db) as pilot:
+        screen = Barred(values)
+        await pilot.app.push_screen(screen)
+        bar = screen.query_one(FilterBar)
+        bar.open()
+        await until(pilot, lambda: bool(bar.background._open))
+        await pilot.press("w", "h")
+        await pilot.pause()
+        assert screen.query_one(FilterLine).value == "wh"
+        assert "why:" in shown(pilot)
+        bar.open()  # the job in the way is ended by the next one
+        await until(pilot, lambda: bool(bar._values))
+        await type_text(pilot, "judge:")
+        assert "judge:qwen" in shown(pilot)
 
 
 async def test_a_click_on_a_chip_takes_it_away(project_db: Path) -> None:

@@ -125,6 +125,26 @@ async def test_import_a_file(project_db: Path, tmp_path: Path) -> None:
         assert "films" in shown(pilot)
 
 
+async def test_a_project_is_named_after_the_folder_that_is_imported(project_db: Path, tmp_path: Path) -> None:
+    """Not after the one the app was started in, nor after the project under the cursor."""
+    make_project(project_db)
+    folder = tmp_path / "grocery"
+    folder.mkdir()
+    (folder / "items.csv").write_text("item_id,title\n1,Heat\n")
+    async with running(project_db) as pilot:
+        await press(pilot, "i")
+        await type_text(pilot, str(folder / "items.csv"))
+        assert "grocery" in shown(pilot)
+        await press(pilot, "enter")
+        await until(pilot, lambda: names(project_db) == ["grocery", "movies"])
+        await press(pilot, "i")
+        await type_text(pilot, str(folder))
+        await press(pilot, "tab", "tab")
+        await type_text(pilot, "other")
+        await press(pilot, "enter")
+        await until(pilot, lambda: names(project_db) == ["grocery", "movies", "other"])
+
+
 async def test_a_run_shows_live_and_quitting_says_that_it_goes_on(project_db: Path) -> None:
     project = make_project(project_db, "movies")
     run = start_run(project_db, project)

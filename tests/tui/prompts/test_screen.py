@@ -2,12 +2,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recjudge_tui.store.prompts import prompt_text
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.form import Form
+from recjudge_tui.tui.prompts import PromptsScreen
 from recjudge_tui.tui.widgets import TextPane
 from tests.support.app.driving import press, shown, type_text
 from tests.support.app.prompts_screen import front, order, pane, prompts, second_version, title
+
+# ---- list and text
+
+
+async def test_a_prompt_is_read_and_left(project_db: Path, project: int) -> None:
+    async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
+        await press(pilot, "enter")
+        assert "pairwise-media@1" in title(screen)
+        assert '1 name = "pairwise-media"' in shown(pilot)
+        with connect(project_db) as db:
+            told = prompt_text(db, "pairwise-media")
+        # every word of the file, in its order; the numbers beside the lines are no part of it
+        lines = [line[4:] for line in pane(screen).splitlines()]
+        assert "".join("".join(lines).split()) == "".join(told.split())
+        await press(pilot, "G")
+        assert screen.query_one(TextPane).scroll_offset.y > 10
+        await press(pilot, "escape")
+        assert isinstance(front(pilot), PromptsScreen)
+        assert "protocol" in shown(pilot)
+        await press(pilot, "escape")
+        assert not isinstance(front(pilot), PromptsScreen)
+
 
 # ---- cases
 
@@ -87,3 +111,6 @@ async def test_a_diff_with_the_version_before_and_with_another(project_db: Path,
         await press(pilot, "enter")
         assert " to pairwise-media@2" in title(screen)
         assert "generic-media@1" in title(screen)
+
+
+# ---- what bites

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.reports.runs import run_differences
 from recjudge_tui.runs.lease import acquire, is_active, stop_and_wait
+from recjudge_tui.runs.plan import RunRequest
+from recjudge_tui.runs.settings import settings_for
 from recjudge_tui.runs.start import start_detached
 from recjudge_tui.store.runs import (
     lease_owner,
@@ -23,7 +27,7 @@ from recjudge_tui.tui.runs import CallList, MonitorScreen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
-from tests.support.runs import ran, wait_until_wishes_are_read
+from tests.support.runs import plan_run, ran, wait_until_wishes_are_read
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
@@ -188,6 +192,21 @@ async def test_the_cursor_follows_the_newest_answer_until_it_is_moved(
         end(project_db, run_id)
 
 
+async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
+    project = import_lists(project_db)
+    with connect(project_db) as db:
+        for options in ({"sample": 2}, {"top_k": 3, "swap": False}, {"protocol": "pointwise"}):
+            settings = settings_for(**{"protocol": "pairwise", **options})
+            plan_run(db, RunRequest(project, JudgeSpec(spec="rules"), settings, rater=f"r{len(options)}"))
+        own = run_differences(db, project)
+    assert own[1] == ("top K 10", "sample N 2", "order yes")
+    assert own[2] == ("top K 3", "sample N none", "order no")
+    assert own[3] == ()
+    async with running(project_db) as pilot:
+        await press(pilot, "r", "j")
+        assert "differs from other pairwise runs: top K 3 · sample N none" in shown(pilot)
+
+
 async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
     run_id = judge(project_db, import_lists(project_db))
     async with running(project_db) as pilot:
@@ -202,6 +221,19 @@ async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
         await press(pilot, "V")
         assert isinstance(pilot.app.screen, CasesScreen)
         assert pilot.app.screen.rows.chosen.text() == f"run:{run_id}"
+
+
+async def test_nothing_is_read_while_no_process_works(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = judge(project_db, import_lists(project_db))
+    async with running(project_db) as pilot:
+        screen = await open_monitor(pilot, run_id)
+        looks: list[int] = []
+        monkeypatch.setattr(MonitorScreen, "read_now", lambda self: looks.append(1))
+        await pilot.pause(1.0)
+        assert looks == []
+        assert screen._next is None
 
 
 async def test_runs_started_elsewhere_are_listed_and_watched(
