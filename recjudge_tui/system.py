@@ -65,8 +65,8 @@ def share_one_heap() -> None:
 
 
 def give_back_memory() -> None:
-    """Return what was freed to the system, if the C library is glibc. Otherwise it stays: after the figures of a million
-    verdicts, half of the app's memory."""
+    """Return what was freed to the system, if the C library is glibc. Otherwise much of it
+    stays, such as after a list of a million verdicts."""
     _ask_c("malloc_trim", 0)
 
 

@@ -51,7 +51,10 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            # what is still in the buffer goes out here, where a reader that has left is expected
+            sys.stdout.flush()
+            return result
         except BrokenPipeError as gone:
             # the reader of the output (head, less) has closed it: not an error, although click would report one
             drop_output()
@@ -148,14 +151,9 @@ def main(argv: list[str] | None = None) -> None:
 def _run(words: list[str], debug: bool) -> int:
     try:
         result = recjudge.main(args=words, prog_name="recjudge", standalone_mode=False)
-        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
-    except BrokenPipeError:
-        # all of the output waited in a buffer until the end, and its reader had left before
-        drop_output()
-        return 0
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -151,7 +151,7 @@ class Home:
     untitled: int | None = None
 
     def over(self, older: Home) -> Home:
-        """What was read of it, and for the rest an older one."""
+        """The parts that were read, and the others from an older home."""
         read = {f.name: value for f in fields(Home) if (value := getattr(self, f.name)) is not None}
         return replace(older, **read)
 
@@ -375,12 +375,12 @@ _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
 # ---- in a process of its own -------------------------------------------------------------------------------------------
 
 
-class Elsewhere:
-    """The missing parts of a home, computed in a process of its own: the memory they take goes with it, and it does not
-    keep this one from its keys. `stop` from any thread ends it and whoever waits for a part."""
+class HomeProcess:
+    """Computes the missing parts of a home in a process of its own: their memory goes with it, and the keys do not wait.
+    `stop`, from any thread, ends it, and whoever waits for a part."""
 
     def __init__(self, path: Path, project_id: int, home: Home) -> None:
-        self._asked = (path, project_id, replace(home, runs=()))
+        self._request = (path, project_id, replace(home, runs=()))
         self._runs = home.runs
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -389,15 +389,18 @@ class Elsewhere:
     def next_part(self) -> Home:
         """The home with one more part. Raises RecjudgeError."""
         try:
-            found: Home | RecjudgeError = pickle.load(self._parts())
+            home: Home | RecjudgeError = pickle.load(self._stream())
         except (EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
-            what = "the figures of the home could not be computed"
-            raise RecjudgeError(what, f"Their process ended early ({type(error).__name__}).") from error
-        if isinstance(found, RecjudgeError):
-            raise found
-        return replace(found, runs=self._runs)
+            raise RecjudgeError(
+                "the figures of the home could not be computed",
+                "The process that computes them ended early.",
+                "Read the home again.",
+            ) from error
+        if isinstance(home, RecjudgeError):
+            raise home
+        return replace(home, runs=self._runs)
 
-    def _parts(self) -> IO[bytes]:
+    def _stream(self) -> IO[bytes]:
         with self._lock:
             if self._stopped:
                 raise EOFError
@@ -406,8 +409,8 @@ class Elsewhere:
                     [sys.executable, "-m", __name__],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
                 )  # fmt: skip
-                with cast("IO[bytes]", self._process.stdin) as asked:
-                    pickle.dump(self._asked, asked)
+                with cast("IO[bytes]", self._process.stdin) as stdin:
+                    pickle.dump(self._request, stdin)
             return cast("IO[bytes]", self._process.stdout)
 
     def stop(self) -> None:
@@ -419,8 +422,8 @@ class Elsewhere:
                 cast("IO[bytes]", self._process.stdout).close()
 
 
-def _tell_parts() -> None:
-    """What `Elsewhere` starts: reads a home from the standard input, and writes it after each further part."""
+def _write_parts() -> None:
+    """What `HomeProcess` starts: reads a home from the standard input, and writes it after each further part."""
     os.nice(5)
     path, project_id, home = pickle.load(sys.stdin.buffer)
     try:
@@ -437,4 +440,4 @@ if __name__ == "__main__":
     # by its own name, under which its classes are known to who reads them
     from recjudge_tui.reports import home
 
-    home._tell_parts()
+    home._write_parts()

@@ -23,7 +23,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import LARGE, RUNS_NAMED, Elsewhere, Home, conclusion, with_next_part
+from recjudge_tui.reports.home import LARGE, RUNS_NAMED, Home, HomeProcess, conclusion, with_next_part
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import newest_runs
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
@@ -384,7 +384,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         self._fresh = Home()
         self._active: Sequence[StoredRow] = ()
         self._delay: Timer | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._process: HomeProcess | None = None
         # the part that has the focus until the user moves it
         self._start: PartList | None = None
 
@@ -439,9 +439,9 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         if self._delay is not None:
             self._delay.stop()
         self.background.stop()
-        if self._elsewhere is not None:
-            self._elsewhere.stop()
-            self._elsewhere = None
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
 
     def _next_part(self) -> None:
         if self.project_id is None or self.done:
@@ -450,8 +450,8 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         job: Callable[[Database], Home] = partial(with_next_part, project_id=project_id, home=fresh)
         if fresh.data is not None and fresh.totals is not None and fresh.totals.verdicts >= LARGE:
             # what takes long and much memory comes after the counts of the data
-            away = self._elsewhere = self._elsewhere or Elsewhere(host_of(self).db_path, project_id, fresh)
-            job = lambda _: away.next_part()  # noqa: E731
+            process = self._process = self._process or HomeProcess(host_of(self).db_path, project_id, fresh)
+            job = lambda _: process.next_part()  # noqa: E731
         failed = None if self._live else self._show_error
         self.background.start("home", job, partial(self._take, project_id), failed)
 

@@ -10,7 +10,7 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.home import Elsewhere, Home, whole_home, with_next_part
+from recjudge_tui.reports.home import Home, HomeProcess, whole_home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import project_overview
 from recjudge_tui.store.schema import connect
@@ -78,22 +78,22 @@ def test_a_process_of_its_own_computes_the_same(project_db: Path) -> None:
     with connect(project_db) as db:
         home = with_next_part(db, project, with_next_part(db, project, Home()))
         whole = whole_home(Project.numbered(db, project))
-    elsewhere = Elsewhere(project_db, project, home)
+    process = HomeProcess(project_db, project, home)
     while home.missing_part is not None:
-        home = elsewhere.next_part()
+        home = process.next_part()
     assert home == whole
     with pytest.raises(RecjudgeError, match="could not be computed"):
-        elsewhere.next_part()
-    elsewhere.stop()
+        process.next_part()
+    process.stop()
 
 
 def test_a_process_that_fails_says_why(project_db: Path) -> None:
     project = make_project(project_db, cases=4)
-    gone = Elsewhere(project_db, project + 1, Home())
+    gone = HomeProcess(project_db, project + 1, Home())
     with pytest.raises(NotFoundError):
         gone.next_part()
     gone.stop()
-    stopped = Elsewhere(project_db, project, Home())
+    stopped = HomeProcess(project_db, project, Home())
     stopped.next_part()
     stopped.stop()
     with pytest.raises(RecjudgeError, match="could not be computed"):

@@ -134,10 +134,10 @@ async def test_a_large_project_is_computed_elsewhere_and_left_at_once(
         await until(pilot, lambda: view.done)
         assert "als leads, not separable" in shown(pilot)
         await press(pilot, "R")
-        process = view._elsewhere
+        process = view._process
         assert process is not None
         await press(pilot, "a")
-        assert view._elsewhere is None
+        assert view._process is None
         with pytest.raises(RecjudgeError):
             process.next_part()
         await press(pilot, "q")
