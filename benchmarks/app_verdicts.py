@@ -99,14 +99,14 @@ def figures(path: Path, verdicts: int, size: Size) -> list[Row]:
     like_ms = _like_scan_ms(path)
     name = f"app, {verdicts:,} verdicts"
     return [
-        _row(f"{name}: start to first paint, times an empty program", paint / empty, 1.6,
+        _row(f"{name}: start to first paint, times an empty program", paint / empty, 1.2,
              f"of processor time {paint_cpu / empty_cpu:.2f}; medians of {size.starts} starts of each in turn"),
-        _row(f"{name}: start to first paint, s", paint, 1.6 * empty, f"processor {paint_cpu:.2f} s; beside it the empty"
+        _row(f"{name}: start to first paint, s", paint, 1.2 * empty, f"processor {paint_cpu:.2f} s; beside it the empty"
              f" program, processor {empty_cpu:.2f} s", empty),
-        _row(f"{name}: start to first figures of the home, s", first, 1.6 * empty + 0.5,
+        _row(f"{name}: start to first figures of the home, s", first, 1.2 * empty + 0.5,
              f"processor {first_cpu:.2f} s; the bounds of start and home together", empty),
         _row(f"{name}: home, first figures, s", home, 0.5, "from the list of projects, enter to the first counts painted"),
-        _row(f"{name}: home, memory with all figures, MB", home_mb, 110, "resident; beside it the empty program", least_mb),
+        _row(f"{name}: home, memory with all figures, MB", home_mb, 90, "resident; beside it the empty program", least_mb),
         _row(f"{name}: page-down, p95, ms", 1000 * pages[max(int(0.95 * size.pages) - 1, 0)], 10,
              f"key to last byte painted, {size.pages} pages; median {1000 * pages[size.pages // 2]:.1f}, processor"
              f" {1000 * page_cpu:.1f} ms each"),
@@ -116,7 +116,7 @@ def figures(path: Path, verdicts: int, size: Size) -> list[Row]:
         _row(f"{name}: filter label:tie to first page, ms", 1000 * label, 150, "the same"),
         _row(f"{name}: words in the reasoning to first page, ms", 1000 * words, 200,
              "the same; beside it one LIKE scan of the reasoning in SQLite alone", like_ms),
-        _row(f"{name}: memory, MB", memory, 110, "resident, after all of that; beside it the empty program", least_mb),
+        _row(f"{name}: memory, MB", memory, 90, "resident, after all of that; beside it the empty program", least_mb),
         _row(f"{name}: processor when idle, %", idle, 0.5, f"over {size.idle_s:g} s"),
         _row(f"{name}: slowest key while a run writes, ms", 1000 * slowest, 50,
              f"{size.keys} keys, {written:.0f} verdicts a second written by another process; median {1000 * middle:.1f}"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -12,9 +14,15 @@ JUDGES, IMPORTERS = "recjudge.judges", "recjudge.importers"
 LOAD_WITHIN_S = 30.0
 
 
-def plugins(group: str) -> list[EntryPoint]:
+def plugins(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group, by name."""
-    return sorted(entry_points(group=group), key=lambda point: point.name)
+    return _plugins(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _plugins(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    # a file of every installed package is read: 5 to 20 ms
+    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
 
 
 def package_of(point: EntryPoint) -> str:

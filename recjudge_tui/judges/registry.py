@@ -206,12 +206,11 @@ def make_judge(spec: JudgeSpec) -> Judge:
     the name of its variable; the error does not repeat it."""
     spec.check()
     provider = _BUILT_IN.get(spec.provider)
-    point = next((point for point in plugins(JUDGES) if point.name == spec.provider), None)
     if provider is not None:
         if ":" in provider.form and not spec.target:
             raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
         judge = cast(Judge, import_module(provider.module).make(spec))
-    elif point is not None:
+    elif point := next((point for point in plugins(JUDGES) if point.name == spec.provider), None):
         require_trust(secrets_of(spec))
         judge = cast(Judge, ThirdPartyJudge(point, spec))
     else:
