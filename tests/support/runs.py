@@ -87,8 +87,8 @@ def load(db: Database, kind: ImportKind, rows: Sequence[Sequence[object]], name:
     import_files(db, name, [path], kind)
 
 
-def server_judge(url: str) -> JudgeSpec:
-    return JudgeSpec(spec="openai:hash-judge", base_urls=(f"{url}/v1",))
+def server_judge(url: str, model: str = "hash-judge") -> JudgeSpec:
+    return JudgeSpec(spec=f"openai:{model}", base_urls=(f"{url}/v1",))
 
 
 def plan(

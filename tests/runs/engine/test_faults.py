@@ -43,8 +43,9 @@ def quiet_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Databa
     """A run without faults on a project of 100 cases."""
     with connect(tmp_path_factory.mktemp("quiet") / "recjudge.db") as made:
         make_project(made, users=USERS)
-        with start("openai_api") as server:
-            run = planned(made, server_judge(server.url), rater="quiet")
+        with start("openai_api", "--models", "quiet-judge") as server:
+            # another model: a later server may get this one's port, and its stored answers would be taken
+            run = planned(made, server_judge(server.url, "quiet-judge"), rater="quiet")
             assert work(made.path, run).done == 2 * USERS
         yield made, run
 
@@ -105,7 +106,7 @@ def test_a_fault_on_a_third_of_the_calls(
     with faulty({kind: 0.3}) as server:
         run = planned(db, server_judge(server.url), concurrency=16, **deadline(kind))
         ended = work(db.path, run)
-        met = stats(server)["faults"][kind]
+        met = stats(server)["faults"].get(kind, 0)
         check_cache(db, run, server)
     failed = check_ends(db, run, quiet)
     assert met >= 2 * USERS * 0.15
