@@ -89,7 +89,9 @@ class AnthropicJudge(servers.BatchJudge):
         )
         used = [json.dumps(block.get("input")) for block in blocks if block.get("type") == "tool_use"]
         model, stop = replies.sound_text(answer.get("model")), replies.sound_text(answer.get("stop_reason"))
-        return replies.VendorReply(text, thinking, model, stop, places={"tool call": used[0]} if used else {})
+        return replies.VendorReply(
+            text, thinking, model, stop, places={"tool call": "\n".join(dict.fromkeys(used))}
+        )
 
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:

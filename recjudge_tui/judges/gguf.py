@@ -64,7 +64,7 @@ class GgufJudge:
     rater_kind: RaterKind = "judge"
     cacheable = True
     takes_images = False
-    repetition_penalty = OpenAIJudge.repetition_penalty
+    repetition_penalty = OpenAIJudge.penalty
 
     def __init__(self, spec: JudgeSpec) -> None:
         path = user_path(spec.target)

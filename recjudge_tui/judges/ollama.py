@@ -55,7 +55,7 @@ class OllamaJudge(HttpJudge):
         "output": "eval_count",
         "cached_input": "prompt_eval_cached_count",
     }
-    repetition_penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
+    penalty: ClassVar[dict[str, Any]] = {"options": {"repeat_penalty": 1.3}}
 
     def __init__(self, spec: JudgeSpec) -> None:
         super().__init__(spec)
@@ -152,6 +152,7 @@ class OllamaJudge(HttpJudge):
             model=replies.sound_text(answer.get("model")),
             stop=replies.sound_text(answer.get("done_reason")),
             tokens=answer.get("logprobs"),
+            places={"tool call": replies.called_with(message)},
             noted=check_prompt_count(request, answer, self._num_ctx),
         )
 

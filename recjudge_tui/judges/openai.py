@@ -20,21 +20,26 @@ from recjudge_tui.judges.replies import (
     CallTarget,
     ServerError,
     VendorReply,
+    as_json,
     bad_body,
+    called_with,
     ends_a_run,
     error_of,
     list_of,
     object_in,
     part_of,
     sound_text,
+    text_or_json,
 )
 from recjudge_tui.judges.trust import literal_address
 
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
-SYSTEM, VERSION, CAP = "system", "/v1", "max_completion_tokens"
+SYSTEM, VERSION, CAP, BOUNDS = "system", "/v1", "max_completion_tokens", "maxLength"
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
 # Azure expects the key in a header of its own, and has addresses of its own
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+# OpenRouter's place for thinking
+_DETAILS = "reasoning_details"
 _AZURE_FORM = (
     "Azure's are https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION and "
     "https://RESOURCE.openai.azure.com/openai/v1."
@@ -58,7 +63,7 @@ class OpenAIJudge(servers.BatchJudge):
     schema_part = "response_format"
     droppable = (
         "frequency_penalty",
-        "response_format", "temperature", "seed", CAP, "max_tokens", "provider", "logprobs", "top_logprobs", SYSTEM,
+        BOUNDS, "response_format", "temperature", "seed", CAP, "provider", "logprobs", "top_logprobs", SYSTEM,
     )  # fmt: skip
     counts: ClassVar[dict[str, str]] = {
         "input": "usage.prompt_tokens",
@@ -67,7 +72,7 @@ class OpenAIJudge(servers.BatchJudge):
         "reasoning": "usage.completion_tokens_details.reasoning_tokens",
         "cost_usd": "usage.cost.total_cost|usage.cost",
     }
-    repetition_penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
+    penalty: ClassVar[dict[str, Any]] = {"frequency_penalty": 1.0}
 
     def __init__(self, spec: JudgeSpec) -> None:
         super().__init__(spec)
@@ -146,7 +151,8 @@ class OpenAIJudge(servers.BatchJudge):
     def _wanted(self, request: Request) -> dict[str, Any]:
         sampling = request.sampling
         # llama.cpp and vLLM end a text or a list there, so that a model that loops comes to its answer
-        form = request.reply_schema if self._is_here else servers.without_bounds(request.reply_schema)
+        bare = not self._is_here or BOUNDS in self._dropped
+        form = servers.without_bounds(request.reply_schema) if bare else request.reply_schema
         schema = {"name": request.schema_name, "schema": form, "strict": True}
         wanted: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},
@@ -183,8 +189,12 @@ class OpenAIJudge(servers.BatchJudge):
             and "model" not in error.message.lower()
         ):
             return VERSION
-        has_system = SYSTEM not in self._dropped and request.messages[0].role == "system"
-        return super()._refused(status, error, {**sent, SYSTEM: True} if has_system else sent, request)
+        parts = dict(sent)
+        if SYSTEM not in self._dropped and request.messages[0].role == "system":
+            parts[SYSTEM] = True
+        if BOUNDS not in self._dropped and self._is_here and self.schema_part in sent:
+            parts[BOUNDS] = True
+        return super()._refused(status, error, parts, request)
 
     def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
         choices = answer.get("choices")
@@ -200,30 +210,30 @@ class OpenAIJudge(servers.BatchJudge):
             raise bad_body(target.server, self.expected, "The choice has no message.")
         content = message.get("content")
         if isinstance(content, list):
-            parts = [part for part in content if isinstance(part, dict)]
-            read = [part for part in parts if part.get("type") == "text"]
+            parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+            read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        calls = [
-            part_of(call, "function") for call in list_of(message, "tool_calls") if isinstance(call, dict)
+        thoughts = [
+            sound_text(part_of({"of": part}, "of").get("text")) for part in list_of(message, _DETAILS)
         ]
-        calls.append(part_of(message, "function_call"))
-        argued = (text for call in calls if (text := sound_text(call.get("arguments"))))
         return VendorReply(
-            text=sound_text(content),
-            thinking=sound_text(message.get("reasoning_content") or message.get("reasoning")),
+            text=text_or_json(content),
+            thinking=sound_text(message.get("reasoning_content") or message.get("reasoning"))
+            or "".join(thoughts),
             model=sound_text(answer.get("model")),
             stop=sound_text(choice.get("finish_reason")),
             tokens=part_of(choice, "logprobs").get("content"),
-            places={"tool call": next(argued, "")},
+            places={"tool call": called_with(message), "field “parsed”": text_or_json(message.get("parsed"))},
             refusal=str(message.get("refusal") or ""),
         )
 
     def _check_said(self, said: VendorReply, body: servers.RequestBody) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
-        full context, which comes near the cap or after many tokens."""
+        full context, which comes near the cap or after many tokens. An answer that is complete was not cut."""
         cap, tokens = whole(body.sent.get(CAP)), said.usage.output
-        if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
+        short = said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256)
+        if short and as_json(said.text) is None:
             raise servers.RejectedPartError(CAP, said.usage)
 
     @staticmethod

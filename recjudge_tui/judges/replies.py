@@ -41,6 +41,10 @@ _CUT = ("length", "max_tokens")
 _CONTEXT_FULL = "model_context_window_exceeded"
 _REFUSED = {
     "refusal": "The model refused to answer",
+    "safety": "The server's safety filter stopped the answer",
+    "prohibited_content": "The server's safety filter stopped the answer",
+    "blocklist": "The server's word list stopped the answer",
+    "recitation": "The server stopped the answer, because it repeats a text from elsewhere",
     "content_filter": "The server's content filter stopped the answer",
     "content_filtered": "A content filter stopped the answer",
     "guardrail_intervened": "A guardrail stopped the answer",
@@ -123,7 +127,7 @@ def _events(text: str) -> list[dict[str, Any]]:
         text = rest.strip() if name == "data" else line
         if text == "[DONE]":
             break
-        event = _as_json(text)
+        event = as_json(text)
         if not isinstance(event, dict):
             return []
         events.append(event)
@@ -154,21 +158,27 @@ def split_thinking(content: str, thinking: str) -> tuple[str, str]:
     return _FINAL.sub("", content[match.end() :]).strip(), "\n".join(parts)
 
 
+def unended(content: str) -> str:
+    """What follows a tag for thinking that nothing ends; empty if there is none."""
+    match = _THINK.match(content)
+    return "" if match is None or re.search(_CLOSED, content, re.IGNORECASE) else match[1].strip()
+
+
 def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, str]) -> Reply:
-    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere (`VendorReply.places`,
-    or the thinking, if nothing else is in it than the object asked for). Raises CallError for an answer that is missing
-    (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the context (`overflow`), with
-    the reply. A complete JSON object passes even if it was cut."""
+    """The reply if it has an answer. An empty one gets the answer that the server has put elsewhere (`places`), if nothing
+    else is in it than the object asked for. What stands between tags for thinking is no such place. Raises CallError for
+    an answer that is missing (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the
+    context (`overflow`), with the reply. A complete JSON object passes even if it was cut."""
     cut, text, thinking = reply.stop in _CUT, reply.text, reply.thinking
-    elsewhere = {name: part for name, part in (*places.items(), ("thinking", thinking)) if part.strip()}
-    step, retry = "", False
-    if refusal or reply.stop in _REFUSED:
+    elsewhere = {name: part for name, part in places.items() if part.strip()}
+    step, retry, stop = "", False, reply.stop.lower()
+    if refusal or stop in _REFUSED:
         kind, cause = "refusal", refusal or one_line(text, 400)
-        title = _REFUSED["refusal"] if refusal else _REFUSED[reply.stop]
+        title = _REFUSED["refusal"] if refusal else _REFUSED[stop]
     elif reply.stop == _CONTEXT_FULL:
         raise overflow("Prompt and reply filled the context.", reply.usage.input)
     elif text.strip():
-        if not cut or _as_json(text) is not None:
+        if not cut or as_json(text) is not None:
             return reply
         kind, title, cause = "length", "The answer was cut off at the token cap", one_line(text[-120:])
         step = "Raise --max-tokens."
@@ -178,19 +188,21 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
         kind, title = "thinking", "The model spent the whole token cap on thinking"
         cause = f"{f'{len(thinking)} characters of thinking' if thinking else spent}, no answer."
         step = "Raise --max-tokens, or switch thinking off at the server."
-    elif elsewhere:
+    elif elsewhere or thinking:
         for name, part in elsewhere.items():
-            found = _as_json(part)
+            found = as_json(part)
             wanted = set(request.reply_schema.get("properties") or {})
             if isinstance(found, dict) and found and wanted <= set(found):
                 update = {"text": part.strip(), "sent": {**reply.sent, "answer_in": name}}
                 return reply.model_copy(update=update | ({"thinking": ""} if part == thinking else {}))
-        place, part = next(iter(elsewhere.items()))
+        place, part = next(iter(elsewhere.items()), ("thinking", thinking))
         kind, cause = "empty", one_line(part, 120)
         title = f"The content of the answer is empty; the model's text is in its {place}"
         step = "Switch off thinking, or the server's reasoning parser."
     else:
-        kind, title, cause, retry = "empty", "The answer is empty", "The server sent no text.", True
+        kind, title, retry = "empty", "The answer is empty", True
+        why = "" if stop in ("", "stop", "end_turn") else f" It ended with “{one_line(reply.stop, 40)}”."
+        cause = f"The server sent no text.{why}"
     error = CallError(kind, title, cause, step, retry=retry)
     error.text, error.thinking, error.usage = text, thinking, reply.usage
     raise error
@@ -217,7 +229,19 @@ def list_of(entry: object, name: str) -> list[Any]:
     return part if isinstance(part, list) else []
 
 
-def _as_json(text: str) -> Any:
+def called_with(message: Mapping[str, Any]) -> str:
+    """What a message passes to tools, each text once, a line each: two that differ are no answer."""
+    calls = [*list_of(message, "tool_calls"), {"function": message.get("function_call")}]
+    given = filter(None, (part_of(call, "function").get("arguments") for call in calls))
+    return "\n".join(dict.fromkeys(map(text_or_json, given)))
+
+
+def text_or_json(value: object) -> str:
+    """A text as it is, an object as JSON, anything else as an empty text."""
+    return json.dumps(value) if isinstance(value, dict) and value else sound_text(value)
+
+
+def as_json(text: str) -> Any:
     """The text as JSON; None if it is none."""
     try:
         return json.loads(text)
@@ -247,7 +271,8 @@ class CallTarget:
 
 @dataclass(frozen=True)
 class ServerError:
-    """An error in the server's own words. `code` and `kind` are lower-case or empty; `delay_s` is what its body asks for."""
+    """An error in the server's own words. `code` and `kind` are lower-case or empty; `delay_s` is what its body asks for,
+    `generated` the model's text that the server could not use."""
 
     message: str
     kind: str = ""
@@ -256,6 +281,7 @@ class ServerError:
     prompt_tokens: int | None = None
     context: int | None = None
     delay_s: float | None = None
+    generated: str = ""
 
     @property
     def words(self) -> str:
@@ -303,6 +329,7 @@ def error_in_body(body: object) -> ServerError:
         prompt_tokens=whole(fields.get("n_prompt_tokens")),
         context=whole(fields.get("n_ctx")),
         delay_s=_delay_in(asked),
+        generated=sound_text(fields.get("failed_generation")),
     )
 
 
@@ -383,6 +410,9 @@ _TOO_LONG = (
     r"context[ _](?:length|window|size)|max(?:imum)? context|prompt is too long|too many (?:input )?tokens"
     r"|exceed_context_size|input is too long"
 )
+# a cap on the tokens of a reply that is larger than the server allows, not one that it does not know
+_CAPS = r"(?:max\w*_tokens\b|(?:completion|output) tokens|in the completion)"
+_TOO_MANY = r"too (?:large|high|big|many)|at most|exceed|maximum|less than|greater than|>"
 _MEANINGS = (
     _Meaning(range(300, 400), "", "redirect", "{server} redirects to {to}", "Give the final address with --base-url."),
     # Bedrock's kinds with other statuses than usual
@@ -397,6 +427,8 @@ _MEANINGS = (
              "The server at {server} speaks TLS", "Write https:// instead of http://."),
     _Meaning((413,), "", "overflow", ""),
     _Meaning((400, 422, 500), _TOO_LONG, "overflow", ""),
+    _Meaning((400, 422), rf"{_CAPS}.*(?:{_TOO_MANY})", "bad_request",
+             "{server} writes fewer tokens than asked for", "Lower --max-tokens."),
     _Meaning((), r"context_length_exceeded|exceed_context_size_error", "overflow", ""),
     _Meaning((), r"^content_", "refusal", "{server} refused the content of this call"),
     _Meaning((403,), r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", "refusal",
@@ -450,7 +482,9 @@ def failure(status: int, headers: httpx.Headers, error: ServerError, target: Cal
     wait = retry_after(headers, error.delay_s) if meaning.retry else None
     if meaning.kind == "loading" and wait is None:
         wait = LOADING_S
-    return CallError(meaning.kind, title, message, step, retry=meaning.retry, retry_after=wait)
+    fault = CallError(meaning.kind, title, message, step, retry=meaning.retry, retry_after=wait)
+    fault.text = target.scrub(error.generated)
+    return fault
 
 
 def _meaning(status: int, error: ServerError) -> _Meaning:
@@ -472,14 +506,18 @@ def is_loading(status: int, error: ServerError) -> bool:
     return _meaning(status, error).kind == "loading"
 
 
+_PROMPT_TOO_LONG = "The prompt is too long for the model"
+
+
 def overflow(why: str, prompt_tokens: int | None = None, context: int | None = None) -> CallError:
     sizes = [f"{prompt_tokens} tokens"] if prompt_tokens is not None else []
     sizes += [f"the context holds {context}"] if context is not None else []
+    what = "Prompt and reply do not fit into the context" if re.search(_CAPS, why) else _PROMPT_TOO_LONG
     return CallError(
         "overflow",
-        ": ".join(["The prompt is too long for the model", *([", ".join(sizes)] if sizes else [])]),
+        ": ".join([what, *([", ".join(sizes)] if sizes else [])]),
         why,
-        "Show less history or fewer items, or serve the model with a larger context.",
+        "Show less history or fewer items, lower --max-tokens, or serve the model with a larger context.",
     )
 
 
@@ -489,7 +527,7 @@ def overflow(why: str, prompt_tokens: int | None = None, context: int | None = N
 _REFUSING = re.compile(
     r"not (?:support|permit|allow|available|recogni|enabled)|unsupported|unrecogni|unknown|unexpected|unavailable|"
     r"extra (?:input|field)|invalid|does(?: not|n't) (?:support|accept)|only the default|failed to parse|"
-    r"deprecated|(?:may|can|must)(?:not| not| only) be|no longer",
+    r"deprecated|(?:may|can|must)(?:not| not| only) be|no longer|enabled only|cannot find field",
     re.IGNORECASE,
 )
 
@@ -511,7 +549,10 @@ REPAIRS = (
     Repair("system", (400, 422, 500), r"roles must alternate|only (?:the )?user and assistant", plain=True),
     Repair("system", (400, 422, 500), r"system role|role\W{1,4}system|['\"`]system['\"`]"
            r"|(?:system (?:message|prompt)|(?:system|developer) instruction|developer message)"),
-    Repair("response_format", _REFUSING_STATUSES, r"response_format|json_schema|structured output|grammar|guided"),
+    # Pydantic's and Azure's words for a bound in a schema
+    Repair("maxLength", _REFUSING_STATUSES, r"\bmax(?:Length|Items)\b"),
+    Repair("response_format", _REFUSING_STATUSES,
+           r"response_?(?:format|schema)|json_schema|structured output|grammar|guided|additionalProperties"),
     Repair("format", (*_REFUSING_STATUSES, 500), r"\bformat\b|grammar|structured output|json schema"),
     Repair("logprobs", (*_REFUSING_STATUSES, 500), r"logprobs"),
     Repair("cachePoint", (400, 403, 422, 500), r"prompt caching|cachePoint"),
@@ -523,6 +564,9 @@ def refused_part(
 ) -> str | None:
     """The part of the request among `sent` and `droppable` that the server refuses; None for any other error."""
     parts = [name for name in droppable if name in sent]
+    if re.search(_TOO_MANY, error.message):
+        # a cap that is too large, and one that is left out would cost more than any budget has set aside
+        parts = [name for name in parts if not re.fullmatch(_CAPS, name)]
     named = error.param.partition(".")[0]
     if named in parts and status in _REFUSING_STATUSES:
         return named

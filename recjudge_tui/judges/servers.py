@@ -279,6 +279,7 @@ class HttpJudge(ABC):
     droppable: tuple[str, ...]
     schema_part: str
     counts: ClassVar[Mapping[str, str]]
+    penalty: ClassVar[dict[str, Any]] = {}
     fold: replies.Fold | None = None
     signs = False
 
@@ -308,6 +309,11 @@ class HttpJudge(ABC):
     @staticmethod
     def api_root(url: str) -> str:
         return checked_url(url)
+
+    @property
+    def repetition_penalty(self) -> dict[str, Any] | None:
+        """The options for a model that repeats itself; None where the server takes none."""
+        return None if not self.penalty or self.penalty.keys() & self._dropped.keys() else self.penalty
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -365,6 +371,10 @@ class HttpJudge(ABC):
             except RejectedPartError as refusal:
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
                 paid = replies.added(paid, refusal.usage)
+                if refusal.part in self.penalty:  # without it, this is the request that ended in a loop
+                    raise CallError(
+                        "loop", "The model repeats itself, and the server takes no penalty"
+                    ) from None
             except CallError as error:
                 if paid != _NOTHING:
                     error.usage = replies.added(
@@ -484,7 +494,9 @@ class HttpJudge(ABC):
             sent={**body.recorded, **said.noted},
             dropped=tuple(self._dropped),
         )
-        places = {name: scrub(part) for name, part in said.places.items()}
+        # what the server itself calls thinking, or what follows a tag without an end; between tags nothing is read
+        apart = {**said.places, "thinking": said.thinking or replies.unended(said.text)}
+        places = {name: scrub(part) for name, part in apart.items()}
         return replies.finished(reply, request, scrub(one_line(said.refusal, 400)), places)
 
     def _apply(self, known: Capabilities | None, digest: str = "") -> None:

@@ -252,8 +252,10 @@ def _pointwise_parse(
     try:
         flags = FlagReader(prompt, material).read(fields.get("flagged_items"))
     except ReplyFault as fault:
-        # the label is clear, and is not lost if the flags are no better the second time
-        raise ReplyFault(str(fault), usable=parsed) from fault
+        # the label and the flags that can be read are not lost if the others are no better the second time
+        raise ReplyFault(
+            str(fault), usable=parsed.model_copy(update={"flags": fault.usable or ()})
+        ) from fault
     return parsed.model_copy(update={"flags": flags})
 
 
@@ -341,10 +343,14 @@ PROTOCOLS: dict[str, Protocol] = {
 # ---- flagged items ---------------------------------------------------------------------------------------------------
 
 
-_NONE = re.compile(r"(?:none(?: flagged)?|no(?: items?| issues?)?|null|nil|n a|nothing)?")
+_NONE = re.compile(
+    r"(?:none(?: flagged)?|no(?: (?:flagged )?(?:items?|issues?|flags?)(?: flagged| found)?)?|null|nil|n a|nothing)?"
+)
 _PLACE = re.compile(
     r"\W*(?:\d{1,3}[.)]\s+)?(?:item|position|rank|no\.?|#)\s*#?(\d{1,4})\b|\W*(\d{1,4})\b", re.IGNORECASE
 )
+_ITEM = re.compile(r"(?:(?:item|position|rank|no\.?)\s*#?\s*|#)?(\d{1,4})(?:\.0)?", re.IGNORECASE)
+_NUMBERED = re.compile(r"(\d{1,4})[.):]\s+(.*)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _EPISODE = re.compile(
     r"\b(season|episode|series|volume|part)s?\s+(?:\d+|one|two|three|[ivx]+)\b", re.IGNORECASE
@@ -362,7 +368,7 @@ class FlagReader:
         self._issues = {name_key(spec.name): spec.name for spec in prompt.issues}
 
     def read(self, raw: object) -> tuple[Flag, ...]:
-        """The flags, each once. Raises ReplyFault, whose message names the entry."""
+        """The flags, each once. Raises ReplyFault, whose message names the entry, with the flags that can be read."""
         entries = raw
         if isinstance(raw, str):
             if _NONE.fullmatch(" ".join(_WORD.findall(raw.casefold()))):
@@ -371,25 +377,43 @@ class FlagReader:
             with suppress(ValueError, RecursionError):
                 entries = json.loads(raw, strict=False)
             entries = entries or list(self._lines(raw))
-        if (not entries and isinstance(entries, (dict, list))) or entries is None or not self._issues:
+        if isinstance(entries, dict):
+            entries = [entries] if entries else []
+        if entries in ([], [None], None) or not self._issues:
             return ()
         if not isinstance(entries, list):
-            raise ReplyFault("“flagged_items” must be a list of objects with item, issue and reason")
-        return tuple(dict.fromkeys(map(self._flag, entries)))
+            raise ReplyFault(
+                "“flagged_items” must be a list of objects with item, issue and reason", usable=()
+            )
+        flags: dict[Flag, None] = {}
+        first: ReplyFault | None = None
+        for entry in entries:
+            try:
+                flags[self._flag(entry)] = None
+            except ReplyFault as fault:
+                first = first or fault
+        if first is not None:
+            raise ReplyFault(str(first), usable=tuple(flags))
+        return tuple(flags)
 
     def _flag(self, entry: object) -> Flag:
         if not isinstance(entry, dict):
             raise ReplyFault("every entry of “flagged_items” must be an object with item, issue and reason")
-        issue = str(entry.get("issue", ""))[:200]
+        issue = str(entry.get("issue", entry.get("issue_type", "")))[:200]
         if (name := self._issues.get(name_key(issue))) is None:
             raise ReplyFault(f"issue “{issue[:60]}” is none of {', '.join(self._issues.values())}")
-        flag = Flag(item_id=self._item(entry.get("item")), issue=name, reason=str(entry.get("reason") or ""))
+        item = entry.get("item", entry.get("position"))
+        flag = Flag(item_id=self._item(item), issue=name, reason=str(entry.get("reason") or ""))
         return flag.model_copy(update={"refuted": refuted_by_data(flag, self._material) or ""})
 
     def _item(self, named: object) -> str:
         """The id of the item meant by its place in the list, or by its exact title."""
         items = self._material.slates[0].items
         text = str(named).strip()
+        if place := _ITEM.fullmatch(text):
+            text = place[1]
+        elif (numbered := _NUMBERED.match(text)) and numbered[2].strip().casefold() in self._ids:
+            text = numbered[2].strip()
         # no place has more than a few digits, and Python refuses to convert thousands of them
         if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(items):
             return items[int(text) - 1].item_id

@@ -5,12 +5,14 @@ may be weak only where it is clear. A reply that contradicts itself is a fault."
 
 from __future__ import annotations
 
+import ast
+import html
 import itertools
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,6 +30,14 @@ _THINKING = re.compile(
       |<\|channel\|?>\s{0,3}(?:analysis|commentary|thought)\b[^<{]{0,80}(?:<\|message\|>)?""",
     re.IGNORECASE | re.VERBOSE,
 )
+# the block with which a reply may begin, whatever the family calls it, and what ends it
+_BLOCK = re.compile(
+    r"""\s*(?:<(?P<name>[\w:-]{0,20}(?:think|thought|reason|reflect|scratch|analy[sz]|monolog|plan|deliberat|ponder|draft)[\w:-]{0,20})
+        (?:\s[^<>]{0,80})?>|<\|inner_prefix\|>(?P<inner>)|<unused94>(?P<unused>)
+        |<details\b[^<>]{0,80}>(?P<folded>)(?=\s{0,9}<summary>[^<]{0,80}(?:think|thought|reason)))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BLOCK_ENDS = {"inner": "<|inner_suffix|>", "unused": "<unused95>", "folded": "</details>"}
 # the channel form as servers print it that leave out the special tokens
 _BARE_CHANNELS = re.compile(r"\Aanalysis(?=[^a-z]).*?assistantfinal(?:\s?json)?", re.DOTALL)
 # the tokens at the end of a turn
@@ -38,6 +48,13 @@ _END_TOKEN = re.compile(
 
 def _without_thinking(text: str) -> str:
     """The text after the thinking. Raises ReplyFault for thinking without an end, and for text before or between."""
+    if text.startswith("&lt;"):
+        text = html.unescape(text)
+    while block := _BLOCK.match(text):
+        ends = _BLOCK_ENDS.get(block.lastgroup or "", f"</{block['name']}>")
+        _, closed, text = text[block.end() :].partition(ends)
+        if not (closed and text.strip()):
+            raise ReplyFault("it has thinking and no answer after it")
     bare = _BARE_CHANNELS.match(text)
     place, thinking = bare.end() if bare else 0, False
     for mark in _THINKING.finditer(text, place):
@@ -56,13 +73,14 @@ def _without_thinking(text: str) -> str:
 # ---- answers -----------------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(
-    r"[\s\"'`“”*]{0,9}([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,4})?)"
-    r"(?:\s{0,3}(?:/|out of)\s{0,3}(\d{1,9}(?:\.\d{1,9})?))?[\s\"'`“”*]{0,9}",
+    r"[\s\"'`“”*(\[]{0,9}([+-]?(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,4})?)"
+    r"(?:\s{0,3}(?:/|out of|of)\s{0,3}(\d{1,9}(?:\.\d{1,9})?))?[\s\"'`“”*)\]]{0,9}",
     re.ASCII,
 )
 # what may stand around a label, and between its words
-_AROUND = " \t\r\n\u00a0\"'`“”‘’«»*_()[]{}.,;:!✅✔☑\ufe0f"
-_BETWEEN = re.compile(r"[\s_-]+")
+_AROUND = " \t\r\n\"'`“”‘’«»*_()[]{}<>.,;:!✅✔☑\ufe0f"
+_BETWEEN = re.compile(r"[\s_\u2010-\u2015-]+(?:#(?=\d))?")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 # a field with a longer text than this is not a label
 _LONGEST_LABEL = 200
 _MOST_FIELDS = 200
@@ -181,8 +199,9 @@ def named_label(text: str, labels: tuple[LabelSpec, ...]) -> LabelSpec | None:
 
 
 def _weak(text: str) -> list[str]:
-    """The words of a label without the marks around them."""
-    return _BETWEEN.split(text.casefold().strip(_AROUND))
+    """The words of a label in ordinary letters, without the marks around them and characters that nobody sees."""
+    ordinary = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return _BETWEEN.split(ordinary.casefold().strip(_AROUND))
 
 
 def _number(text: str, highest: float) -> float:
@@ -209,7 +228,9 @@ def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> F
             raise ReplyFault(f"the field “{aspect.field}” is missing")
         if any(isinstance(_only(value), (dict, list, bool)) for value in given):
             raise ReplyFault(f"the field “{aspect.field}” must hold one label")
+        deeper = (found for value in reply.values() for found in _deeper(value, aspect))
         replies = {label_of(prompt, aspect, value).reply for value in given}
+        replies |= set(filter(None, (_readable(prompt, aspect, value) for value in deeper)))
         if len(replies) > 1:
             raise ReplyFault(f"“{aspect.field}” is given twice, with different values")
         fields[name_key(aspect.field)] = replies.pop()
@@ -220,6 +241,14 @@ def _given(reply: Fields, aspect: AspectSpec) -> list[Any]:
     """The values at the top level of a reply under any name of the aspect."""
     names = set(map(name_key, _names(aspect)))
     return [value for name, value in reply.items() if value is not None and name_key(name) in names]
+
+
+def _deeper(value: object, aspect: AspectSpec) -> Iterator[object]:
+    """The values within objects of a reply under any name of the aspect."""
+    if isinstance(value, dict):
+        yield from _given(value, aspect)
+        for part in value.values():
+            yield from _deeper(part, aspect)
 
 
 def _names(aspect: AspectSpec) -> tuple[str, ...]:
@@ -322,6 +351,9 @@ _BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“”„«»‘’″`＂}\\#]|//|/\
 # a brace that is still open, after some words, where an object begins
 _OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
 _LONE = re.compile("[\ud800-\udfff]")
+_PRINTED = re.compile(r"\s*\{\s*'")
+# JSON knows no such escape: an apostrophe is meant
+_NO_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _WORD = re.compile(r"\w+")
 # a string without an end matches up to the end of the text, so that no part of it is scanned twice
 _TOKEN = re.compile(
@@ -348,9 +380,24 @@ def whole_object(text: str) -> Fields | None:
             raise ReplyFault(f"the reply has more than {most:,} {name}")
     try:
         value = _sound(text, _DECODER.decode(text))
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            # an object written as a text
+            value = _sound(value, _DECODER.decode(value))
     except _UNREADABLE:
-        return None
+        value = _literal(text)
     return value if isinstance(value, dict) else None
+
+
+def _literal(text: str) -> object:
+    """The text as a dict that Python printed; None if it is none, or has a key twice."""
+    if not (len(text) < 20_000 and _PRINTED.match(text)):
+        return None
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        keys = [ast.dump(key) for key in tree.keys if key] if isinstance(tree, ast.Dict) else []
+        return ast.literal_eval(tree) if len(set(keys)) == len(keys) else None
+    except (*_UNREADABLE, SyntaxError, MemoryError, TypeError):
+        return None
 
 
 def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
@@ -405,7 +452,7 @@ def _object_at(text: str, start: int) -> tuple[Fields | None, int]:
     except _UNREADABLE:
         repaired, end = _without_trailing_commas(text, start)
         try:
-            fields = _DECODER.decode(repaired)
+            fields = _DECODER.decode(_NO_ESCAPE.sub(r"\1'", repaired))
         except _UNREADABLE:
             return None, end
     return _sound(text, fields), end
@@ -736,7 +783,14 @@ _ENGLISH = re.compile(
     r"\b(?:wait|hold on|oops|sorry|correction|corrected|correct my|scratch that|on second thought|on reflection|mistake|"
     r"mistaken|wrong|incorrect|not right|an error|chang(?:e|ed|ing) my|reconsider|disregard|ignore (?:that|this|the|my)|"
     r"instead|retract|withdraw|take (?:that|it) back|should (?:have been|be|rather)|actually|revis(?:e|ed|ing)|but no\b|"
-    r"not that|not the above|nonsense|make that|edit\b|erratum|(?:isn|wasn) t (?:right|correct|true))",
+    r"not that|not the above|nonsense|make that|edit\b|erratum|(?:isn|wasn) t (?:right|correct|true)|hmm+|though|although)",
+    re.IGNORECASE,
+)
+# “actually” and “correction” in other languages
+_ELSEWHERE = re.compile(
+    r"(?<!\w)(?:eigentlich|korrektur|korrigier|vielmehr|doch lieber|en fait|rectification|finalement|en realidad|"
+    r"corrección|mejor dicho|correzione|in realtà|anzi|correção|na verdade|correctie|eigenlijk|korekta|właściwie|"
+    r"исправл|на самом деле|更正|其实|其實|实际上|實際上|訂正|実は|정정|사실은)",
     re.IGNORECASE,
 )
 _NO = re.compile(
@@ -747,5 +801,6 @@ _NO = re.compile(
 
 def retraction(text: str) -> str | None:
     """The first words found that take an answer back, or None. Linear in the length of the text."""
-    match = _ENGLISH.search(" ".join(re.findall(r"\w+", text))) or _NO.search(text)
+    words = " ".join(re.findall(r"\w+", text))
+    match = _ENGLISH.search(words) or _ELSEWHERE.search(words) or _NO.search(text)
     return match[0] if match else None

@@ -630,7 +630,7 @@ class Call:
             cause = f"{error.title}, twice, the second time at {cap:,} tokens. {error.cause}"
         elif kind in CUT and speed:
             cause = f"{error.title} of {cap:,}. A larger one does not fit: {self._need(cap * 2, speed)}"
-        elif kind == "timeout" and speed:
+        elif kind == "timeout" and speed and cap / speed > self.timeout_s:
             cause = f"{error.title}. {self._need(cap, speed)}"
         reply = self.unread and self.unread[0]
         if said:

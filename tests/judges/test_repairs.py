@@ -78,6 +78,45 @@ class TestParts:
         ]  # fmt: skip
         assert (reply.text, reply.usage, again.usage.input) == (GOOD, Usage(input=1000, output=60), 500)
 
+    async def test_an_answer_that_is_complete_is_not_asked_for_again(self) -> None:
+        body = {**completion(GOOD, "length"), "usage": {"prompt_tokens": 500, "completion_tokens": 20}}
+        ((reply,), stub) = await answered(answer(200, body))
+        assert (reply.text, len(stub.bodies), reply.dropped) == (GOOD, 1, ())
+
+    @pytest.mark.parametrize(
+        ("message", "kind"),
+        [
+            ("max_completion_tokens is too large: 2048. This model supports at most 1024 completion tokens.", "bad_request"),
+            ("`max_completion_tokens` must be less than or equal to `1024`", "bad_request"),
+            ("max_tokens is too large: 2048. The maximum context length is 3000 and you have 1600 tokens", "overflow"),
+        ],
+    )  # fmt: skip
+    async def test_a_cap_that_is_too_large_is_no_reason_to_send_none(self, message: str, kind: str) -> None:
+        with serving(in_turn(refused(message, param="max_completion_tokens"), to_get=NO_LIST)) as stub:
+            with pytest.raises(CallError) as caught:
+                await at(stub).ask(asking())
+            assert len(stub.bodies) == 1
+        assert caught.value.kind == kind
+        assert "--max-tokens" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "Unknown name \"additionalProperties\" at 'generation_config.response_schema': Cannot find field.",
+            "Invalid value at 'generation_config.response_schema.properties[1].value.enum[0]' (TYPE_STRING), 1",
+            "response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later",
+        ],
+    )
+    async def test_a_schema_that_is_refused_in_other_words_is_left_out(self, message: str) -> None:
+        ((reply,), _) = await answered(refused(message), answer(200, completion(GOOD)))
+        assert reply.dropped == ("response_format",)
+
+    async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
+        error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
+        ((reply,), stub) = await answered(error, answer(200, completion(GOOD)))
+        assert reply.dropped == ("maxLength",)
+        assert "response_format" in stub.sent(1)
+
 
 class TestAddress:
     @pytest.mark.parametrize(
@@ -202,6 +241,12 @@ class TestPlaces:
             ({"content": None, "reasoning_content": GOOD}, "thinking"),
             ({"content": "", "reasoning": GOOD}, "thinking"),
             ({"content": f"<think>\n{GOOD}"}, "thinking"),
+            ({"content": None, "reasoning_details": [{"type": "reasoning.text", "text": GOOD}]}, "thinking"),
+            ({"content": None, "parsed": VALUE}, "field “parsed”"),
+            ({"content": VALUE}, None),
+            ({"content": [GOOD]}, None),
+            ({"content": [{"text": GOOD}]}, None),
+            ({"content": None, "tool_calls": [{"function": {"arguments": VALUE}}] * 2}, "tool call"),
             ({"content": None, "tool_calls": [{"function": {"name": "j", "arguments": GOOD}}]}, "tool call"),
             ({"content": None, "function_call": {"name": "j", "arguments": GOOD}}, "tool call"),
             ({"content": [{"type": "output_text", "text": GOOD}]}, None),
@@ -222,6 +267,23 @@ class TestPlaces:
         error = caught.value
         assert (error.kind, error.retry, error.thinking) == ("empty", False, thinking)
         assert "thinking" in error.title
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"content": f"<think>{GOOD}</think>"},
+            {"content": "", "tool_calls": [{"function": {"arguments": {**VALUE, "category": c}}} for c in ("a", "b")]},
+        ],
+    )  # fmt: skip
+    async def test_what_is_thought_or_said_in_two_ways_is_no_answer(self, message: dict[str, Any]) -> None:
+        body = {"choices": [{"message": message, "finish_reason": "stop"}]}
+        with pytest.raises(CallError, match="The content of the answer is empty"):
+            await answered(answer(200, body))
+
+    async def test_a_filter_is_named(self) -> None:
+        with pytest.raises(CallError, match="safety filter") as caught:
+            await answered(answer(200, completion("", "SAFETY")))
+        assert caught.value.retry is False
 
 
 class TestStreams:

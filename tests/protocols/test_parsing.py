@@ -24,6 +24,15 @@ GOOD = '{"reasoning": "r", "category": "Good Match", "flagged_items": []}'
 POOR = '{"reasoning": "s", "category": "Poor Match", "flagged_items": []}'
 
 
+# families whose tags nobody listed, or that a page shows
+BLOCKS = [
+    ("<unused94>thought\n", "<unused95>"), ("<|inner_prefix|>", "<|inner_suffix|>"), ("<analysis>", "</analysis>"),
+    ("<scratchpad id='1'>", "</scratchpad>"), ("<antThinking>", "</antThinking>"), ("<think_fast>", "</think_fast>"),
+    ("<reflection>", "</reflection>"), ("&lt;think&gt;", "&lt;/think&gt;"), ("<inner_monologue>", "</inner_monologue>"),
+    ("<details><summary>Thinking</summary>", "</details>"),
+]  # fmt: skip
+
+
 def category(text: str, *, structured: bool = False) -> tuple[str, str]:
     fields, parsed_by = read_fields(LIST, reply(text, structured=structured), LIST.aspects)
     return fields["category"], parsed_by
@@ -46,6 +55,10 @@ def category(text: str, *, structured: bool = False) -> tuple[str, str]:
         f"It could be Poor Match or Good Match.\n{GOOD}\nAll ten suit the customer.",
         f"My verdict is Good Match.\n{GOOD}\nMy final answer is: **Good match**.",
         f"<think>perhaps {POOR}</think>{GOOD}",
+        *(f"{begin}perhaps {POOR}{end}\n{GOOD}" for begin, end in BLOCKS),
+        "{'reasoning': 'it\\'s \"fine\"', 'category': 'Good Match', 'flagged_items': None}",
+        GOOD.replace('"r"', r'"the user\'s taste"'),
+        json.dumps(GOOD),
     ],
 )
 def test_json_is_found_in_text(text: str) -> None:
@@ -82,6 +95,11 @@ def test_json_is_found_in_text(text: str) -> None:
         (f"My verdict is Poor Match.\n{GOOD}", "says otherwise"),
         (f"I first thought {POOR}", "take it back: “first thought”"),
         ("CATEGORY: Good Match\nNo, that is wrong.", "takes it back"),
+        (f"{GOOD}\nHmm, the last three do not fit, though.", "takes it back"),
+        (f"{GOOD}\nKorrektur: eigentlich passt sie nicht.", "takes it back"),
+        (f'{GOOD[:-1]}, "final": {{"category": "Poor Match"}}}}', "given twice, with different values"),
+        *((f"{begin}{GOOD}{end}", "no answer after it") for begin, end in BLOCKS),
+        *((f"{begin}\nCategory: Good Match", "no answer after it") for begin, _ in BLOCKS),
         ("The category is Poor Match.\nCATEGORY: Good Match", "says otherwise"),
     ],
 )  # fmt: skip
@@ -106,7 +124,7 @@ def test_the_published_text_form(text: str) -> None:
 CLEAR = (
     "good match", "GOOD MATCH", "  Good   Match ", "Good\tMatch", "Good\nMatch", "good_match", "Good-Match", "GoodMatch",
     "Good Match!", "Good Match.", "**Good Match**", "'Good Match'", "“Good Match”", "Good\u00a0Match", "Good Match ✅",
-    "(Good Match)", ["Good Match"], ["good_match."],
+    "(Good Match)", ["Good Match"], ["good_match."], "Good\u2011Match", "Good\u200b Match", "Ｇｏｏｄ Match", "<Good Match>",
 )  # fmt: skip
 UNCLEAR = (
     "Good", "A Good Match", "", "2", "Gut", "Good Match?", "not Good Match", "≠ Good Match", "Good Match / Poor Match",

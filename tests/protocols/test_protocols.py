@@ -157,7 +157,17 @@ def entry(named: Any, issue: str = "off-category", reason: str = "why") -> dict[
     return {"item": named, "issue": issue, "reason": reason}
 
 
-@pytest.mark.parametrize("raw", ["", "None", "none.", "n/a", "[]", "{}", None, {}, []])
+def test_flags_that_can_be_read_are_not_lost_beside_others() -> None:
+    whys = ["Item 2", "#3", "4. " + listed().slates[0].items[3].title, 5.0]
+    with pytest.raises(ReplyFault) as caught:
+        flagged(*(entry(named) for named in whys), entry(99))
+    assert [flag.item_id for flag in caught.value.usable.flags] == ["i2", "i3", "i4", "i5"]  # type: ignore[attr-defined]
+    assert [flag.item_id for flag in flagged({"position": 2, "issue_type": "off-category"})] == ["i2"]
+
+
+@pytest.mark.parametrize(
+    "raw", ["No flagged items.", [None], "", "None", "none.", "n/a", "[]", "{}", None, {}, []]
+)
 def test_no_flags_in_any_form(raw: Any) -> None:
     assert parse(category="Good Match", flagged_items=raw).flags == ()
 
