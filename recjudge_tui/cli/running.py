@@ -353,7 +353,7 @@ def judged_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     runs = [(judge, given.get("new_rater", ""), given.get("prompt", ""))]
     if test == "ablation":
         arms = arms_of(project.db, project.id, judge, names(given["prompts"]))
-        runs = [(judge, arm.rater, arm.prompt) for arm in arms]
+        runs = [(judge, *arm) for arm in arms]
     protocol = {"injected": PLANTED, "position": values.get("protocol", "")}.get(test, ADVERSARIAL)
     judged = _judged(project, given, runs, protocol)
     if given.get("floor") and given["spec"] != _FLOOR and not given["dry_run"]:

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import (
     BeforeValidator,
     Field,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -318,10 +317,8 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
             "the first stage was deleted", "The second one needs it.", "Start again with “recjudge run saer”."
         )
     first = group.runs[FIRST]
-    if not is_finished(db, first):
-        refuse_when_away(db, first)
+    if _is_outstanding(db, first):
         return existing_plan(run_store.run_row(db, first))
-    _close(db, first)
     out = exclusion(db, request, first)
     if out.why_none:
         return None
@@ -336,10 +333,8 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
             assert stage.run_id is not None
             db.change("runs", stage.run_id, group_id=group_id, stage=SECOND)
     assert stage.run_id is not None
-    if is_finished(db, stage.run_id):
-        _close(db, stage.run_id)
+    if not _is_outstanding(db, stage.run_id):
         return None
-    refuse_when_away(db, stage.run_id)
     leave_rest_of_budget(db, request.settings[SECOND].budget_usd, [first], stage.run_id)
     return stage
 
@@ -351,11 +346,16 @@ def asked_in(db: Database, group_id: int) -> SaerRequest:
     )
 
 
-def _close(db: Database, run_id: int) -> None:
-    """Mark a run done if its process was killed after the last answer, before it could do so."""
+def _is_outstanding(db: Database, run_id: int) -> bool:
+    """Whether the run is to be worked on. If not, and its process was killed after the last answer, before it could mark
+    the run done, it is marked now. Raises RunError when its calls are in a batch."""
+    if not is_finished(db, run_id):
+        refuse_when_away(db, run_id)
+        return True
     owner, _ = run_store.lease_owner(db, run_id)
     if owner is not None and not is_active(db, run_id):
         run_store.mark_ended(db, run_id, owner, "done")
+    return False
 
 
 Several = BeforeValidator(lambda value: value if isinstance(value, list) else [value])
@@ -487,15 +487,11 @@ def paper_experiment(
         several = [name for name, value in options.items() if isinstance(value, list)]
         for values in product(*(options[name] for name in several)):
             try:
-                settings = settings_for(
-                    run["protocol"],
-                    **{**options, **dict(zip(several, values, strict=True))},
-                    budget_usd=budget,
-                )
+                chosen = options | dict(zip(several, values, strict=True))
+                settings = settings_for(run["protocol"], **chosen, budget_usd=budget)
                 arms = [("", default_prompt(db, project_id, settings.protocol, settings.domain))]
                 if "prompts" in run:
-                    compared = arms_of(db, project_id, judge, tuple(run["prompts"]))
-                    arms = [(arm.rater, arm.prompt) for arm in compared]
+                    arms = arms_of(db, project_id, judge, tuple(run["prompts"]))
                 asked = [RunRequest(project_id, judge, settings, *arm) for arm in arms]
                 fresh = settings.model_copy(update={"use_cache": False})
                 asked += [
@@ -537,7 +533,7 @@ def saved_experiment(request: RunRequest) -> str:
         **({"budget": budget} if budget is not None else {}),
         **({"options": changed} if changed else {}),
     }
-    return tomlkit.dumps(TypeAdapter(dict[str, Any]).dump_python(data))
+    return tomlkit.dumps(data)
 
 
 def plan_experiment(

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
-from typing import NamedTuple
+from itertools import chain, product
 
 from recjudge_tui.domain.calls import PROFILE, Message, Order, digest
 from recjudge_tui.domain.event_types import Data, data_of
@@ -183,23 +182,18 @@ def store_draft(db: Database, draft: Draft) -> Plan:
             ids = ensure_cases(db, project_id, keys)
             views = [shown for _, shown in draft.cases.cases]
             run_store.add_cases(db, run_id, zip(ids, views, strict=True))
+            # one for each user as of each time, before all calls that show it
+            first_cases: dict[int, int] = {}
             if settings.profile == "llm":
-                # one for each user as of each time, before all calls that show it
-                first_cases: dict[int, int] = {}
                 for case_id, shown in zip(ids, views, strict=True):
                     first_cases.setdefault(shown.user, case_id)
-                run_store.add_calls(
-                    db,
-                    run_id,
-                    (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
-                )
+            profiles = (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values())
             orders = draft.cases.orders or case_orders(db, project_id, draft.setup, keys)
-            planned = list(map(CaseCalls, ids, views, orders))
+            planned = list(zip(ids, views, orders, strict=True))
             # then the question about an aspect follows the lists
             shared = len({system_text(prompt, settings.top_k, aspect) for aspect in aspects}) == 1
-            run_store.add_calls(
-                db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
-            )
+            calls = ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
+            run_store.add_calls(db, run_id, chain(profiles, calls))
     except ConstraintError as error:
         raise RunError(
             "the project changed while the run was being planned",
@@ -255,12 +249,8 @@ def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
 # ---- call order --------------------------------------------------------------------------------------------------
 
 
-class CaseCalls(NamedTuple):
-    """A case with what is shown of it, and the orders in which its lists are shown."""
-
-    case_id: int
-    shown: ShownCase
-    orders: tuple[Order, ...]
+# a case with what is shown of it, and the orders in which its lists are shown
+CaseCalls = tuple[int, ShownCase, tuple[Order, ...]]
 
 
 def ordered_calls(
@@ -275,7 +265,7 @@ def ordered_calls(
     follows its first one."""
     by_user: dict[int, list[CaseCalls]] = {}
     for case in cases:
-        by_user.setdefault(case.shown.user, []).append(case)
+        by_user.setdefault(case[1].user, []).append(case)
     for shown_alike in by_user.values():
         prompts = _prompts(shown_alike)
         by_aspect = ((prompt, aspect) for aspect in aspects for prompt in prompts)
@@ -358,18 +348,10 @@ def _blocks_of_two(
 PROMPTS = ("generic", "overspecified", "saer")
 
 
-class Arm(NamedTuple):
-    """One prompt of the comparison: its name as given, its full name, and the rater that will answer."""
-
-    name: str
-    prompt: str
-    rater: str
-
-
-def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
-    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the project's kind
-    of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for fewer than two, one named twice, and a
-    prompt that does not compare two lists; NotFoundError for an unknown prompt."""
+def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The raters that will answer, and their prompts, in the order of `names`; `generic`, `overspecified` and `saer` are
+    the shipped ones for the project's kind of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for
+    fewer than two, one named twice, and a prompt that does not compare two lists; NotFoundError for an unknown prompt."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
             "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."
@@ -386,5 +368,5 @@ def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, .
         of = get_prompt(db, prompt)[2].protocol
         if of != chosen.facts.prompt_protocol:
             raise UsageError(f"prompt “{prompt}” is for {of}, not for {chosen.facts.prompt_protocol}")
-        arms.append(Arm(name, prompt, f"{judge.rater} {name}"))
+        arms.append((f"{judge.rater} {name}", prompt))
     return arms
