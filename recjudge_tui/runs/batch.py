@@ -152,7 +152,7 @@ class Outgoing(NamedTuple):
 def outgoing(
     run: BatchRun,
     cached: list[int],
-    progress: Advance | None,
+    progress: Advance,
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
@@ -180,8 +180,7 @@ def outgoing(
                 break
             yield Outgoing(key.id, custom_id, run.judge.batch_body(call.request), most)
             sent += 1
-            if progress:
-                progress(sent)
+            progress(sent)
         cached += [outcome.key.id for outcome in store_outcomes(run.db, run, outcomes)]
 
 
@@ -230,7 +229,7 @@ class Sent(NamedTuple):
 
 
 def export_calls(
-    db: Database, run_id: int, out: Path, progress: Advance | None = None, shape: Shape = JSONL
+    db: Database, run_id: int, out: Path, progress: Advance = lambda _: None, shape: Shape = JSONL
 ) -> Sent:
     """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them. The calls'
     names are committed before the first line is written; a call keeps its name until it is answered. Files appear complete
@@ -338,7 +337,7 @@ class ImportTally:
 
 
 def import_results(
-    db: Database, run_id: int, files: Sequence[Path], progress: Advance | None = None
+    db: Database, run_id: int, files: Sequence[Path], progress: Advance = lambda _: None
 ) -> ImportTally:
     """Store the results in result and error files of a run's calls; nothing is stored twice.
 
@@ -356,7 +355,7 @@ def import_results(
 
 
 def _store_results(
-    run: BatchRun, files: Sequence[Path], tally: ImportTally, progress: Advance | None = None
+    run: BatchRun, files: Sequence[Path], tally: ImportTally, progress: Advance = lambda _: None
 ) -> None:
     read, errors = 0, []
 
@@ -371,8 +370,7 @@ def _store_results(
         while not tally.stopped and (chunk := list(islice(lines, LINES_A_TRANSACTION))):
             _store(run, chunk, tally)
             read += len(chunk)
-            if progress:
-                progress(read)
+            progress(read)
 
 
 def _lines(files: Iterable[Path], tally: ImportTally) -> Iterator[Line]:
@@ -448,7 +446,7 @@ def submit(
     *,
     settle_s: float = SETTLE_S,
     tell: Tell = lambda _: None,
-    progress: Advance | None = None,
+    progress: Advance = lambda _: None,
 ) -> Sent:
     """Send the outstanding calls of a run to its judge's provider, in as many batches as needed. Each batch is committed
     before it is sent, and its provider's id right after; after an interruption in between, the provider's list is searched

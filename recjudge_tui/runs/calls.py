@@ -267,11 +267,6 @@ class CallLimits:
         self.in_flight -= 1
         self.freed.set()
 
-    def allow(self, at_once: int) -> None:
-        """Allow `at_once` attempts in flight from now on. Those that are in flight are not dropped."""
-        self.at_once = at_once
-        self.freed.set()
-
     def leave(
         self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
     ) -> float:

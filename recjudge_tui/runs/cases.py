@@ -751,7 +751,7 @@ def collect_cases(
     rater: str,
     *,
     store: bool,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
 ) -> RunCases:
     """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
     nothing is. `progress` gets the number of cases read so far. Cases that the rater has judged already count towards
@@ -796,11 +796,9 @@ def collect_cases(
         if shown >= _SHOWN_A_TRANSACTION:
             choose.show(batch, shots, result, store=store)
             batch, shown = [], 0
-            if progress:
-                progress(count)
+            progress(count)
     choose.show(batch, shots, result, store=store)
-    if progress:
-        progress(count)
+    progress(count)
     if not result.cases:
         if done := result.left_out[earlier]:
             raise AlreadyJudgedError(rater, done)

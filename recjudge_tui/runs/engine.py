@@ -189,7 +189,8 @@ class Job:
     def work_with(self, calls: int) -> None:
         """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
         self.concurrency = calls
-        self.limits.allow(calls)
+        self.limits.at_once = calls
+        self.limits.freed.set()
         self.changed.set()
 
     def cost_of(self, usage: Usage) -> float | None:

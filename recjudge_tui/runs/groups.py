@@ -148,7 +148,7 @@ def plan_saer(
     rater: str = "",
     dry_run: bool = False,
     must_answer: bool = False,
-    progress: CaseCounter | None = None,
+    progress: CaseCounter = lambda _: None,
 ) -> SaerPlan:
     """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
     extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
@@ -537,7 +537,7 @@ def saved_experiment(request: RunRequest) -> str:
 
 
 def plan_experiment(
-    db: Database, experiment: Experiment, *, dry_run: bool, progress: CaseCounter | None = None
+    db: Database, experiment: Experiment, *, dry_run: bool, progress: CaseCounter = lambda _: None
 ) -> list[Plan]:
     """A plan for each request: the run that asks the same, if there is one, else planned now, once all of them fit. Raises
     what `start.plan` raises."""

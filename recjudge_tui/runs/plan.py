@@ -95,7 +95,7 @@ class Draft:
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def draft_run(
-    db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
+    db: Database, request: RunRequest, *, store: bool, progress: CaseCounter = lambda _: None
 ) -> Draft:
     """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown
     are stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or

@@ -86,7 +86,7 @@ def plan(
     *,
     dry_run: bool = False,
     must_answer: bool = False,
-    progress: CaseCounter | None = None,
+    progress: CaseCounter = lambda _: None,
 ) -> tuple[Plan, ...]:
     """Plan runs and store them, all or none; a dry run stores nothing at all. With `must_answer` the judge of each must
     answer before anything is stored. `progress` gets the number of cases read so far. Raises UsageError or RunError when a
