@@ -182,7 +182,7 @@ def plan_saer(
         check_judge(request.judge, request.settings[SECOND], whole)
     with db.transaction():
         for stage, row in found.items():
-            _update_operation(db, row, request.settings[stage])
+            _update_operation(db, row["id"], request.settings[stage])
         for stage, draft in drafts.items():
             if not request.waits(stage):
                 stages[stage] = store_draft(db, draft)
@@ -210,17 +210,17 @@ def is_finished(db: Database, run_id: int) -> bool:
     return bool(decided) or not outstanding
 
 
-def _update_operation(db: Database, run: StoredRow, settings: RunSettings) -> None:
+def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
     """Apply the operation settings of the request to an unfinished run."""
-    if is_finished(db, run["id"]):
+    if is_finished(db, run_id):
         return
-    refuse_when_active(db, run["id"])
-    stored = RunSettings.model_validate_json(run["settings"])
+    refuse_when_active(db, run_id)
+    stored = RunSettings.model_validate_json(run_store.run_row(db, run_id)["settings"])
     now = stored.model_copy(update={name: getattr(settings, name) for name in OPERATION})
     if now != stored:
-        db.change("runs", run["id"], settings=now.model_dump_json())
+        db.change("runs", run_id, settings=now.model_dump_json())
     if now.concurrency != stored.concurrency:
-        db.change("runs", run["id"], wanted_concurrency=None)
+        db.change("runs", run_id, wanted_concurrency=None)
 
 
 Stages = dict[str, StoredRow]
