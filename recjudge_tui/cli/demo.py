@@ -19,6 +19,7 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import readable, write_table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs import start
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.settings import data_dir
@@ -101,7 +102,7 @@ def _judge(database: Database, project: str) -> None:
             request = RunRequest(identity, JudgeSpec(spec="rules"), settings, shown.rater)
             (plan,) = start.plan(database, [request])
             assert plan.run_id is not None
-            start.work(database, plan.run_id)
+            work(database.path, plan.run_id)
     for consensus, rule in _CONSENSUS.items():
         combine(database, identity, consensus, rule, ANNOTATORS)
 

@@ -23,6 +23,7 @@ from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.reports.runs import cost_range, duration, estimate_lines, outcome_line
 from recjudge_tui.runs import groups, start
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import Plan, RunRequest, arms_of
 from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.store.runs import group_by_id, run_failures, run_progress, run_row
@@ -60,32 +61,33 @@ def work_on(
     Exit 130 if it was stopped or paused, with the reason and what to do next; 1 if no call was answered.
     """
     with following_run(run_progress(database, run_id)) as show:
-        result = start.work(database, run_id, show)
-    tell(outcome_line(run_id, result.progress))
-    if result.progress.failed:
+        ended = work(database.path, run_id, show)
+    row = run_row(database, run_id)
+    tell(outcome_line(run_id, ended))
+    if ended.failed:
         from recjudge_tui.reports.listings import failure_lines
 
         for line in failure_lines(database, run_id):
             narrate(line)
-        for row in run_failures(database, run_id):
-            if (kind := row["error_kind"]) in _REMEDIES:
+        for failure in run_failures(database, run_id):
+            if (kind := failure["error_kind"]) in _REMEDIES:
                 narrate(f"{kind}: recjudge runs retry {run_id} with {_REMEDIES[kind]}")
-    if RunSettings.model_validate_json(run_row(database, run_id)["settings"]).until:
+    if RunSettings.model_validate_json(row["settings"]).until:
         from recjudge_tui.reports.early_stopping import stop_lines
 
         for line in stop_lines(database, run_id):
             narrate(line)
-    if result.is_interrupted:
-        budget = " --budget USD" if result.reason and result.progress.state == "stopped" else ""
-        for line in filter(None, (result.reason, next_step or how_to_resume(run_id) + budget, *more)):
+    if ended.state in ("stopped", "paused"):
+        budget = " --budget USD" if row["error"] and ended.state == "stopped" else ""
+        for line in filter(None, (row["error"], next_step or how_to_resume(run_id) + budget, *more)):
             narrate(line)
         raise click.exceptions.Exit(130)
-    if result.progress.done:
+    if ended.done:
         from recjudge_tui.reports.sanity import lines_of_run
 
         for line in lines_of_run(database, run_id):
             narrate(f"no conclusion: {line}")
-    elif result.progress.failed:
+    elif ended.failed:
         again = f"recjudge runs retry {run_id}"
         narrate(f"nothing was judged; when the cause is removed, ask again with: {again}")
         raise click.exceptions.Exit(1)
@@ -266,7 +268,8 @@ def _run_saer(
         plan = groups.plan_saer(
             project.db, project.id, request, rater=rater, dry_run=dry_run, progress=advance
         )
-    waits = request.drop_poor_over is not None and plan.second.run_id is None
+    first, second = (planned.run_id for planned in plan.stages)
+    waits = request.drop_poor_over is not None and second is None
     note = "pairwise is planned when pointwise has ended; the estimate above is its upper bound"
     tell_plans(project.db, plan.stages, [request], note if waits else "", most=None)
     if plan.group_id is None:
@@ -279,8 +282,7 @@ def _run_saer(
         assert stage.run_id is not None
         flags = {"fmt": "--format", "out": "-o", "human_price": "--human-price"}
         words = [word for name, value in page.items() if value for word in (flags[name], str(value))]
-        groups.detach_saer(project.db, plan.group_id, stage.run_id, words)
-        first, second = plan.first.run_id, plan.second.run_id
+        start.start_detached(project.db, stage.run_id, plan.group_id, words)
         if stage.run_id != first:
             click.echo(f"run {stage.run_id} started in the background")
         elif second is None:
@@ -351,7 +353,7 @@ def judged_first(name: str, project: Project, given: dict[str, Any]) -> dict[str
     runs = [(judge, given.get("new_rater", ""), given.get("prompt", ""))]
     if test == "ablation":
         arms = arms_of(project.db, project.id, judge, names(given["prompts"]))
-        runs = [(judge, arm.rater, arm.prompt) for arm in arms]
+        runs = [(judge, *arm) for arm in arms]
     protocol = {"injected": PLANTED, "position": values.get("protocol", "")}.get(test, ADVERSARIAL)
     judged = _judged(project, given, runs, protocol)
     if given.get("floor") and given["spec"] != _FLOOR and not given["dry_run"]:

@@ -310,7 +310,7 @@ def _guidelines(
 ) -> tuple[int, int, Prompt, int | None]:
     """(id, version, prompt, run id): the prompt with the guidelines, and the newest run that used it, if any."""
     newest = None if prompt_name else people_store.newest_run(db, project_id, chosen.name)
-    default = newest["prompt"] if newest is not None else default_prompt(db, project_id, chosen)
+    default = newest["prompt"] if newest is not None else default_prompt(db, project_id, chosen.name)
     prompt_id, version, stored = get_prompt(db, prompt_name or default)
     if stored.protocol != chosen.facts.prompt_protocol:
         raise UsageError(

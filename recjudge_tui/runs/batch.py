@@ -37,7 +37,7 @@ from recjudge_tui.judges.batch import (
 )
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import BatchJudge
-from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of, most_tokens
+from recjudge_tui.runs.calls import Bill, Budget, Call, CallLimits, Question, budget_of
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.estimate import Price, cost_at, price_of
 from recjudge_tui.runs.lease import acquire
@@ -63,15 +63,11 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
     judge that cannot be asked in batches, RunError when another process works on the run."""
     row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
-    for cannot, why in (
-        (
-            setup.settings.profile == "llm",
-            "Its calls show user profiles that other calls of the run write first.",
-        ),
-        (setup.settings.until, "It stops when it is decided, and a batch cannot be stopped."),
-    ):
-        if cannot:
-            raise UsageError(f"run {run_id} cannot be sent in batches", why)
+    why = "It stops when it is decided, and a batch cannot be stopped." if setup.settings.until else ""
+    if setup.settings.profile == "llm":
+        why = "Its calls show user profiles that other calls of the run write first."
+    if why:
+        raise UsageError(f"run {run_id} cannot be sent in batches", why)
     judge = batch_judge(setup.spec)
     owner = acquire(db, run_id)
     try:
@@ -156,7 +152,7 @@ class Outgoing(NamedTuple):
 def outgoing(
     run: BatchRun,
     cached: list[int],
-    progress: Advance | None,
+    progress: Advance,
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
@@ -174,20 +170,17 @@ def outgoing(
                 outcomes.append(prepared.outcome(prepared.result))
                 continue
             assert prepared.question is not None, "a run in batches writes no profiles"
-            request = _call(run, price, prepared.question, earlier.get(key.id, ())).request
-            size = most_tokens(request), request.sampling.max_tokens
-            most = budget.take(*size) if budget else 0.0
-            if most is None:
-                assert budget is not None
+            call = _call(run, price, prepared.question, earlier.get(key.id, ()))
+            most = call.limits.most_cost(call.request) if budget else 0.0
+            if budget and not budget.take(most):
                 if not sent:
-                    raise RunError("the budget does not cover the next call", budget.refusal(*size))
-                tell(f"The other calls are left out. {budget.refusal(*size)}")
+                    raise RunError("the budget does not cover the next call", budget.refusal(most))
+                tell(f"The other calls are left out. {budget.refusal(most)}")
                 spent = True
                 break
-            yield Outgoing(key.id, custom_id, run.judge.batch_body(request), most)
+            yield Outgoing(key.id, custom_id, run.judge.batch_body(call.request), most)
             sent += 1
-            if progress:
-                progress(sent)
+            progress(sent)
         cached += [outcome.key.id for outcome in store_outcomes(run.db, run, outcomes)]
 
 
@@ -236,7 +229,7 @@ class Sent(NamedTuple):
 
 
 def export_calls(
-    db: Database, run_id: int, out: Path, progress: Advance | None = None, shape: Shape = JSONL
+    db: Database, run_id: int, out: Path, progress: Advance = lambda _: None, shape: Shape = JSONL
 ) -> Sent:
     """Write the outstanding calls of a run to `out`, or to numbered parts beside it when one cannot hold them. The calls'
     names are committed before the first line is written; a call keeps its name until it is answered. Files appear complete
@@ -344,7 +337,7 @@ class ImportTally:
 
 
 def import_results(
-    db: Database, run_id: int, files: Sequence[Path], progress: Advance | None = None
+    db: Database, run_id: int, files: Sequence[Path], progress: Advance = lambda _: None
 ) -> ImportTally:
     """Store the results in result and error files of a run's calls; nothing is stored twice.
 
@@ -362,7 +355,7 @@ def import_results(
 
 
 def _store_results(
-    run: BatchRun, files: Sequence[Path], tally: ImportTally, progress: Advance | None = None
+    run: BatchRun, files: Sequence[Path], tally: ImportTally, progress: Advance = lambda _: None
 ) -> None:
     read, errors = 0, []
 
@@ -377,8 +370,7 @@ def _store_results(
         while not tally.stopped and (chunk := list(islice(lines, LINES_A_TRANSACTION))):
             _store(run, chunk, tally)
             read += len(chunk)
-            if progress:
-                progress(read)
+            progress(read)
 
 
 def _lines(files: Iterable[Path], tally: ImportTally) -> Iterator[Line]:
@@ -454,7 +446,7 @@ def submit(
     *,
     settle_s: float = SETTLE_S,
     tell: Tell = lambda _: None,
-    progress: Advance | None = None,
+    progress: Advance = lambda _: None,
 ) -> Sent:
     """Send the outstanding calls of a run to its judge's provider, in as many batches as needed. Each batch is committed
     before it is sent, and its provider's id right after; after an interruption in between, the provider's list is searched

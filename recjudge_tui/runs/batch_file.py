@@ -249,7 +249,7 @@ def run_file(
     servers: Servers,
     *,
     ray_address: str | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> FileProgress:
     """Send every line of a batch file and append the results to `out` as they arrive.
 
@@ -287,8 +287,7 @@ def run_file(
                 f"The last error: {error['message']}",
                 "Fix the cause and repeat the same command. It continues where it stopped.",
             )
-        if progress:
-            progress(done + failed)
+        progress(done + failed)
 
     try:
         with out.open("a", encoding="utf-8") as file:

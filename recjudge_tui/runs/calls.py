@@ -7,8 +7,7 @@ import json
 import random
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,42 +77,37 @@ class Budget:
     tokens), it counts as its reservation. `spent` includes such amounts of earlier processes."""
 
     limit: float
-    price: Price
     spent: float
     reserved: float = 0.0
     in_flight: int = 0
     worst: float = 1.0
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def take(self, tokens_in: int, max_tokens: int) -> float | None:
-        """Reserve the most that an attempt can cost, and return it; None if this would exceed the limit."""
-        amount = self.price.most(tokens_in, max_tokens)
+    def take(self, amount: float) -> bool:
+        """Reserve the most that an attempt can cost; False if this would exceed the limit."""
         if self.spent + (self.reserved + amount) * self.worst > self.limit:
-            return None
+            return False
         self.reserved += amount
         self.in_flight += 1
-        return amount
+        return True
 
-    def refusal(self, tokens_in: int, max_tokens: int) -> str:
+    def refusal(self, amount: float) -> str:
         """Why such an attempt is not made."""
-        most = self.price.most(tokens_in, max_tokens) * self.worst
         return (
             f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
-            f" and the next call may cost up to {money(most)}."
+            f" and the next call may cost up to {money(amount * self.worst)}."
         )
 
-    async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
+    async def reserve(self, amount: float, stopping: asyncio.Event) -> None:
         """`take`, after waiting while calls in flight may still free enough. Raises BudgetLimitError when they cannot,
         RunStopError when the run is to stop."""
-        while (amount := self.take(tokens_in, max_tokens)) is None:
-            most = self.price.most(tokens_in, max_tokens) * self.worst
-            if not self.in_flight or self.spent + most > self.limit:
-                raise BudgetLimitError(self.refusal(tokens_in, max_tokens))
+        while not self.take(amount):
+            if not self.in_flight or self.spent + amount * self.worst > self.limit:
+                raise BudgetLimitError(self.refusal(amount))
             self.settled.clear()
             await self.settled.wait()
             if stopping.is_set():
                 raise RunStopError
-        return amount
 
     def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
         """Replace a reservation by what the attempt cost, and return the dollars that count as spent. An unknown cost
@@ -152,7 +146,7 @@ def budget_of(
         return None
     if price is None:
         raise unknown_price(judge)
-    return Budget(settings.budget_usd, price, before.spent_usd + reserved)
+    return Budget(settings.budget_usd, before.spent_usd + reserved)
 
 
 class Retry(NamedTuple):
@@ -169,7 +163,7 @@ class CallLimits:
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may be
     in flight (None: as many as there are workers); `in_flight` are, of `attempts` so far. `is_local`: the server is on
     this machine; `context` is the judge's, where it is known. `retries` are the calls that wait because their server
-    cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget."""
+    cannot be reached. `price` bounds the cost of an attempt."""
 
     stopping: asyncio.Event
     requests: RateLimit | None = None
@@ -178,11 +172,10 @@ class CallLimits:
     price: Price | None = None
     until: float = 0.0
     trouble_since: float | None = None
-    rng: random.Random = field(default_factory=random.Random)
     at_once: int | None = None
     in_flight: int = 0
     freed: asyncio.Event = field(default_factory=asyncio.Event)
-    retries: dict[object, Retry] = field(default_factory=dict)
+    retries: dict[int, Retry] = field(default_factory=dict)
     is_local: bool = False
     context: int | None = None
     attempts: int = 0
@@ -204,25 +197,10 @@ class CallLimits:
         _, seconds, count = self.answered
         return seconds / count if count else None
 
-    def note_speed(self, tokens: int, seconds: float) -> None:
-        """Add an answer of so many tokens."""
-        before = self.answered
-        self.answered = before[0] + tokens, before[1] + seconds, before[2] + 1
-
     def most_written(self, seconds: float, read: int) -> int:
         """The longest reply that fits beside a prompt of `read` tokens and can be written in so many seconds."""
         room = self.context - read if self.context else 1 << 30
         return min(room, int(seconds * self.speed) if self.speed else room)
-
-    @contextmanager
-    def out_of_reach(self, title: str, delay_s: float) -> Iterator[None]:
-        """Record a call that waits because its server cannot be reached, for those who watch the run."""
-        key = object()
-        self.retries[key] = Retry(title, time.monotonic() + delay_s)
-        try:
-            yield
-        finally:
-            del self.retries[key]
 
     async def enter(self, request: Request) -> float:
         """Wait until the attempt may be sent. Returns the dollars reserved for it. Raises RunStopError as soon as the run
@@ -245,11 +223,18 @@ class CallLimits:
             self._free_place()
         if self.budget is None:
             return 0.0
+        assert self.price is not None, "a budget is enforced by a price"
+        most = self.most_cost(request)
         try:
-            return await self.budget.reserve(most_tokens(request), request.sampling.max_tokens, self.stopping)
+            await self.budget.reserve(most, self.stopping)
         except BaseException:
             self._free_place()
             raise
+        return most
+
+    def most_cost(self, request: Request) -> float:
+        """The most that an attempt can cost in dollars; 0 without a price."""
+        return self.price.most(most_tokens(request), request.sampling.max_tokens) if self.price else 0.0
 
     def pause_left(self) -> float:
         """Seconds until a pause requested by a server is over; 0 without one."""
@@ -282,11 +267,6 @@ class CallLimits:
         self.in_flight -= 1
         self.freed.set()
 
-    def allow(self, at_once: int) -> None:
-        """Allow `at_once` attempts in flight from now on. Those that are in flight are not dropped."""
-        self.at_once = at_once
-        self.freed.set()
-
     def leave(
         self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
     ) -> float:
@@ -297,7 +277,7 @@ class CallLimits:
             return self.budget.settle(reserved, cost, least)
         if cost is not None or self.price is None or request is None:
             return cost or 0.0
-        return max(self.price.most(most_tokens(request), request.sampling.max_tokens), least)
+        return max(self.most_cost(request), least)
 
     async def sleep(self, seconds: float) -> None:
         """Wait. Raises RunStopError as soon as the run is to stop, even if there is nothing to wait for."""
@@ -309,10 +289,6 @@ class CallLimits:
             return
         raise RunStopError
 
-    def pause(self, seconds: float) -> None:
-        """Send nothing for this many seconds, as the server asked."""
-        self.until = max(self.until, time.monotonic() + seconds)
-
     def note(self, error: CallError | None = None) -> None:
         """Note, by how an attempt ended, whether the server takes calls: it turned one away (too many calls, overloaded,
         unreachable), or answered."""
@@ -320,12 +296,6 @@ class CallLimits:
             self.trouble_since = time.monotonic() if self.trouble_since is None else self.trouble_since
         elif error is None or not error.retry:
             self.trouble_since = None
-
-    def backoff(self, failures: int) -> float:
-        """Seconds to wait after so many failures: exponential with jitter, from 0.5 s to a minute."""
-        # 2.0 ** 1024 would be too large for a float
-        longest = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, 64), LONGEST_WAIT_S)
-        return self.rng.uniform(0.1, 1.0) * longest
 
 
 def most_tokens(request: Request) -> int:
@@ -376,14 +346,21 @@ class Failures:
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
 
     async def wait(self, error: CallError) -> None:
-        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer. A
-        delay of zero is honoured once. Raises RunStopError when the run is to stop."""
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer,
+        with jitter, from 0.5 s to a minute. A delay of zero is honoured once. Raises RunStopError when the run is to
+        stop."""
         limits, told = self.limits, error.retry_after
         if told:
-            limits.pause(told)
-        delay = 0.0 if told or (told == 0 and self.in_row == 1) else limits.backoff(self.in_row)
-        with limits.out_of_reach(error.title, delay) if error.kind == "connection" else nullcontext():
+            limits.until = max(limits.until, time.monotonic() + told)
+        # 2.0 ** 1024 would be too large for a float
+        longest = min(FIRST_WAIT_S * 2.0 ** min(self.in_row - 1, 64), LONGEST_WAIT_S)
+        delay = 0.0 if told or (told == 0 and self.in_row == 1) else random.uniform(0.1, 1.0) * longest
+        if error.kind == "connection":
+            limits.retries[id(self)] = Retry(error.title, time.monotonic() + delay)
+        try:
             await limits.sleep(delay)
+        finally:
+            limits.retries.pop(id(self), None)
 
 
 # ---- bill --------------------------------------------------------------------------------------------------------
@@ -547,12 +524,11 @@ class Call:
                 reply = reply.model_copy(update={"usage": self.usage, "latency_s": latency_s})
         elif self.usage != Usage():
             reply = Reply(text="", usage=self.usage)
-        cost, unknown = self.bill.known, self.bill.unknown
         return result._replace(
             attempts=self.attempts,
             reply=reply,
-            cost_usd=cost,
-            unknown_usd=unknown,
+            cost_usd=self.bill.known,
+            unknown_usd=self.bill.unknown,
             earlier=tuple(self.earlier),
         )
 
@@ -685,7 +661,8 @@ class Call:
         self.latency_s = time.monotonic() - started
         if isinstance(usage, Usage):
             self.usage = usage if self.attempts == 1 else added(self.usage, usage)
-            self.limits.note_speed(usage.output or 0, self.latency_s)
+            tokens, seconds, count = self.limits.answered
+            self.limits.answered = tokens + (usage.output or 0), seconds + self.latency_s, count + 1
 
 
 def _call_error(problem: Exception, timeout_s: float) -> CallError:

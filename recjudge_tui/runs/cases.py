@@ -6,12 +6,12 @@ from __future__ import annotations
 import random
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import combinations, groupby, repeat, zip_longest
+from itertools import combinations, groupby, zip_longest
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.domain.selection import Level, activity_levels
-from recjudge_tui.errors import NoProfileError, ReplyFault, RunError, UsageError
+from recjudge_tui.errors import NoCasesError, NoProfileError, ReplyFault, RunError, UsageError
 from recjudge_tui.judges.rules.issues import (
     ISSUE_OF,
     Catalogue,
@@ -52,7 +52,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies import profile_text
 from recjudge_tui.runs.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.estimate import Sample
-from recjudge_tui.runs.settings import project_domain
+from recjudge_tui.runs.settings import AlreadyJudgedError, project_domain
 from recjudge_tui.store import cases as case_store
 from recjudge_tui.store import data as data_store
 from recjudge_tui.store.calls import CallKey, profile_reply
@@ -66,7 +66,7 @@ from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import read_histories, read_history
 from recjudge_tui.store.imports import known_ids
 from recjudge_tui.store.prompts import prompt_by_id
-from recjudge_tui.store.raters import rater_row
+from recjudge_tui.store.raters import find_rater, rater_row
 
 NOT_BEFORE = "event at or after the time the list was served: not shown"
 _USERS_AT_ONCE = 100
@@ -100,12 +100,14 @@ _occasion = attrgetter("context", "served_at")
 @dataclass(frozen=True)
 class Chooser:
     """Chooses the cases of a run with these settings, by user, and reads what is shown of them; `left_out` counts those
-    that are not judged, by reason. `made`: items in their lists that are not in the catalogue."""
+    that are not judged, by reason, and `undated` the events without a time by user, of users whose lists have one. `made`:
+    items in their lists that are not in the catalogue."""
 
     db: Database
     project_id: int
     settings: RunSettings
     left_out: Counter[str] = field(default_factory=Counter)
+    undated: Counter[str] = field(default_factory=Counter)
     made: dict[str, ItemView] = field(default_factory=dict)
 
     @cached_property
@@ -282,10 +284,10 @@ class Chooser:
             system, own_items = own.system, data_store.slate_items(db, own.slate_id)
             if system not in rings:
                 rings[system] = sorted(
-                    (_number(name), name) for name, mine in slates.items() if system in mine
+                    (hashed(name), name) for name, mine in slates.items() if system in mine
                 )
             ring = rings[system]
-            start = bisect(ring, (_number(f"{user}|{system}"), ""))
+            start = bisect(ring, (hashed(f"{user}|{system}"), ""))
             for step in range(min(len(ring), TRIES + 1)):
                 other = ring[(start + step) % len(ring)][1]
                 foreign = slates[other][system]
@@ -366,8 +368,19 @@ class Chooser:
             self.made.update(
                 (one.item.item_id, one.item) for one in found.values() if one.item.item_id not in known
             )
-            ids = [item.item_id for item in items]
-            return [self._planted(user_id, source, ids, *one, store=store) for one in found.items()]
+            ids, keys = [item.item_id for item in items], []
+            for kind, planted in found.items():
+                place, name = planted.place, made_lists.planted_name(kind, source.system)
+                changed = [*ids[:place], planted.item.item_id, *ids[place + 1 :]]
+                slate = (db, project_id, user_id, name, source.occasion, changed)
+                if store:
+                    slate_id = case_store.generated_slate(*slate)
+                    of = (slate_id, source.slate_id, kind, planted.item.item_id, place + 1, ids[place])
+                    case_store.save_fault(db, case_store.PlantedFault(*of))
+                else:
+                    slate_id = case_store.known_generated_slate(*slate) or source.slate_id
+                keys.append(CaseKey("list", user_id, name, slate_a=slate_id, **source.occasion._asdict()))
+            return keys
 
         failure = (
             "no fault can be planted into these lists",
@@ -376,36 +389,10 @@ class Chooser:
         with db.transaction() if store else nullcontext():
             return self._made(faults_of, "", failure)
 
-    def _planted(
-        self,
-        user_id: str,
-        source: data_store.CurrentSlate,
-        items: list[str],
-        kind: made_lists.FaultKind,
-        planted: Fault,
-        *,
-        store: bool,
-    ) -> CaseKey:
-        """The case of the list with the fault."""
-        place, name, occasion = planted.place, made_lists.planted_name(kind, source.system), source.occasion
-        changed = [*items[:place], planted.item.item_id, *items[place + 1 :]]
-        slate = (self.db, self.project_id, user_id, name, occasion, changed)
-        if store:
-            slate_id = case_store.generated_slate(*slate)
-            fault = case_store.PlantedFault(
-                slate_id, source.slate_id, kind, planted.item.item_id, place + 1, items[place]
-            )
-            case_store.save_fault(self.db, fault)
-        else:
-            slate_id = case_store.known_generated_slate(*slate) or source.slate_id
-        return CaseKey("list", user_id, name, slate_a=slate_id, **occasion._asdict())
-
-    def users(
-        self, by_user: UserKeys, facts: ProtocolFacts, undated: Counter[str] | None = None
-    ) -> Iterator[UserCases]:
+    def users(self, by_user: UserKeys, facts: ProtocolFacts) -> Iterator[UserCases]:
         """Each user as of each time with the cases of that time, in order. Users without the history that is needed are
         left out. These cases, and events that are not shown because they are not before the time the list was served, are
-        counted in `left_out`. `undated` gets the number of events without a time of each user whose lists have one."""
+        counted in `left_out`, events without a time in `undated`."""
         settings, needed, left_out = self.settings, facts.needs_history, self.left_out
         history_needed = (needed or settings.profile == "llm") and not settings.no_history
         for start in range(0, len(by_user), _USERS_AT_ONCE):
@@ -413,8 +400,8 @@ class Chooser:
             histories = read_histories(self.db, self.project_id, {user for user, _ in chunk}, self.items)
             for user_id, all_keys in chunk:
                 history = histories[user_id]
-                if undated is not None and history.undated and any(key.served_at for key in all_keys):
-                    undated[user_id] = history.undated
+                if history.undated and any(key.served_at for key in all_keys):
+                    self.undated[user_id] = history.undated
                 # what is shown with a case depends on its time, and on its context if an event is held out for a context
                 whole = history.differs_by_context
                 for occasion, group in groupby(
@@ -440,8 +427,7 @@ class Chooser:
         return kept
 
     def show(self, batch: list[UserCases], shots: Shots | None, result: RunCases, *, store: bool) -> None:
-        """Read what is shown of some cases, and store snapshots of it in a short transaction of their own, so that a plan
-        that takes an hour does not lock out others."""
+        """Read what is shown of some cases, and with `store`, store snapshots of it."""
         db, project_id, settings = self.db, self.project_id, self.settings
         keys = [key for _, some in batch for key in some]
         lists = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
@@ -474,22 +460,7 @@ class Chooser:
                 result.sample.add(views)
         result.users.update(user.user_id for user, _ in batch)
         result.views += len(batch)
-        if not store:
-            result.cases += [(key, ShownCase(0)) for key in keys]
-            return
-        users = [user for user, _ in batch]
-        with db.transaction():
-            user_ids = dict(zip(map(id, users), save_snapshots(db, "user", users), strict=True))
-            slate_ids: dict[int | None, int] = dict(
-                zip(slates, save_snapshots(db, "slate", slates.values()), strict=True)
-            )
-            texts_of = _saved_texts(db, [views.explanation for _, views in cases])
-            examples = _saved_texts(db, [views.example for _, views in cases])
-        of = slate_ids.get
-        result.cases += [
-            (key, ShownCase(user_ids[id(views.user)], of(key.slate_a), of(key.slate_b), text, example))
-            for (key, views), text, example in zip(cases, texts_of, examples, strict=True)
-        ]
+        result.cases += _snapshots(db, cases, slates, store=store)
 
     def shots(self, kind: CaseKind, prompt: Prompt) -> Shots:
         """Draw the example pairs by the run's seed.
@@ -574,24 +545,7 @@ def _pair_key(
     return CaseKey("pair", user, a, b, slate_a=foreign_id, slate_b=own_id, **own.occasion._asdict())
 
 
-def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
-    """The list shown first in each case, at random: `ab` the foreign one, `ba` the own one. Permuted blocks of two: of
-    each two consecutive cases of one kind and system, one at random has the own list first. This balances the positions,
-    and a longer run begins like a shorter one."""
-    met: Counter[tuple[str, str]] = Counter()
-    orders: list[Order] = []
-    for key in keys:
-        pair = made_lists.adversarial_pair(key.system_a, key.system_b)
-        assert pair is not None, f"{key.system_a} and {key.system_b} are not an adversarial pair"
-        place = met[pair]
-        met[pair] += 1
-        # the two cases of a user have the same order, so that they do not differ by position
-        coin = _number(f"{seed}|{pair.system}|{place // 2}") & 1
-        orders.append("ab" if coin ^ (place & 1) else "ba")
-    return orders
-
-
-def _number(text: str) -> int:
+def hashed(text: str) -> int:
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
@@ -674,8 +628,8 @@ def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: 
 def build_request(
     db: Database, run_id: int, setup: Setup, key: CallKey, material: Material | None = None
 ) -> tuple[Material, Request]:
-    """The request of a call, and the material its reply is read against (None: not read yet). Raises NoProfileError, and
-    PromptError for a prompt that cannot be rendered."""
+    """The request of a call, and the material its reply is read against (None: not read yet). Raises NoProfileError,
+    PromptError for a prompt that cannot be rendered, and NotFoundError for an image that is not stored any more."""
     _, settings, protocol, prompt = setup
     material = material or load_material(db, run_id, key.case_id, settings.top_k)
     sampling = sampling_of(settings, key.sample)
@@ -694,19 +648,13 @@ def build_request(
     request = protocol.request(prompt, material, key.order, key.aspect, sampling)
     if key.sample:
         request = request.model_copy(update={"sample": key.sample})
-    return material, with_image_contents(db, request)
-
-
-def with_image_contents(db: Database, request: Request) -> Request:
-    """The request with the content of its images. Raises NotFoundError for an image that is not stored any more."""
-    digests = {placed.image.digest for message in request.messages for placed in message.images}
-    if not digests:
-        return request
-    contents, messages = data_store.image_contents(db, digests), []
-    for message in request.messages:
-        images = tuple(p.model_copy(update={"data": contents[p.image.digest]}) for p in message.images)
-        messages.append(message.model_copy(update={"images": images}))
-    return request.model_copy(update={"messages": tuple(messages)})
+    if digests := {placed.image.digest for message in request.messages for placed in message.images}:
+        contents, messages = data_store.image_contents(db, digests), []
+        for message in request.messages:
+            images = tuple(p.model_copy(update={"data": contents[p.image.digest]}) for p in message.images)
+            messages.append(message.model_copy(update={"images": images}))
+        request = request.model_copy(update={"messages": tuple(messages)})
+    return material, request
 
 
 # ---- cases -------------------------------------------------------------------------------------------------------
@@ -714,17 +662,6 @@ def with_image_contents(db: Database, request: Request) -> Request:
 
 # of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored
 _SHOWN_A_TRANSACTION = 20_000
-
-
-class EarlierCases(NamedTuple):
-    """The cases that the rater of a run has already judged; they count towards `limit` and `sample`, and are left out."""
-
-    rater: str
-    cases: Collection[CaseKey]
-
-    @property
-    def reason(self) -> str:
-        return f"already judged by {self.rater}"
 
 
 @dataclass
@@ -765,40 +702,64 @@ def cases_to_read(db: Database, texts: Sequence[ReadText], settings: RunSettings
         view = ExplanationView(item=ItemView(item_id="", title=""), text=text)
         by_case.setdefault(case_id, {})[order] = view
     result = RunCases(sample=Sample(has_images=False))
-    views: list[CaseViews] = []
+    cases: list[tuple[CaseKey, CaseViews]] = []
     for case_id, of in by_case.items():
         row = case_store.case_row(db, case_id)
         key = CaseKey(*(row[name] for name in CaseKey._fields))
         result.orders.append(tuple(sorted(of)))
         first, second, *_ = (*(of[order] for order in result.orders[-1]), None)
-        user = UserView(user_id=key.user_id)
-        views.append(CaseViews(key.kind, user, (), first, second, settings.top_k))
-        result.sample.add(views[-1])
+        views = CaseViews(key.kind, UserView(user_id=key.user_id), (), first, second, settings.top_k)
+        cases.append((key, views))
+        result.sample.add(views)
         result.users.add(key.user_id)
-        result.cases.append((key, ShownCase(0)))
-    if store:
-        with db.transaction():
-            users = save_snapshots(db, "user", [each.user for each in views])
-            both = [(each.explanation, each.example) for each in views]
-            ids = iter(save_snapshots(db, "explanation", [view for pair in both for view in pair if view]))
-            kept = [[None if view is None else next(ids) for view in pair] for pair in both]
-        shown = (ShownCase(user, None, None, *pair) for user, pair in zip(users, kept, strict=True))
-        result.cases = [(key, case) for (key, _), case in zip(result.cases, shown, strict=True)]
+    result.cases = _snapshots(db, cases, {}, store=store)
     return result
+
+
+def _snapshots(
+    db: Database, cases: list[tuple[CaseKey, CaseViews]], slates: Mapping[int, SlateView], *, store: bool
+) -> list[tuple[CaseKey, ShownCase]]:
+    """The cases with the ids of snapshots of what is shown, which are stored in a short transaction of their own, so that
+    a plan that takes an hour does not lock out others; without `store`, of none."""
+    if not store:
+        return [(key, ShownCase(0)) for key, _ in cases]
+    users = list({id(views.user): views.user for _, views in cases}.values())
+    with db.transaction():
+        user_ids = dict(zip(map(id, users), save_snapshots(db, "user", users), strict=True))
+        slate_ids: dict[int | None, int] = dict(
+            zip(slates, save_snapshots(db, "slate", slates.values()), strict=True)
+        )
+        parts = (views.explanation for _, views in cases), (views.example for _, views in cases)
+        texts = zip(*(_saved_texts(db, list(part)) for part in parts), strict=True)
+    of = slate_ids.get
+    return [
+        (key, ShownCase(user_ids[id(views.user)], of(key.slate_a), of(key.slate_b), *text))
+        for (key, views), text in zip(cases, texts, strict=True)
+    ]
+
+
+def _saved_texts(db: Database, texts: Sequence[ExplanationView | None]) -> list[int | None]:
+    """The id of each text's snapshot; None for none."""
+    ids = iter(save_snapshots(db, "explanation", [text for text in texts if text is not None]))
+    return [None if text is None else next(ids) for text in texts]
 
 
 def collect_cases(
     db: Database,
     project_id: int,
     setup: Setup,
-    judged: EarlierCases,
+    rater: str,
     *,
     store: bool,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
 ) -> RunCases:
     """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it (a dry run)
-    nothing is. `progress` gets the number of cases read so far."""
+    nothing is. `progress` gets the number of cases read so far. Cases that the rater has judged already count towards
+    `limit` and `sample`, and are left out. Raises AlreadyJudgedError, NoCasesError or RunError if none is left to judge."""
     _, settings, protocol, prompt = setup
+    rater_id = None if settings.again else find_rater(db, project_id, rater)
+    judged = set() if rater_id is None else case_store.judged_cases(db, rater_id, protocol.name)
+    earlier = f"already judged by {rater}"
     choose = Chooser(db, project_id, settings)
     if protocol.name == made_lists.ADVERSARIAL:
         by_user = choose.adversarial(store=store)
@@ -811,20 +772,22 @@ def collect_cases(
     if settings.shots != "none":
         shots = choose.shots(protocol.facts.unit, prompt)
         by_user = choose.with_examples(by_user, shots)
-    result = RunCases(left_out=choose.left_out, sample=Sample(has_images=settings.images))
+    result = RunCases(
+        left_out=choose.left_out, undated=choose.undated, sample=Sample(has_images=settings.images)
+    )
     # the users of a test of judges were drawn already
     asked = (settings.limit, None if protocol.facts.tests_judges else settings.sample, 1 << 60)
     wanted = min(n for n in asked if n is not None)
     people: set[str] = set()
     batch: list[UserCases] = []
     count = shown = 0
-    for user, taken in choose.users(by_user, protocol.facts, result.undated):
+    for user, taken in choose.users(by_user, protocol.facts):
         if user.user_id not in people and len(people) == wanted:
             break
         people.add(user.user_id)
-        fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
+        fresh = [key for key in taken if key not in judged] if judged else taken
         if len(fresh) < len(taken):
-            result.left_out[judged.reason] += len(taken) - len(fresh)
+            result.left_out[earlier] += len(taken) - len(fresh)
         if fresh:
             batch.append((user, fresh))
         count += len(taken)
@@ -833,18 +796,24 @@ def collect_cases(
         if shown >= _SHOWN_A_TRANSACTION:
             choose.show(batch, shots, result, store=store)
             batch, shown = [], 0
-            if progress:
-                progress(count)
+            progress(count)
     choose.show(batch, shots, result, store=store)
-    if progress:
-        progress(count)
+    progress(count)
+    if not result.cases:
+        if done := result.left_out[earlier]:
+            raise AlreadyJudgedError(rater, done)
+        why = ", ".join(f"{n} × {reason}" for reason, n in result.left_out.items()) or "nothing"
+        is_late = not result.left_out and settings.occasions.is_timed
+        raise NoCasesError(
+            "there are no cases to judge",
+            "Nothing was served in the chosen time." if is_late else f"Left out: {why}.",
+            "Check --systems, --context, --from, --to, --history-days and --no-history.",
+        )
+    if settings.images and not result.sample.images:
+        raise RunError(
+            "none of the items to judge has an image",
+            next_step="Import items with images (recjudge docs images), or leave out --images.",
+        )
     if settings.stratify != "none":
         result.strata = {level.name: len(level.users & result.users) for level in choose.levels(pool)}
     return result
-
-
-def _saved_texts(db: Database, texts: Sequence[ExplanationView | None]) -> Iterable[int | None]:
-    """The id of each text's snapshot; None for none. All cases of a run have a text, or none has."""
-    if texts and texts[0] is None:
-        return repeat(None, len(texts))
-    return save_snapshots(db, "explanation", [text for text in texts if text is not None])

@@ -167,34 +167,30 @@ class CallQueue:
 class Job:
     """A leased run while its calls are made. `work_with` changes `concurrency`. `failure` ends the run; the calls that
     were sent by then are still stored. `stopped_because` is the reason of a stop that no user requested. `unsaved` calls
-    are asked or wait to be stored."""
+    are asked or wait to be stored. `outage`: what is stored of a server that cannot be reached."""
 
     run: HeldRun[Judge]
     recorder: Recorder
     limits: CallLimits
     price: Price | None
+    before: Progress
     progress: Progress
     concurrency: int
     decision: RunDecision | None = None
     failed_in_a_row: int = 0
     failure: RecjudgeError | None = None
     stopped_because: str = ""
-    ended_before: int = 0
-    attempts_before: int = 0
     workers: int = 0
     unsaved: int = 0
+    outage: Retry | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     saved: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def stopping(self) -> asyncio.Event:
-        """Set when no more calls are to be sent."""
-        return self.limits.stopping
 
     def work_with(self, calls: int) -> None:
         """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
         self.concurrency = calls
-        self.limits.allow(calls)
+        self.limits.at_once = calls
+        self.limits.freed.set()
         self.changed.set()
 
     def cost_of(self, usage: Usage) -> float | None:
@@ -206,7 +202,7 @@ class Job:
         """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
         among them, for each call that ended, times the calls that are left."""
         limits, now = self.limits, self.progress
-        ended = now.done + now.failed - now.cached - self.ended_before
+        ended = _sent(now) - _sent(self.before)
         busy = limits.busy(time.monotonic())
         together = max(min(self.concurrency, now.outstanding), 1)
         retry = min(limits.retries.values(), key=lambda retry: retry.due, default=None)
@@ -214,7 +210,7 @@ class Job:
         return now.model_copy(
             update={
                 "in_flight": limits.in_flight,
-                "attempts": self.attempts_before + limits.attempts,
+                "attempts": self.before.attempts + limits.attempts,
                 "left_s": busy / ended * now.outstanding / together if ended > 0 and busy else None,
                 "waiting_s": left if left > SHOWN_FROM_S else 0.0,
                 "unreachable": retry.title if retry else "",
@@ -225,7 +221,11 @@ class Job:
     def fail(self, failure: RecjudgeError) -> None:
         """End the run with this failure, after the calls in flight."""
         self.failure = self.failure or failure
-        self.stopping.set()
+        self.limits.stopping.set()
+
+
+def _sent(progress: Progress) -> int:
+    return progress.done + progress.failed - progress.cached
 
 
 async def judge_outstanding(job: Job) -> None:
@@ -235,7 +235,7 @@ async def judge_outstanding(job: Job) -> None:
     # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
     most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if (slots := slots_of(job.run.judge)) is None else [slots]
-    queue = CallQueue(job.run.db, job.run.id, job.stopping, min(most, default=None))
+    queue = CallQueue(job.run.db, job.run.id, job.limits.stopping, min(most, default=None))
     recording = asyncio.create_task(_record(job))
     changed = asyncio.create_task(job.changed.wait())
     workers: set[asyncio.Task[bool]] = set()
@@ -293,7 +293,7 @@ async def _work_through(job: Job, queue: CallQueue) -> bool:
         except (RunStopError, BudgetLimitError) as stopped:
             if isinstance(stopped, BudgetLimitError):
                 job.stopped_because = str(stopped)
-                job.stopping.set()
+                job.limits.stopping.set()
             job.unsaved -= 1
             continue
         job.recorder.put(call.outcome(result))
@@ -330,7 +330,7 @@ async def _record(job: Job) -> None:
             job.unsaved -= 1
             try:
                 if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
-                    job.stopping.set()
+                    job.limits.stopping.set()
             except RecjudgeError as failure:
                 job.fail(failure)
         _count(job, [outcome.result for outcome in outcomes])
@@ -389,7 +389,7 @@ async def _work(path: Path, run_id: int, on_progress: OnProgress | None) -> Prog
         state: RunState = "failed"
         started, error = time.monotonic(), ""
         try:
-            state, error = await _judge_all(db, path, run_id, owner, on_progress, _stop_on_signal())
+            state, error = await _judge_all(db, run_id, owner, on_progress, _stop_on_signal())
         except RecjudgeError as problem:
             error = str(problem)
             raise
@@ -424,7 +424,6 @@ def _stop_on_signal() -> asyncio.Event:
 
 async def _judge_all(
     db: Database,
-    path: Path,
     run_id: int,
     owner: str,
     on_progress: OnProgress | None,
@@ -439,7 +438,7 @@ async def _judge_all(
         # imported here because it imports numpy, which other runs do not need
         from recjudge_tui.runs.stopping import decision_of
 
-        decision = decision_of(db, run_id, settings, setup.protocol, setup.prompt)
+        decision = decision_of(db, run_id, setup)
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
@@ -469,10 +468,8 @@ async def _judge_all(
             context=identity.context_length,
         )
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
-        with contextlib.closing(Recorder(path, run)) as recorder:
-            job = Job(run, recorder, limits, price, before, concurrency, decision)
-            job.ended_before = before.done + before.failed - before.cached
-            job.attempts_before = before.attempts
+        with contextlib.closing(Recorder(run)) as recorder:
+            job = Job(run, recorder, limits, price, before, before, concurrency, decision)
             await _judge_and_watch(job, on_progress)
     finally:
         await judge.close()
@@ -518,24 +515,22 @@ async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
         await asyncio.gather(judging, watching, return_exceptions=True)
 
 
-def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
+def _note_outage(job: Job) -> None:
     """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it is
-    reached again. Returns what is noted now."""
-    run, retries = job.run, list(job.limits.retries.values())
-    if not retries:
-        if noted is not None and job.limits.trouble_since is None:
-            run.db.change("runs", run.id, retry_why=None, retry_at=None)
-            return None
-        return noted
-    first = min(retries, key=lambda retry: retry.due)
-    outage = Retry(f"{first.title}, {quantity(len(retries), 'call')}", first.due)
-    # not every retry of many calls is worth a write
-    if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
-        why = outage.title[:1].lower() + outage.title[1:]
-        again = now(max(outage.due - time.monotonic(), 0.0))
-        run.db.change("runs", run.id, retry_why=why, retry_at=again)
-        return outage
-    return noted
+    reached again."""
+    run, noted, retries = job.run, job.outage, list(job.limits.retries.values())
+    if retries:
+        first = min(retries, key=lambda retry: retry.due)
+        outage = Retry(f"{first.title}, {quantity(len(retries), 'call')}", first.due)
+        # not every retry of many calls is worth a write
+        if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
+            why = outage.title[:1].lower() + outage.title[1:]
+            again = now(max(outage.due - time.monotonic(), 0.0))
+            run.db.change("runs", run.id, retry_why=why, retry_at=again)
+            job.outage = outage
+    elif noted is not None and job.limits.trouble_since is None:
+        run.db.change("runs", run.id, retry_why=None, retry_at=None)
+        job.outage = None
 
 
 async def _watch(job: Job, on_progress: OnProgress | None) -> None:
@@ -543,13 +538,12 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     run = job.run
     planned = planned_concurrency(run.setup.settings, run.judge)
     announced = 0.0
-    outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         job.recorder.beat()
         control = run_store.run_control(run.db, run.id)
         if control is None or control.wanted != "run":
-            job.stopping.set()
+            job.limits.stopping.set()
         concurrency = (control and control.wanted_concurrency) or planned
         if concurrency != job.concurrency:
             job.work_with(concurrency)
@@ -557,6 +551,6 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until
             run.db.change("runs", run.id, waiting_until=now(left))
-        outage = _note_outage(job, outage)
+        _note_outage(job)
         if on_progress:
             on_progress(job.seen)

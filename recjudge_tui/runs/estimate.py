@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,17 +25,12 @@ from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError, UsageError
-from recjudge_tui.files import small_file
+from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.settings import config_dir
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import judge_past
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MILLION = 1_000_000
 BATCH_DISCOUNT = 0.5
@@ -183,7 +177,7 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
     """`["openai:gpt-4o"]` tables with `input`, `output` and, if they differ, the other amounts of a Price."""
     try:
         text = small_file(path).decode("utf-8")
-        content = tomllib.loads(text)
+        content = parse_toml(text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read", f"{error.strerror}.") from error
     except RecursionError as error:

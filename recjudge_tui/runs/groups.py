@@ -4,17 +4,16 @@ runs of one rater (Liu et al., SIGIR 2026); and the combinations of protocols, j
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     BeforeValidator,
     Field,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -29,7 +28,6 @@ from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
 from recjudge_tui.errors import RecjudgeError, RunError, UsageError
 from recjudge_tui.files import parse_toml, small_file
 from recjudge_tui.judges.registry import check_trust
-from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.cases import Chooser
 from recjudge_tui.runs.lease import is_active, refuse_when_active
@@ -46,14 +44,15 @@ from recjudge_tui.runs.plan import (
 from recjudge_tui.runs.settings import (
     OPERATION,
     AlreadyJudgedError,
+    Series,
     is_free_or_same,
     series_name,
     settings_for,
     stored_run,
 )
-from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, plan, start_detached
+from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, plan
 from recjudge_tui.store import runs as run_store
-from recjudge_tui.store.database import Database, read_cell
+from recjudge_tui.store.database import Database, StoredRow, read_cell
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater
 from recjudge_tui.store.runs import stored_runs
@@ -77,6 +76,9 @@ class SaerRequest(Model):
     def waits(self, stage: str) -> bool:
         """Whether the stage can only be planned when the first has ended."""
         return stage == SECOND and self.drop_poor_over is not None
+
+    def run(self, project_id: int, stage: str, rater: str) -> RunRequest:
+        return RunRequest(project_id, self.judge, self.settings[stage], rater, self.prompts[stage])
 
 
 def saer_request(
@@ -110,8 +112,7 @@ def saer_request(
         judge=judge,
         settings={**settings, FIRST: alone.model_copy(update=update)},
         prompts={
-            stage: named.get(stage)
-            or default_prompt(db, project_id, protocol_named(stage), settings[stage].domain)
+            stage: named.get(stage) or default_prompt(db, project_id, stage, settings[stage].domain)
             for stage in SAER
         },
         drop_poor_over=drop_poor_over,
@@ -122,16 +123,7 @@ class SaerPlan(NamedTuple):
     """Both stages; `group_id` is None for a dry run."""
 
     group_id: int | None
-    first: Plan
-    second: Plan
-
-    @property
-    def stages(self) -> tuple[Plan, Plan]:
-        return self.first, self.second
-
-    @property
-    def total(self) -> Estimate:
-        return total_of([stage.estimate for stage in self.stages])
+    stages: tuple[Plan, Plan]
 
 
 def total_of(estimates: Sequence[Estimate]) -> Estimate:
@@ -156,7 +148,7 @@ def plan_saer(
     rater: str = "",
     dry_run: bool = False,
     must_answer: bool = False,
-    progress: CaseCounter | None = None,
+    progress: CaseCounter = lambda _: None,
 ) -> SaerPlan:
     """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
     extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
@@ -166,35 +158,35 @@ def plan_saer(
         stage: run_store.prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()
     }
     request = request.model_copy(update={"prompts": labels})
-    match = _match(db, project_id, request, rater)
+    rater, found, done = _match(db, project_id, request, rater)
+    group_id: int | None = next(filter(None, (row["group_id"] for row in found.values())), None)
     drafts: dict[str, Draft] = {}
     for stage in SAER:
-        if stage not in match.runs:
+        if stage not in found:
             store = not dry_run and not request.waits(stage)
-            run = _run_request(project_id, request, stage, match.rater)
+            run = request.run(project_id, stage, rater)
             try:
                 drafts[stage] = draft_run(db, run, store=store, progress=progress)
             except AlreadyJudgedError:
                 # other data changed, the lists did not
-                if stage not in match.done:
+                if stage not in done:
                     raise
-                match.runs[stage] = match.done[stage]
-    stages = {stage: existing_stage(db, run_id) for stage, run_id in match.runs.items()}
+                found[stage] = done[stage]
+    stages = {stage: existing_plan(row) for stage, row in found.items()}
     stages |= {stage: draft.plan for stage, draft in drafts.items()}
-    plan = SaerPlan(None, stages[FIRST], stages[SECOND])
     if dry_run:
-        return plan
+        return SaerPlan(None, (stages[FIRST], stages[SECOND]))
     check_trust(request.judge)
     if must_answer:
-        check_judge(request.judge, request.settings[SECOND], plan.total)
+        whole = total_of([stages[stage].estimate for stage in SAER])
+        check_judge(request.judge, request.settings[SECOND], whole)
     with db.transaction():
-        for stage, run_id in match.runs.items():
-            _update_operation(db, run_id, request.settings[stage])
+        for stage, row in found.items():
+            _update_operation(db, row["id"], request.settings[stage])
         for stage, draft in drafts.items():
             if not request.waits(stage):
                 stages[stage] = store_draft(db, draft)
         runs = {stage: planned.run_id for stage, planned in stages.items() if planned.run_id is not None}
-        group_id = match.group_id
         known = {} if group_id is None else run_store.group_by_id(db, group_id).runs
         # a first stage that other pairs follow goes with the newest request
         if group_id is None or any(known.get(stage, run_id) != run_id for stage, run_id in runs.items()):
@@ -203,18 +195,12 @@ def plan_saer(
             db.change("run_groups", group_id, request=request.model_dump_json())
             for stage, run_id in runs.items():
                 db.change("runs", run_id, group_id=group_id, stage=stage)
-    return SaerPlan(group_id, stages[FIRST], stages[SECOND])
+    return SaerPlan(group_id, (stages[FIRST], stages[SECOND]))
 
 
-def _run_request(project_id: int, request: SaerRequest, stage: str, rater: str) -> RunRequest:
-    return RunRequest(project_id, request.judge, request.settings[stage], rater, request.prompts[stage])
-
-
-def existing_stage(db: Database, run_id: int) -> Plan:
-    row = run_store.run_row(db, run_id)
-    estimate = Estimate.model_validate_json(row["estimate"])
-    prompt = run_store.prompt_label(db, row["prompt_id"])
-    return Plan(run_id, row["rater"], prompt, estimate, protocol=row["protocol"], existing=True)
+def existing_plan(run: StoredRow) -> Plan:
+    estimate = Estimate.model_validate_json(run["estimate"])
+    return Plan(run["id"], run["rater"], run["prompt"], estimate, protocol=run["protocol"], existing=True)
 
 
 def is_finished(db: Database, run_id: int) -> bool:
@@ -237,81 +223,54 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
         db.change("runs", run_id, wanted_concurrency=None)
 
 
-# ---- match -------------------------------------------------------------------------------------------------------
+Stages = dict[str, StoredRow]
 
 
-class _Match(NamedTuple):
-    """The rater of a request with the stored group and its runs by stage. `done` are runs that ended before the data
-    changed."""
-
-    rater: str
-    group_id: int | None
-    runs: dict[str, int]
-    done: dict[str, int]
-
-
-def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _Match:
-    """The named rater; else the first of the judge's names that is new or has no runs with another prompt or other
-    settings."""
-    for name in [rater] if rater else _names(db, project_id, request):
+def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> tuple[str, Stages, Stages]:
+    """The rater of a request, with its runs that ask the same, and with those that ended before the data changed. The
+    named rater; else the first of the judge's names that is new or has no runs with another prompt or other settings: its
+    own name, then the name extended by the differences from that rater's runs."""
+    series = {
+        stage: Series(request.judge, get_prompt(db, request.prompts[stage])[0], request.settings[stage])
+        for stage in SAER
+    }
+    own, usual = request.judge.rater, (series_name(db, project_id, series[stage]) for stage in reversed(SAER))
+    for name in [rater] if rater else chain([own], usual, [f"{own} saer"]):
         rater_id = find_rater(db, project_id, name)
         if rater_id is None:
-            return _Match(name, None, {}, {})
-        match = _Match(name, *_stored(db, project_id, rater_id, request), {})
-        runs = match.runs
-        if all(is_finished(db, run_id) for run_id in runs.values()):
-            planned = [run_store.run_row(db, run_id)["created_at"] for run_id in runs.values()]
+            return name, {}, {}
+        runs, done = _stored(db, project_id, rater_id, request, series), {}
+        if all(is_finished(db, row["id"]) for row in runs.values()):
+            planned = [row["created_at"] for row in runs.values()]
             again = any(settings.again for settings in request.settings.values())
             if again or (planned and run_store.changed_since(db, project_id, min(planned))):
-                match = _Match(name, None, {}, runs)
+                runs, done = {}, runs
         # asked nothing else about the cases of the stages that have no run yet
-        if rater or all(
-            is_free_or_same(
-                db, rater_id, request.judge, _prompt_id(db, request, stage), request.settings[stage]
-            )
-            for stage in SAER
-            if stage not in match.runs
-        ):
-            return match
+        fresh = [asked for stage, asked in series.items() if stage not in runs]
+        if rater or all(is_free_or_same(db, rater_id, asked) for asked in fresh):
+            return name, runs, done
     raise UsageError(
         "all raters of this judge have other prompts or settings",
         next_step="Choose a name for this one with --name.",
     )
 
 
-def _prompt_id(db: Database, request: SaerRequest, stage: str) -> int:
-    return get_prompt(db, request.prompts[stage])[0]
-
-
-def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
-    """The judge's own name, then the name extended by the differences from that rater's runs."""
-    name, judge = request.judge.rater, request.judge
-    yield name
-    for stage in reversed(SAER):
-        prompt_id = _prompt_id(db, request, stage)
-        yield series_name(db, project_id, name, judge, prompt_id, request.settings[stage])
-    yield f"{name} saer"
-
-
 def _stored(
-    db: Database, project_id: int, rater_id: int, request: SaerRequest
-) -> tuple[int | None, dict[str, int]]:
-    """The group and the runs by stage that ask what the request asks: made by it, by an equivalent one, or a first stage
-    that was run alone."""
-    runs: dict[str, int] = {}
-    groups: list[int] = []
-    for stage in SAER:
-        settings = request.settings[stage]
+    db: Database, project_id: int, rater_id: int, request: SaerRequest, series: Mapping[str, Series]
+) -> Stages:
+    """The runs by stage that ask what the request asks: made by it, by an equivalent one, or a first stage that was run
+    alone."""
+    runs: Stages = {}
+    for stage, asked in series.items():
         if request.waits(stage):
             # planned after the first stage had ended, perhaps without some of the systems
             if FIRST not in runs:
                 continue
-            settings = settings.model_copy(update={"systems": exclusion(db, request, runs[FIRST]).systems})
-        row = stored_run(db, project_id, rater_id, request.judge, request.prompts[stage], settings)
-        if row is not None:
-            runs[stage] = row["id"]
-            groups += [row["group_id"]] if row["group_id"] is not None else []
-    return groups[0] if groups else None, runs
+            systems = exclusion(db, request, runs[FIRST]["id"]).systems
+            asked = asked._replace(settings=asked.settings.model_copy(update={"systems": systems}))
+        if (row := stored_run(db, project_id, rater_id, asked)) is not None:
+            runs[stage] = row
+    return runs
 
 
 # ---- work --------------------------------------------------------------------------------------------------------
@@ -358,17 +317,15 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
             "the first stage was deleted", "The second one needs it.", "Start again with “recjudge run saer”."
         )
     first = group.runs[FIRST]
-    if not is_finished(db, first):
-        refuse_when_away(db, first)
-        return existing_stage(db, first)
-    _close(db, first)
+    if _is_outstanding(db, first):
+        return existing_plan(run_store.run_row(db, first))
     out = exclusion(db, request, first)
     if out.why_none:
         return None
     if SECOND in group.runs:
-        stage = existing_stage(db, group.runs[SECOND])
+        stage = existing_plan(run_store.run_row(db, group.runs[SECOND]))
     else:
-        run = _run_request(group.project_id, request, SECOND, group.rater)
+        run = request.run(group.project_id, SECOND, group.rater)
         run = replace(run, settings=run.settings.model_copy(update={"systems": out.systems}))
         draft = draft_run(db, run, store=True)
         with db.transaction():
@@ -376,10 +333,8 @@ def next_stage(db: Database, group_id: int) -> Plan | None:
             assert stage.run_id is not None
             db.change("runs", stage.run_id, group_id=group_id, stage=SECOND)
     assert stage.run_id is not None
-    if is_finished(db, stage.run_id):
-        _close(db, stage.run_id)
+    if not _is_outstanding(db, stage.run_id):
         return None
-    refuse_when_away(db, stage.run_id)
     leave_rest_of_budget(db, request.settings[SECOND].budget_usd, [first], stage.run_id)
     return stage
 
@@ -391,17 +346,16 @@ def asked_in(db: Database, group_id: int) -> SaerRequest:
     )
 
 
-def detach_saer(db: Database, group_id: int, run_id: int, words: Sequence[str] = ()) -> None:
-    """Work through the stages in another process, beginning with run `run_id`. `words` are further arguments of its
-    command. Raises RunError if it does not start."""
-    start_detached(db, run_id, ("runs", "work-group", str(group_id), *words))
-
-
-def _close(db: Database, run_id: int) -> None:
-    """Mark a run done if its process was killed after the last answer, before it could do so."""
+def _is_outstanding(db: Database, run_id: int) -> bool:
+    """Whether the run is to be worked on. If not, and its process was killed after the last answer, before it could mark
+    the run done, it is marked now. Raises RunError when its calls are in a batch."""
+    if not is_finished(db, run_id):
+        refuse_when_away(db, run_id)
+        return True
     owner, _ = run_store.lease_owner(db, run_id)
     if owner is not None and not is_active(db, run_id):
         run_store.mark_ended(db, run_id, owner, "done")
+    return False
 
 
 Several = BeforeValidator(lambda value: value if isinstance(value, list) else [value])
@@ -460,9 +414,10 @@ def read_experiment(db: Database, project_id: int, path: Path) -> Experiment:
     if spare := named.keys() - {protocol_facts(name).prompt_protocol for name in protocols}:
         raise _wrong(path, "prompts", f"names one for {min(spare)}, which is none of the protocols")
     requests = [
-        RunRequest(project_id, judge, settings[name], "", prompt or _usual(db, project_id, settings[name]))
+        RunRequest(project_id, judge, settings[name], "", prompt)
         for name, judge in product(protocols, asked.judges)
-        for prompt in named.get(protocol_facts(name).prompt_protocol, [""])
+        for prompt in named.get(protocol_facts(name).prompt_protocol)
+        or [default_prompt(db, project_id, name, settings[name].domain)]
     ]
     return Experiment(tuple(requests), asked.truth, budget)
 
@@ -475,10 +430,6 @@ def _misfit(path: Path, error: ValidationError) -> UsageError:
     """The first fault, by its key."""
     fault = error.errors()[0]
     return _wrong(path, str((fault["loc"] or ("options",))[0]), f"does not fit: {fault['msg']}")
-
-
-def _usual(db: Database, project_id: int, settings: RunSettings) -> str:
-    return default_prompt(db, project_id, protocol_named(settings.protocol), settings.domain)
 
 
 def _settings(
@@ -536,15 +487,11 @@ def paper_experiment(
         several = [name for name, value in options.items() if isinstance(value, list)]
         for values in product(*(options[name] for name in several)):
             try:
-                settings = settings_for(
-                    run["protocol"],
-                    **{**options, **dict(zip(several, values, strict=True))},
-                    budget_usd=budget,
-                )
-                arms = [("", _usual(db, project_id, settings))]
+                chosen = options | dict(zip(several, values, strict=True))
+                settings = settings_for(run["protocol"], **chosen, budget_usd=budget)
+                arms = [("", default_prompt(db, project_id, settings.protocol, settings.domain))]
                 if "prompts" in run:
-                    compared = arms_of(db, project_id, judge, tuple(run["prompts"]))
-                    arms = [(arm.rater, arm.prompt) for arm in compared]
+                    arms = arms_of(db, project_id, judge, tuple(run["prompts"]))
                 asked = [RunRequest(project_id, judge, settings, *arm) for arm in arms]
                 fresh = settings.model_copy(update={"use_cache": False})
                 asked += [
@@ -586,11 +533,11 @@ def saved_experiment(request: RunRequest) -> str:
         **({"budget": budget} if budget is not None else {}),
         **({"options": changed} if changed else {}),
     }
-    return tomlkit.dumps(TypeAdapter(dict[str, Any]).dump_python(data))
+    return tomlkit.dumps(data)
 
 
 def plan_experiment(
-    db: Database, experiment: Experiment, *, dry_run: bool, progress: CaseCounter | None = None
+    db: Database, experiment: Experiment, *, dry_run: bool, progress: CaseCounter = lambda _: None
 ) -> list[Plan]:
     """A plan for each request: the run that asks the same, if there is one, else planned now, once all of them fit. Raises
     what `start.plan` raises."""
@@ -604,10 +551,10 @@ def plan_experiment(
                 # by runs that chose the cases otherwise
                 rater = find_rater(db, request.project_id, judged.rater)
                 rows = [] if rater is None else stored_runs(db, rater_id=rater)
-                same = [row["id"] for row in rows if row["protocol"] == request.settings.protocol]
+                same = [row for row in rows if row["protocol"] == request.settings.protocol]
                 if not same:
                     raise
-                found[at] = existing_stage(db, same[-1])
+                found[at] = existing_plan(same[-1])
     # one after the other, because each run of a judge decides how the rater of the next is called
     return [
         known if known is not None else plan(db, [request])[0]
@@ -616,10 +563,8 @@ def plan_experiment(
 
 
 def _existing(db: Database, request: RunRequest) -> Plan | None:
-    series = request.judge, get_prompt(db, request.prompt)[0], request.settings
-    name = request.rater or series_name(db, request.project_id, request.judge.rater, *series)
+    series = Series(request.judge, get_prompt(db, request.prompt)[0], request.settings)
+    name = request.rater or series_name(db, request.project_id, series)
     rater = find_rater(db, request.project_id, name)
-    if rater is None:
-        return None
-    row = stored_run(db, request.project_id, rater, request.judge, request.prompt, request.settings)
-    return None if row is None else existing_stage(db, row["id"])
+    row = None if rater is None else stored_run(db, request.project_id, rater, series)
+    return None if row is None else existing_plan(row)

@@ -14,7 +14,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.runs import start
-from recjudge_tui.runs.groups import SaerRequest, detach_saer, next_stage, plan_saer, saer_request
+from recjudge_tui.runs.groups import next_stage, plan_saer, saer_request, total_of
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import AlreadyJudgedError, settings_for
 from recjudge_tui.store.database import Database
@@ -47,8 +47,12 @@ class LaunchRequest(NamedTuple):
     def run(self, project_id: int) -> RunRequest:
         return RunRequest(project_id, self.judge, self.settings, self.rater, self.prompt)
 
-    def stages(self, db: Database, project_id: int) -> SaerRequest:
-        return saer_request(db, project_id, self.judge, **self.options)
+    def plan(self, db: Database, project_id: int, **how: Any) -> tuple[int | None, tuple[Plan, ...]]:
+        """Its runs, planned `how` it is said, and the group of SAER's two."""
+        if self.is_saer:
+            stages = saer_request(db, project_id, self.judge, **self.options)
+            return plan_saer(db, project_id, stages, rater=self.rater, **how)
+        return None, start.plan(db, [self.run(project_id)], **how)
 
 
 def one_protocol(name: str) -> str:
@@ -82,31 +86,27 @@ def expected_run(
 ) -> ExpectedRun | RecjudgeError:
     """The estimate of the run, without storing anything, or why it cannot be planned."""
     judge, again = request.judge, ""
-    plans: tuple[Plan, ...]
     notes = [f"asks {judge.where}"] if judge.api_key_env or judge.header_env else []
     try:
-        if request.is_saer:
-            stages = request.stages(db, project_id)
-            both = plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
-            plans, estimate = both.stages, both.total
-            for stage in plans:
-                existing = (
-                    f": run {stage.run_id} already exists and will be resumed" if stage.existing else ""
-                )
-                counted = f"{stage.estimate.calls:,} calls on {stage.estimate.cases:,} cases"
-                notes.append(f"{stage.protocol}: {counted}{existing}")
-        else:
-            try:
-                plans = start.plan(db, [request.run(project_id)], dry_run=True, progress=progress)
-            except AlreadyJudgedError as error:
-                again = error.title
-                plans = start.plan(db, [request.again().run(project_id)], dry_run=True, progress=progress)
-                notes.append(f"{again}. Starting it again replaces these verdicts.")
-            estimate = plans[0].estimate
+        try:
+            _, plans = request.plan(db, project_id, dry_run=True, progress=progress)
+        except AlreadyJudgedError as error:
+            if request.is_saer:
+                raise
+            again = error.title
+            _, plans = request.again().plan(db, project_id, dry_run=True, progress=progress)
+            notes.append(f"{again}. Starting it again replaces these verdicts.")
         place = _destination(judge)
     except RecjudgeError as error:
         return error
-    if request.settings.until and not request.is_saer:
+    estimate = plans[0].estimate
+    if request.is_saer:
+        estimate = total_of([stage.estimate for stage in plans])
+        for stage in plans:
+            existing = f": run {stage.run_id} already exists and will be resumed" if stage.existing else ""
+            counted = f"{stage.estimate.calls:,} calls on {stage.estimate.cases:,} cases"
+            notes.append(f"{stage.protocol}: {counted}{existing}")
+    elif request.settings.until:
         notes.append("This is the upper bound: the run stops as soon as the comparison is decided.")
     prompts = " and ".join(plan.prompt for plan in plans)
     first = next((plan.first for plan in plans if plan.first), ())
@@ -128,27 +128,16 @@ def start_run(
     db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
 ) -> StartResult:
     """Plan the run, check the judge, store the plan, and start a process that works on it."""
-    run_id: int | None = None
+    group_id, plans = request.plan(db, project_id, must_answer=True, progress=progress)
+    run = plans[0] if group_id is None else next_stage(db, group_id)
+    if run is None or run.run_id is None:
+        raise RunError(
+            "both stages are already done",
+            f"Runs {' and '.join(str(plan.run_id) for plan in plans)} of {plans[0].rater} already judged this.",
+            "Change a setting, or give the rater another name.",
+        )
     try:
-        if request.is_saer:
-            stages = request.stages(db, project_id)
-            plan = plan_saer(db, project_id, stages, rater=request.rater, must_answer=True, progress=progress)
-            assert plan.group_id is not None
-            stage = next_stage(db, plan.group_id)
-            if stage is None or stage.run_id is None:
-                raise RunError(
-                    "both stages are already done",
-                    f"Runs {plan.first.run_id} and {plan.second.run_id} of {plan.first.rater} already judged this.",
-                    "Change a setting, or give the rater another name.",
-                )
-            run_id = stage.run_id
-            detach_saer(db, plan.group_id, run_id)
-        else:
-            run_id = start.plan(db, [request.run(project_id)], must_answer=True, progress=progress)[0].run_id
-            assert run_id is not None
-            start.start_detached(db, run_id)
+        start.start_detached(db, run.run_id, group_id)
     except RecjudgeError as error:
-        if run_id is None:
-            raise
-        return StartResult(run_id, error)
-    return StartResult(run_id, None)
+        return StartResult(run.run_id, error)
+    return StartResult(run.run_id, None)

@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import NamedTuple
+from functools import partial
+from itertools import chain, product
 
 from recjudge_tui.domain.calls import PROFILE, Message, Order, digest
 from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.domain.made_lists import ADVERSARIAL
+from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import ConstraintError, NoCasesError, RunError, UsageError
+from recjudge_tui.errors import ConstraintError, RunError, UsageError
 from recjudge_tui.judges.registry import make_judge, takes_images
 from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
 from recjudge_tui.runs import settings as run_settings
 from recjudge_tui.runs.cases import (
-    EarlierCases,
     ReadText,
     RunCases,
     Setup,
     cases_to_read,
     collect_cases,
-    positions,
+    hashed,
 )
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
-from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases, judged_cases
+from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases
 from recjudge_tui.store.data import event_counts, of_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
-from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.raters import ensure_rater
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
@@ -89,14 +88,14 @@ class Draft:
     project_id: int
     plan: Plan
     rater_kind: RaterKind
-    prompt_id: int
+    series: run_settings.Series
     setup: Setup
     cases: RunCases
 
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def draft_run(
-    db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
+    db: Database, request: RunRequest, *, store: bool, progress: CaseCounter = lambda _: None
 ) -> Draft:
     """Choose the cases of a run and estimate calls, tokens, cost and time. With `store`, snapshots of what will be shown
     are stored, so that `store_draft` can follow. `progress` gets the number of cases read so far. Raises UsageError or
@@ -107,7 +106,7 @@ def draft_run(
         require_price(spec)
     load_shipped(db)
     domain = settings.domain or run_settings.project_domain(db, project_id)
-    name = request.prompt or default_prompt(db, project_id, protocol, domain)
+    name = request.prompt or default_prompt(db, project_id, settings.protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
     run_settings.check_settings(settings, protocol, prompt, judge)
     known, takes = run_store.judge_capabilities(db, spec), takes_images(judge)
@@ -119,13 +118,14 @@ def draft_run(
         )
     settings = settings.model_copy(update={"variables": run_settings.domain_words(prompt, domain, settings)})
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
-    setup, series = Setup(spec, settings, protocol, prompt), (spec, prompt_id, settings)
-    rater = request.rater or run_settings.series_name(db, project_id, spec.rater, *series)
-    run_settings.check_series(db, project_id, rater, *series)
+    setup, series = Setup(spec, settings, protocol, prompt), run_settings.Series(spec, prompt_id, settings)
+    rater = request.rater or run_settings.series_name(db, project_id, series)
+    run_settings.check_series(db, project_id, rater, series)
     if request.texts:
         cases = cases_to_read(db, request.texts, settings, store=store)
     else:
-        cases = _cases_of(db, project_id, setup, rater, store=store, progress=progress)
+        with db.bulk_writing(_CACHE_KIB):
+            cases = collect_cases(db, project_id, setup, rater, store=store, progress=progress)
     facts, past = protocol.facts, run_store.judge_past(db, spec).identity
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
@@ -162,48 +162,19 @@ def draft_run(
     )
     first = _first_messages(db, project_id, setup, cases, materials[0])
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first, protocol.name)
-    return Draft(project_id, plan, judge.rater_kind, prompt_id, setup, cases)
-
-
-def _cases_of(
-    db: Database, project_id: int, setup: Setup, rater: str, *, store: bool, progress: CaseCounter | None
-) -> RunCases:
-    """The cases to judge. Raises AlreadyJudgedError or NoCasesError if none is left."""
-    settings = setup.settings
-    rater_id = None if settings.again else find_rater(db, project_id, rater)
-    judged = EarlierCases(
-        rater, set() if rater_id is None else judged_cases(db, rater_id, setup.protocol.name)
-    )
-    with db.bulk_writing(_CACHE_KIB):
-        cases = collect_cases(db, project_id, setup, judged, store=store, progress=progress)
-    if not cases.cases:
-        if count := cases.left_out[judged.reason]:
-            raise run_settings.AlreadyJudgedError(rater, count)
-        why = ", ".join(f"{n} × {reason}" for reason, n in cases.left_out.items()) or "nothing"
-        is_late = not cases.left_out and settings.occasions.is_timed
-        raise NoCasesError(
-            "there are no cases to judge",
-            "Nothing was served in the chosen time." if is_late else f"Left out: {why}.",
-            "Check --systems, --context, --from, --to, --history-days and --no-history.",
-        )
-    if settings.images and not cases.sample.images:
-        raise RunError(
-            "none of the items to judge has an image",
-            next_step="Import items with images (recjudge docs images), or leave out --images.",
-        )
-    return cases
+    return Draft(project_id, plan, judge.rater_kind, series, setup, cases)
 
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def store_draft(db: Database, draft: Draft) -> Plan:
     """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the
     meantime, RunError when the project was changed."""
-    project_id, rater, prompt_id = draft.project_id, draft.plan.rater, draft.prompt_id
-    spec, settings, protocol, prompt = draft.setup
+    project_id, rater, prompt_id = draft.project_id, draft.plan.rater, draft.series.prompt_id
+    spec, settings, _, prompt = draft.setup
     aspects = call_aspects(settings, prompt)
     try:
         with db.bulk_writing(_CACHE_KIB), db.transaction():
-            run_settings.check_series(db, project_id, rater, spec, prompt_id, settings)
+            run_settings.check_series(db, project_id, rater, draft.series)
             rater_id = ensure_rater(db, project_id, rater, draft.rater_kind, {"judge": spec.spec})
             new = run_store.NewRun(project_id, rater_id, prompt_id, spec, settings, draft.plan.estimate)
             run_id = run_store.create_run(db, new)
@@ -211,25 +182,18 @@ def store_draft(db: Database, draft: Draft) -> Plan:
             ids = ensure_cases(db, project_id, keys)
             views = [shown for _, shown in draft.cases.cases]
             run_store.add_cases(db, run_id, zip(ids, views, strict=True))
+            # one for each user as of each time, before all calls that show it
+            first_cases: dict[int, int] = {}
             if settings.profile == "llm":
-                # one for each user as of each time, before all calls that show it
-                first_cases: dict[int, int] = {}
                 for case_id, shown in zip(ids, views, strict=True):
                     first_cases.setdefault(shown.user, case_id)
-                run_store.add_calls(
-                    db,
-                    run_id,
-                    (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()),
-                )
-            orders = draft.cases.orders or case_orders(
-                protocol, settings, keys, lambda: of_slates(db, project_id, "digest")
-            )
-            planned = list(map(CaseCalls, ids, views, orders))
+            profiles = (run_store.PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values())
+            orders = draft.cases.orders or case_orders(db, project_id, draft.setup, keys)
+            planned = list(zip(ids, views, orders, strict=True))
             # then the question about an aspect follows the lists
             shared = len({system_text(prompt, settings.top_k, aspect) for aspect in aspects}) == 1
-            run_store.add_calls(
-                db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
-            )
+            calls = ordered_calls(planned, aspects, settings.repeats, aspect_last=shared)
+            run_store.add_calls(db, run_id, chain(profiles, calls))
     except ConstraintError as error:
         raise RunError(
             "the project changed while the run was being planned",
@@ -257,17 +221,15 @@ def _first_messages(
     if settings.profile == "llm":
         return profile_messages(prompt, material)
     key = cases.cases[0][0]
-    ((order, *_),) = cases.orders[:1] or case_orders(
-        protocol, settings, [key], lambda: of_slates(db, project_id, "digest")
-    )
+    ((order, *_),) = cases.orders[:1] or case_orders(db, project_id, setup, [key])
     aspect = call_aspects(settings, prompt)[0]
     return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
 
 
-def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:
+def default_prompt(db: Database, project_id: int, protocol: str, domain: str = "") -> str:
     """The protocol's prompt for the domain (empty: that of the project's data). If that is unknown: the prompt for media
     if users rate more than they buy, for shopping if they buy more, and the protocol's first prompt if they do neither."""
-    prompts = protocol.facts.prompts
+    prompts = protocol_named(protocol).facts.prompts
     domain = domain or run_settings.project_domain(db, project_id)
     if domain and (data := domain_named(domain).data) in prompts:
         return prompts[data]
@@ -287,12 +249,8 @@ def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
 # ---- call order --------------------------------------------------------------------------------------------------
 
 
-class CaseCalls(NamedTuple):
-    """A case with what is shown of it, and the orders in which its lists are shown."""
-
-    case_id: int
-    shown: ShownCase
-    orders: tuple[Order, ...]
+# a case with what is shown of it, and the orders in which its lists are shown
+CaseCalls = tuple[int, ShownCase, tuple[Order, ...]]
 
 
 def ordered_calls(
@@ -307,7 +265,7 @@ def ordered_calls(
     follows its first one."""
     by_user: dict[int, list[CaseCalls]] = {}
     for case in cases:
-        by_user.setdefault(case.shown.user, []).append(case)
+        by_user.setdefault(case[1].user, []).append(case)
     for shown_alike in by_user.values():
         prompts = _prompts(shown_alike)
         by_aspect = ((prompt, aspect) for aspect in aspects for prompt in prompts)
@@ -339,43 +297,48 @@ def orders_a_case(protocol: Protocol, settings: RunSettings) -> int:
 
 
 def case_orders(
-    protocol: Protocol,
-    settings: RunSettings,
-    keys: Sequence[CaseKey],
-    read_contents: Callable[[], Mapping[int, str]],
+    db: Database, project_id: int, setup: Setup, keys: Sequence[CaseKey]
 ) -> list[tuple[Order, ...]]:
-    """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
-    id. A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
-    the order is drawn."""
+    """The orders of each case, cases in the order of the plan. A pair asked once shows the tested system first and the
+    baseline second, as RecSys Arena does. Without a baseline the order is drawn: for adversarial cases by the seed, for
+    others by the content of the lists, not the names of their systems; for lists with the same items, the order of import
+    decides."""
+    _, settings, protocol, _ = setup
     if protocol.name == ADVERSARIAL:
-        return [(order,) for order in positions(keys, settings.seed)]
+        return _blocks_of_two(keys, partial(_foreign_first, settings.seed))
     if orders_a_case(protocol, settings) == len(protocol.orders):
         return [protocol.orders] * len(keys)
     if settings.baseline:
         return [("ba" if key.system_a == settings.baseline else "ab",) for key in keys]
-    return [(order,) for order in _drawn(settings.seed, keys, read_contents())]
+    contents = of_slates(db, project_id, "digest")
+
+    def a_first(key: CaseKey, _: int) -> bool:
+        of = settings.seed, key.user_id, *key.occasion
+        a, b = ((digest(*of, contents[slate]), slate) for slate in (key.slate_a, key.slate_b) if slate)
+        return a < b
+
+    return _blocks_of_two(keys, a_first)
 
 
-def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
-    """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once. The content of
-    the lists, not the names of their systems, decides which comes first in the first case of a block. For lists with the
-    same items, the order of import decides."""
-    open_block: dict[tuple[str, str], Order] = {}
-    orders: list[Order] = []
+def _foreign_first(seed: int, key: CaseKey, block: int) -> bool:
+    """The same for the two cases of a user, so that they do not differ by position."""
+    pair = adversarial_pair(key.system_a, key.system_b)
+    assert pair is not None, f"{key.system_a} and {key.system_b} are not an adversarial pair"
+    return bool(hashed(f"{seed}|{pair.system}|{block}") & 1)
+
+
+def _blocks_of_two(
+    keys: Sequence[CaseKey], a_first: Callable[[CaseKey, int], bool]
+) -> list[tuple[Order, ...]]:
+    """Permuted blocks: of each two consecutive cases of two systems, each system comes first once, in the first case of
+    a numbered block as `a_first` says. This balances the positions, and a longer run begins like a shorter one."""
+    blocks: dict[tuple[str, str], list[bool]] = {}
+    orders: list[tuple[Order, ...]] = []
     for key in keys:
-        systems = key.system_a, key.system_b
-        previous = open_block.pop(systems, None)
-        if previous is not None:
-            orders.append("ab" if previous == "ba" else "ba")
-            continue
-        assert key.slate_a is not None
-        assert key.slate_b is not None
-        a, b = (
-            (digest(seed, key.user_id, *key.occasion, contents[slate]), slate)
-            for slate in (key.slate_a, key.slate_b)
-        )
-        orders.append("ab" if a < b else "ba")
-        open_block[systems] = orders[-1]
+        firsts = blocks.setdefault((key.system_a, key.system_b), [])
+        block, is_second = divmod(len(firsts), 2)
+        firsts.append(not firsts[-1] if is_second else a_first(key, block))
+        orders.append(("ab" if firsts[-1] else "ba",))
     return orders
 
 
@@ -385,25 +348,17 @@ def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> l
 PROMPTS = ("generic", "overspecified", "saer")
 
 
-class Arm(NamedTuple):
-    """One prompt of the comparison: its name as given, its full name, and the rater that will answer."""
-
-    name: str
-    prompt: str
-    rater: str
-
-
-def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[Arm]:
-    """The arms in the order of `names`; `generic`, `overspecified` and `saer` are the shipped ones for the project's kind
-    of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for fewer than two, one named twice, and a
-    prompt that does not compare two lists; NotFoundError for an unknown prompt."""
+def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The raters that will answer, and their prompts, in the order of `names`; `generic`, `overspecified` and `saer` are
+    the shipped ones for the project's kind of data, anything else is a prompt's own NAME[@VERSION]. Raises UsageError for
+    fewer than two, one named twice, and a prompt that does not compare two lists; NotFoundError for an unknown prompt."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
             "an ablation compares two or more different prompts", f"Requested: {', '.join(names) or 'none'}."
         )
     load_shipped(db)
     chosen = protocol_named(ADVERSARIAL)
-    usual = default_prompt(db, project_id, chosen)
+    usual = default_prompt(db, project_id, ADVERSARIAL)
     full = {"saer": usual} | {
         name: usual.replace(f"{chosen.facts.prompt_protocol}-", f"{name}-") for name in PROMPTS[:2]
     }
@@ -413,5 +368,5 @@ def arms_of(db: Database, project_id: int, judge: JudgeSpec, names: tuple[str, .
         of = get_prompt(db, prompt)[2].protocol
         if of != chosen.facts.prompt_protocol:
             raise UsageError(f"prompt “{prompt}” is for {of}, not for {chosen.facts.prompt_protocol}")
-        arms.append(Arm(name, prompt, f"{judge.rater} {name}"))
+        arms.append((f"{judge.rater} {name}", prompt))
     return arms

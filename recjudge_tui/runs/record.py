@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import fsum
-from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from recjudge_tui.domain.calls import Answer, CallResult, Order, VerdictDraft
@@ -19,6 +18,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
 from recjudge_tui.judges.registry import Judge
+from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store
@@ -100,23 +100,9 @@ def prepare_call(run: HeldRun[Judge], key: call_store.CallKey, *, use_stored: bo
 # ---- adjudication ------------------------------------------------------------------------------------------------
 
 
-Rule = Callable[[Prompt, str, dict[Order, Answer | None]], VerdictDraft]
-
-
-def adjudicate(db: Database, run: HeldRun[Judge], case_id: int) -> None:
-    """Store the verdicts of a case if all its calls have ended; a run that reads texts gives none."""
-    if run.setup.protocol.facts.reads:
-        return
-    calls = call_store.case_calls(db, run.id, case_id)
-    if any(call.state == "planned" for call in calls):
-        return
-    _, _, protocol, prompt = run.setup
-    drafts = verdicts_of(protocol.verdict, prompt, calls)
-    call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
-
-
-def verdicts_of(rule: Rule, prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
-    """One verdict for each aspect of the prompt, by `rule`, from all calls of a case. Repeats are voted on first."""
+def verdicts_of(protocol: Protocol, prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
+    """One verdict for each aspect of the prompt, by the protocol's rule, from all calls of a case. Repeats are voted on
+    first."""
     drafts = []
     for aspect in prompt.aspects:
         repeats: dict[Order, list[Answer | None]] = {}
@@ -126,7 +112,7 @@ def verdicts_of(rule: Rule, prompt: Prompt, calls: list[call_store.CaseCall]) ->
         if not repeats:
             continue
         votes = {order: voted(prompt, aspect.name, answers) for order, answers in repeats.items()}
-        draft = rule(prompt, aspect.name, votes)
+        draft = protocol.verdict(prompt, aspect.name, votes)
         most = max(map(len, repeats.values()))
         if most > 1:
             draft = draft.model_copy(update={"rule": f"{draft.rule}, vote of {most}"})
@@ -183,10 +169,10 @@ class Recorder:
     statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another process
     writes, the commit is retried."""
 
-    def __init__(self, path: Path, run: HeldRun[Judge]) -> None:
+    def __init__(self, run: HeldRun[Judge]) -> None:
         """Raises StoreError when the database cannot be opened."""
         self._run = run
-        self._db = connect(path, one_thread=False)
+        self._db = connect(run.db.path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[call_store.CallOutcome] = deque()
         # writes, and who waits for them
@@ -281,12 +267,16 @@ class Recorder:
 def store_outcomes(
     db: Database, run: HeldRun[Judge], outcomes: Sequence[call_store.CallOutcome], pulse: Pulse | None = None
 ) -> list[call_store.CallOutcome]:
-    """Store calls that ended, the verdicts they complete, and a heartbeat of the run, in one transaction. Returns the
-    calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError if another process has taken
-    over the run."""
+    """Store calls that ended, the verdicts they complete (none in a run that reads texts), and a heartbeat of the run, in
+    one transaction. Returns the calls that were stored; a call that had ended before stays as it is. Raises LeaseLostError
+    if another process has taken over the run."""
     with db.transaction():
         heartbeat(db, run.id, run.owner, pulse)
         stored = [outcome for outcome in outcomes if call_store.save_outcome(db, outcome)]
+        _, _, protocol, prompt = run.setup
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
-            adjudicate(db, run, case_id)
+            calls = [] if protocol.facts.reads else call_store.case_calls(db, run.id, case_id)
+            if calls and all(call.state != "planned" for call in calls):
+                drafts = verdicts_of(protocol, prompt, calls)
+                call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
     return stored

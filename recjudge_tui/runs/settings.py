@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.domains import WORDS, dataset_of
 from recjudge_tui.domain.judge import JudgeSpec
@@ -21,9 +21,9 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports import imported_layouts
 from recjudge_tui.store.projects import stated_domain
-from recjudge_tui.store.prompts import domain_named, get_prompt
+from recjudge_tui.store.prompts import domain_named, prompt_by_id
 from recjudge_tui.store.raters import find_rater, judged_kinds
-from recjudge_tui.store.runs import last_domain, prompt_label, stored_runs
+from recjudge_tui.store.runs import last_domain, stored_runs
 
 # ---- settings ----------------------------------------------------------------------------------------------------
 
@@ -186,43 +186,46 @@ class AlreadyJudgedError(RunError):
         self.rater = rater
 
 
-def series_name(
-    db: Database, project_id: int, judge_name: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
-) -> str:
+class Series(NamedTuple):
+    """What a rater is asked, about whatever cases; `prompt_id` is that of the prompt."""
+
+    judge: JudgeSpec
+    prompt_id: int
+    settings: RunSettings
+
+
+def series_name(db: Database, project_id: int, series: Series) -> str:
     """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the first free of
     the judge's own name, the name with the protocol, and the name with a number. `rater list` shows their settings."""
     for row in reversed(stored_runs(db, project_id=project_id)):
-        same = (row["protocol"], row["prompt_id"]) == (settings.protocol, prompt_id)
-        if same and not _differences(db, row, judge, prompt_id, settings):
+        if not _differences(row, series):
             return str(row["rater"])
-    protocol, rater_id = protocol_named(settings.protocol), find_rater(db, project_id, judge_name)
+    own, protocol = series.judge.rater, series.settings.protocol
+    rater_id = find_rater(db, project_id, own)
     runs = [] if rater_id is None else _runs_on(db, rater_id, protocol)
-    names = [judge_name]
-    if not runs or runs[-1]["protocol"] != settings.protocol:
-        names.append(f"{judge_name} {settings.protocol}")
+    names = [own]
+    if not runs or runs[-1]["protocol"] != protocol:
+        names.append(f"{own} {protocol}")
     # `rules`, `rules arena` if the name belongs to another protocol, `rules #2`, `rules #3`, ...
-    for name in chain(names, (f"{judge_name} #{number}" for number in count(2))):
+    for name in chain(names, (f"{own} #{number}" for number in count(2))):
         rater_id = find_rater(db, project_id, name)
         if rater_id is None:
             break
         # another provider may serve a model of the same name
-        others = [run for run in stored_runs(db, rater_id=rater_id) if _spec(run) != judge.spec]
-        if not others and _is_free(db, rater_id, protocol):
+        others = [run for run in stored_runs(db, rater_id=rater_id) if _spec(run) != series.judge.spec]
+        if not others and is_free_or_same(db, rater_id, series):
             break
     return name
 
 
-def check_series(
-    db: Database, project_id: int, rater: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
-) -> None:
+def check_series(db: Database, project_id: int, rater: str, series: Series) -> None:
     """Raises UsageError when a rater's verdicts on such cases come from another judge, prompt or settings."""
     rater_id = find_rater(db, project_id, rater)
-    if rater_id is None or is_free_or_same(db, rater_id, judge, prompt_id, settings):
+    if rater_id is None or is_free_or_same(db, rater_id, series):
         return
     why = "The verdicts were imported."
-    if runs := _runs_on(db, rater_id, protocol_named(settings.protocol)):
-        changes = ", ".join(_differences(db, runs[-1], judge, prompt_id, settings))
-        why = f"It was asked with other settings: {changes}."
+    if runs := _runs_on(db, rater_id, series.settings.protocol):
+        why = f"It was asked with other settings: {', '.join(_differences(runs[-1], series))}."
     raise UsageError(
         f"rater “{rater}” has already judged such cases",
         why,
@@ -230,26 +233,23 @@ def check_series(
     )
 
 
-def is_free_or_same(
-    db: Database, rater_id: int, judge: JudgeSpec, prompt_id: int, settings: RunSettings
-) -> bool:
+def is_free_or_same(db: Database, rater_id: int, series: Series) -> bool:
     """Whether a run may belong to this rater: it judged no such cases, or was asked the same."""
-    protocol = protocol_named(settings.protocol)
+    protocol = series.settings.protocol
     if runs := _runs_on(db, rater_id, protocol):
-        return not _differences(db, runs[-1], judge, prompt_id, settings)
-    return _is_free(db, rater_id, protocol)
+        return not _differences(runs[-1], series)
+    return protocol_named(protocol).facts.subject not in judged_kinds(db, rater_id)
 
 
 # how a run is worked on, not what it asks: a request that differs only in these resumes the same run
 OPERATION = settings_that("work") - {"use_cache"} | {"again"}
 
 
-def stored_run(
-    db: Database, project_id: int, rater_id: int, judge: JudgeSpec, prompt_name: str, settings: RunSettings
-) -> StoredRow | None:
+def stored_run(db: Database, project_id: int, rater_id: int, series: Series) -> StoredRow | None:
     """The rater's newest run that asks the same of the same cases, however it is worked on; None if there is none."""
-    prompt_id, _, prompt = get_prompt(db, prompt_name)
-    words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
+    judge, prompt_id, settings = series
+    domain = settings.domain or project_domain(db, project_id)
+    words = domain_words(prompt_by_id(db, prompt_id), domain, settings)
     wanted = settings.model_copy(update={"variables": words}).model_dump(exclude=set(OPERATION))
     for row in reversed(stored_runs(db, rater_id=rater_id)):
         stored = RunSettings.model_validate_json(row["settings"]).model_dump(exclude=set(OPERATION))
@@ -259,32 +259,24 @@ def stored_run(
     return None
 
 
-def _runs_on(db: Database, rater_id: int, protocol: Protocol) -> list[StoredRow]:
+def _runs_on(db: Database, rater_id: int, protocol: str) -> list[StoredRow]:
     """The rater's runs on the same subject, oldest first."""
-    subject = protocol.facts.subject
-    return [
-        row
-        for row in stored_runs(db, rater_id=rater_id)
-        if protocol_named(row["protocol"]).facts.subject == subject
-    ]
-
-
-def _is_free(db: Database, rater_id: int, protocol: Protocol) -> bool:
-    return not _runs_on(db, rater_id, protocol) and protocol.facts.subject not in judged_kinds(db, rater_id)
+    subject = protocol_named(protocol).facts.subject
+    runs = stored_runs(db, rater_id=rater_id)
+    return [row for row in runs if protocol_named(row["protocol"]).facts.subject == subject]
 
 
 def _spec(run: StoredRow) -> str:
     return str(json.loads(run["judge"])["spec"])
 
 
-def _differences(
-    db: Database, run: StoredRow, judge: JudgeSpec, prompt_id: int, settings: RunSettings
-) -> list[str]:
+def _differences(run: StoredRow, series: Series) -> list[str]:
     """What a stored run asked otherwise; of a domain's words, only its name. What chooses its cases, and how it is worked
     on, is no difference."""
+    judge, prompt_id, settings = series
     changes = [] if _spec(run) == judge.spec else [f"judge {_spec(run)}"]
     changes += [] if run["protocol"] == settings.protocol else [str(run["protocol"])]
-    changes += [] if run["prompt_id"] == prompt_id else [f"prompt {prompt_label(db, run['prompt_id'])}"]
+    changes += [] if run["prompt_id"] == prompt_id else [f"prompt {run['prompt']}"]
     # the domain's words are among the variables
     hidden = {*settings_that("cases", "draw", "work"), "protocol", "domain", "reading"}
     stored = RunSettings.model_validate_json(run["settings"])

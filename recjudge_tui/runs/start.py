@@ -8,17 +8,16 @@ import sys
 import time
 from bisect import bisect, bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.run import Estimate, Progress, RunSettings
+from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.domain.text import money
 from recjudge_tui.errors import JudgeError, RunError, UsageError
 from recjudge_tui.judges.registry import check_trust, make_judge
 from recjudge_tui.runs.batch import refuse_when_away
-from recjudge_tui.runs.engine import OnProgress, workload_of
-from recjudge_tui.runs.engine import work as judge_outstanding
+from recjudge_tui.runs.engine import workload_of
 from recjudge_tui.runs.estimate import require_price
 from recjudge_tui.runs.lease import refuse_when_active
 from recjudge_tui.runs.plan import CaseCounter, Plan, RunRequest, draft_run, store_draft
@@ -33,10 +32,9 @@ from recjudge_tui.system import within
 START_WITHIN_S = 60.0
 
 
-def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
-    """Work on the run in a new process, in the same way as `recjudge runs resume`; returns its pid.
-
-    `words` are another command that works on the run and may do more afterwards.
+def start_detached(db: Database, run_id: int, group_id: int | None = None, words: Sequence[str] = ()) -> int:
+    """Work on the run in a new process, in the same way as `recjudge runs resume`, and with `group_id` on the others of
+    its group after it; returns its pid. `words` are further arguments of the command.
 
     Waits until the process has leased the run or the run has ended. Raises RunError with the process's last output when it
     ended without leasing the run, UntrustedError as that process would: it has nobody to ask."""
@@ -49,11 +47,11 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
 
     log = db.path.with_name(f"{db.path.name}.runs.log")
     before, offset = marks(), log.stat().st_size if log.exists() else 0
-    words = words or ("runs", "resume", str(run_id))
+    work = ("resume", str(run_id)) if group_id is None else ("work-group", str(group_id))
     # in its own session, so that no terminal's hang-up reaches it
     pid = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-m", "recjudge_tui", *words, "--db", str(db.path)],
+        [sys.executable, "-m", "recjudge_tui", "runs", *work, *words, "--db", str(db.path)],
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -82,26 +80,13 @@ def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
 CHECK_WITHIN_S = 15.0
 
 
-class WorkResult(NamedTuple):
-    """How work on a run ended; `reason` says why unless a user requested it."""
-
-    run_id: int
-    progress: Progress
-    reason: str
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the run was stopped or paused before its last call."""
-        return self.progress.state in ("stopped", "paused")
-
-
 def plan(
     db: Database,
     requests: Sequence[RunRequest],
     *,
     dry_run: bool = False,
     must_answer: bool = False,
-    progress: CaseCounter | None = None,
+    progress: CaseCounter = lambda _: None,
 ) -> tuple[Plan, ...]:
     """Plan runs and store them, all or none; a dry run stores nothing at all. With `must_answer` the judge of each must
     answer before anything is stored. `progress` gets the number of cases read so far. Raises UsageError or RunError when a
@@ -117,12 +102,6 @@ def plan(
             check_judge(draft.setup.spec, draft.setup.settings, draft.plan.estimate)
     with db.transaction():
         return tuple(store_draft(db, draft) for draft in drafts)
-
-
-def work(db: Database, run_id: int, on_progress: OnProgress | None = None) -> WorkResult:
-    """Work on a run in this process until it is done, stopped or broken; see `engine.work` for signals and errors."""
-    progress = judge_outstanding(db.path, run_id, on_progress)
-    return WorkResult(run_id, progress, run_row(db, run_id)["error"])
 
 
 def prepare_resume(db: Database, run_id: int, **changes: Any) -> None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.early_stopping import (
     Pair,
     StoppingCriterion,
@@ -18,7 +16,7 @@ from recjudge_tui.protocols.early_stopping import (
     stopping_status,
     user_outcomes,
 )
-from recjudge_tui.protocols.registry import Protocol
+from recjudge_tui.runs.cases import Setup
 from recjudge_tui.stats.planning import initial_state, is_decided, update_state
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import case_statuses, case_values
@@ -72,12 +70,9 @@ class RunDecision:
             self.decided = is_decided(self._criterion.rule, self._state)
 
 
-def decision_of(
-    db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt
-) -> RunDecision | None:
-    """The decision of a run that stops when it is decided, up to date with what is stored; None for any other run."""
-    if settings.until != "decided":
-        return None
+def decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:
+    """The decision of a run that stops when it is decided, up to date with what is stored; None where it has none."""
+    _, settings, protocol, prompt = setup
     aspect = deciding_aspect(prompt)
     cases = case_statuses(db, run_id, aspect)
     criterion = stopping_criterion(

@@ -30,9 +30,9 @@ from recjudge_tui.people.annotation import (
     start_adjudication,
 )
 from recjudge_tui.people.task_files import TaskFormat, TaskSet, answers_of, open_tasks, write_tasks
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.runs.start import work
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.data import slate_top
 from recjudge_tui.store.database import Database
@@ -96,7 +96,7 @@ def plan_of(db: Database, *people: str) -> dict[str, list[tuple[str, str]]]:
 def test_a_sample_is_of_judged_cases_and_one_per_user_first(db: Database) -> None:
     project = films(db, 9, ("als", "bpr", "pop"))
     plan_run(db, RunRequest(project, RULES, settings_for("pairwise", sample=4, seed=3)))
-    work(db, db.value("SELECT max(id) FROM runs"))
+    work(db.path, db.value("SELECT max(id) FROM runs"))
     seen = set(db.column("SELECT case_id FROM verdicts"))
     users = db.value("SELECT count(DISTINCT user_id) FROM cases WHERE id IN (SELECT case_id FROM verdicts)")
     assert 1 < users < 9

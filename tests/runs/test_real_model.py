@@ -12,7 +12,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import compares_lists, offered
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.runs import start
+from recjudge_tui.runs.engine import work
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
 from tests.support.real_model import model_path
@@ -62,12 +62,12 @@ def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
     # `limit` counts users: one system of each
     systems = {"explanation": ("similar_item",)}.get(protocol, () if compares_lists(protocol) else ("text",))
     run_id = planned(shop, judge, protocol, limit=1, systems=systems, **SHORT)
-    start.work(shop, run_id)
+    work(shop.path, run_id)
     ended = _check_ended(shop, run_id)
     identity = json.loads(shop.value("SELECT identity FROM runs WHERE id = ?", (run_id,)))
     assert identity["digest"]
     assert identity["context_length"] == 8192
-    again = start.work(shop, run_id).progress
+    again = work(shop.path, run_id)
     assert again.done + again.failed == len(ended)
     assert [dict(call) for call in calls(shop, run_id)] == ended
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import UsageError
+from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import Plan, RunRequest
 from recjudge_tui.runs.settings import settings_for
-from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import store_prompt
@@ -104,7 +104,7 @@ def test_zhang_asks_for_scores_alone_with_words_for_the_ends(db: Database, aspec
         assert len(request.reply_schema["required"]) == (4 if aspects == "multi" else 1)
         assert "# Scale\n5 = strongly agree\n1 = strongly disagree\n" in text
         assert "History" not in text
-    work(db, made.run_id)
+    work(db.path, made.run_id)
     assert db.value("SELECT count(*) FROM verdicts WHERE state = 'ok'") == 8
 
 

@@ -152,7 +152,7 @@ def test_systems_are_left_out_only_over_the_share_that_was_said(
     assert stage is not None
     pairs = db.rows("SELECT system_a, system_b FROM run_cases JOIN cases ON id = case_id WHERE run_id = 2")
     assert {system for pair in pairs for system in pair} == kept
-    again = plan_saer(db, project_id(db, "films"), wished).second
+    _, again = plan_saer(db, project_id(db, "films"), wished).stages
     assert (again.run_id, again.existing) == (2, True)
 
 
