@@ -126,16 +126,7 @@ def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
     return {"type": "string", "enum": replies}
 
 
-def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """The rule for cases that are asked once: the answer itself."""
-    answer, rule = next(iter(answers.values()), None), "as answered"
-    if answer is None:
-        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note="the call failed")
-    value, label, confidence = answer.value, answer.label, answer.confidence
-    return VerdictDraft(aspect=aspect, state="ok", value=value, label=label, rule=rule, confidence=confidence)
-
-
-# ---- both orders -------------------------------------------------------------------------------------------------
+# ---- verdicts ----------------------------------------------------------------------------------------------------
 
 BOTH_ORDERS = "both orders"
 ONE_ORDER = "one order"
@@ -156,16 +147,15 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
 
 
 def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
-    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict is
-    failed, never a tie."""
-    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
+    """One answer counts as it is. Orders that agree give their common answer. Orders that disagree give a tie, marked as
+    position-dependent. On a graded scale, two answers in the same direction give the weaker one. If the call of either
+    order failed, the verdict is failed, never a tie."""
+    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER if any(answers) else "as answered"
     given = [answer for answer in answers.values() if answer is not None]
     if len(given) < len(answers) or not given:
-        missing = ", ".join(order or "only" for order, answer in answers.items() if answer is None)
-        return VerdictDraft(
-            aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
-        )
+        missing = ", ".join(order for order, answer in answers.items() if answer is None)
+        note = f"the call in order {missing} failed" if missing else "the call failed"
+        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note=note)
     weakest = min(given, key=lambda answer: abs(answer.value))
     values = [answer.value for answer in given]
     consistent = min(values) * max(values) > 0 or not any(values)
@@ -319,9 +309,9 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
 
 
 _PAIR_FORM = partial(ratings_form, name="pair_verdict")
-_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, only_answer)
+_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, adjudicate)
 _PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _PAIR_FORM, parse_ratings, adjudicate)
-_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, only_answer)
+_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, adjudicate)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
     for each in (
@@ -332,8 +322,8 @@ PROTOCOLS: dict[str, Protocol] = {
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
-        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, only_answer),
-        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, only_answer),
+        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, adjudicate),
+        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, adjudicate),
     )
 }
 
