@@ -13,21 +13,9 @@ from urllib.parse import urlsplit
 from recjudge_tui.domain.calls import Message, Request, whole
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
-from recjudge_tui.judges import servers
+from recjudge_tui.judges import replies, servers
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.replies import (
-    TOP_LOGPROBS,
-    CallTarget,
-    ServerError,
-    VendorReply,
-    bad_body,
-    ends_a_run,
-    error_of,
-    list_of,
-    object_in,
-    part_of,
-    sound_text,
-)
+from recjudge_tui.judges.replies import list_of, objects_of, part_of, sound_text
 from recjudge_tui.judges.trust import literal_address
 
 # the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
@@ -98,10 +86,10 @@ class OpenAIJudge(servers.BatchJudge):
     async def _inspect(self, url: str) -> servers.Served:
         """A server without a list of models is accepted; one on the local network that lists others is not."""
         response = await self._fetch(servers.under(url, "/models"))
-        if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
+        if response.status_code != 200 and replies.ends_a_run(response):
             raise self._unusable(url, response)
-        told = object_in(response) if response.status_code == 200 else {}
-        listed = [e for e in list_of(told, "data") if isinstance(e, dict) and "id" in e]
+        told = replies.object_in(response) if response.status_code == 200 else {}
+        listed = [entry for entry in objects_of(told, "data") if "id" in entry]
         names = {self._model, f"{self._model}:latest"}
         entry = next((e for e in listed if names & {str(e["id"]), *map(str, list_of(e, "aliases"))}), {})
         if not entry and listed and _is_local(url):
@@ -119,7 +107,7 @@ class OpenAIJudge(servers.BatchJudge):
             # outside the versioned API: the context for one call, and the model's input types
             props: dict[str, Any] = {}
             with suppress(CallError, JudgeError):
-                props = object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
+                props = replies.object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
             context = whole(part_of(props, "default_generation_settings").get("n_ctx")) or context
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
@@ -155,7 +143,7 @@ class OpenAIJudge(servers.BatchJudge):
             "max_tokens" if CAP in self._dropped else CAP: sampling.max_tokens,
         }
         if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
-            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}
         if self._is_routed:
             wanted["provider"] = {"require_parameters": True}
         return wanted
@@ -174,7 +162,7 @@ class OpenAIJudge(servers.BatchJudge):
         return body
 
     def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+        self, status: int, error: replies.ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
         if (
             status in (404, 405)
@@ -186,30 +174,28 @@ class OpenAIJudge(servers.BatchJudge):
         has_system = SYSTEM not in self._dropped and request.messages[0].role == "system"
         return super()._refused(status, error, {**sent, SYSTEM: True} if has_system else sent, request)
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
         choices = answer.get("choices")
         if choices == []:
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
-            raise bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
+            raise replies.bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
         if choice.get("error"):
-            raise self._error_inside(choice, target)
+            raise replies.error_inside(choice, target)
         message = choice.get("message")
         if not isinstance(message, dict):
-            raise bad_body(target.server, self.expected, "The choice has no message.")
+            raise replies.bad_body(target.server, self.expected, "The choice has no message.")
         content = message.get("content")
         if isinstance(content, list):
-            parts = [part for part in content if isinstance(part, dict)]
+            parts = objects_of(message, "content")
             read = [part for part in parts if part.get("type") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        calls = [
-            part_of(call, "function") for call in list_of(message, "tool_calls") if isinstance(call, dict)
-        ]
+        calls = [part_of(call, "function") for call in list_of(message, "tool_calls")]
         calls.append(part_of(message, "function_call"))
         argued = (text for call in calls if (text := sound_text(call.get("arguments"))))
-        return VendorReply(
+        return replies.VendorReply(
             text=sound_text(content),
             thinking=sound_text(message.get("reasoning_content") or message.get("reasoning")),
             model=sound_text(answer.get("model")),
@@ -219,10 +205,10 @@ class OpenAIJudge(servers.BatchJudge):
             refusal=str(message.get("refusal") or ""),
         )
 
-    def _check_said(self, said: VendorReply, body: servers.RequestBody) -> None:
+    def _check_said(self, said: replies.VendorReply, sent: dict[str, Any]) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
         full context, which comes near the cap or after many tokens."""
-        cap, tokens = whole(body.sent.get(CAP)), said.usage.output
+        cap, tokens = whole(sent.get(CAP)), said.usage.output
         if said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256):
             raise servers.RejectedPartError(CAP, said.usage)
 
@@ -234,7 +220,7 @@ class OpenAIJudge(servers.BatchJudge):
         arguments, tokens, finish = "", [], None
         for event in events:
             answer |= {k: v for k, v in event.items() if k != "choices" and v is not None}
-            choice = next((each for each in list_of(event, "choices")[:1] if isinstance(each, dict)), {})
+            choice = next(iter(objects_of(event, "choices")), dict[str, Any]())
             delta = part_of(choice, "delta") or part_of(choice, "message")
             for name in ("content", "reasoning_content", "reasoning", "refusal"):
                 if isinstance(delta.get(name), str):
