@@ -42,7 +42,14 @@ DURABLE = "durable-goods redundancy"
 PACING = "consumable pacing"
 OFF_CATEGORY = "off-category"
 OWNED = "already owned"
-
+# what to call one such item, and several
+NAMES = {
+    OWNED: ("already owned", "already owned"),
+    DURABLE: ("a second durable of a kind they have", "more durables of a kind they have"),
+    PACING: ("a refill long before it is due", "refills long before they are due"),
+    VARIATION: ("nearly the same as another", "nearly the same as others"),
+    OFF_CATEGORY: ("foreign to this user", "foreign to this user"),
+}
 COMPARING_DAYS = 60  # the user is still comparing durables viewed within this time
 COMPARED = 2  # ... if they viewed this many models; after a purchase one is enough
 # A refill is too early while more than this share of the last pack is left, and more than three weeks' supply,
@@ -286,7 +293,7 @@ def _off_category(place: int, item: ItemView, profile: Profile) -> Finding | Non
     tokens = its.categories.tokens
     if not profile.clear or not tokens or strength(its, profile) > 0:
         return None
-    if profile.seen.intersection(tokens) or its.brand in profile.brands:
+    if profile.categories.keys() & set(tokens) or its.brand in profile.brands:
         return None
     name = one_line(item.category, 60)
     return Finding(place, OFF_CATEGORY, f"Nothing the user did leads to {quoted(item)} ({name}).")

@@ -18,20 +18,10 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, UsageError
-from recjudge_tui.judges.rules.issues import (
-    DURABLE,
-    OFF_CATEGORY,
-    OWNED,
-    PACING,
-    VARIATION,
-    Finding,
-    findings,
-    quoted,
-)
+from recjudge_tui.judges.rules.issues import NAMES, Finding, findings, quoted
 from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits, words
 
 # ---- evidence ----------------------------------------------------------------------------------------------------
-
 
 GOOD, PARTIAL, POOR = "Good Match", "Partial Match", "Poor Match"
 RELEVANT_FROM = 1 / 3  # a relevant item matches the taste better than a third of the items the user liked
@@ -153,14 +143,6 @@ def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: P
 # ---- in words ----------------------------------------------------------------------------------------------------
 
 NO_HISTORY = "Nothing is known about what this user bought, rated, searched or looked at"
-# issue -> what to call one such item, and several
-_NAMES = {
-    OWNED: ("already owned", "already owned"),
-    DURABLE: ("a second durable of a kind they have", "more durables of a kind they have"),
-    PACING: ("a refill long before it is due", "refills long before they are due"),
-    VARIATION: ("nearly the same as another", "nearly the same as others"),
-    OFF_CATEGORY: ("foreign to this user", "foreign to this user"),
-}
 
 
 def about_list(evidence: Evidence, profile: Profile) -> str:
@@ -178,9 +160,8 @@ def about_pair(subject: Subject, winner: int) -> str:
     alike = first.category == second.category
     better, same_media = names[0] if winner > 0 else names[1], alike and profile.media
     if winner == 0:
-        said = (
-            "Both have the same label, so this is a tie" if same_media else "They are too close to tell apart"
-        )
+        tie = "Both have the same label, so this is a tie"
+        said = tie if same_media else "They are too close to tell apart"
     elif same_media:
         said = f"Both have the same label; {better} has more items"
     else:
@@ -202,9 +183,8 @@ def _relevance(evidence: Evidence, profile: Profile) -> str:
     asked = f" shown ({evidence.top_k} were asked for)" if shown != evidence.top_k else ""
     one = len(fitting) == 1
     sound = f" and {'is' if one else 'are'} not at fault" if evidence.findings else ""
-    text = (
-        f"{_taste(profile)} {len(fitting)} of the {shown} items{asked} {'fits' if one else 'fit'} that{sound}"
-    )
+    fit = "fits" if one else "fit"
+    text = f"{_taste(profile)} {len(fitting)} of the {shown} items{asked} {fit} that{sound}"
     if not fitting:
         return f"{text}."
     best = _best(fitting)
@@ -225,7 +205,7 @@ def _issues(evidence: Evidence) -> str:
         places.setdefault(finding.issue, []).append(str(finding.place))
     parts = []
     for issue, numbers in places.items():
-        singular, plural = _NAMES[issue]
+        singular, plural = NAMES[issue]
         one = len(numbers) == 1
         parts.append(f"item {numbers[0]} is {singular}" if one else f"items {_and(numbers)} are {plural}")
     count = len(evidence.findings)
