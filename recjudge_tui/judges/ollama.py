@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -89,10 +90,9 @@ class OllamaJudge(HttpJudge):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        lengths = [
-            v for k, v in replies.part_of(shown, "model_info").items() if k.endswith(".context_length")
-        ]
-        context = next(filter(None, map(whole, lengths)), None)
+        info = replies.part_of(shown, "model_info")
+        lengths = (whole(info[name]) for name in info if name.endswith(".context_length"))
+        context = next(filter(None, lengths), None)
         can = list(map(_line, replies.list_of(shown, "capabilities")))
         sizes = {"parameter_size": installed.parameters, "quantization_level": installed.quantization}
         return Served(
@@ -271,9 +271,10 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
     `timeout_s` seconds."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
-    client, headers = Client(), key.bearer() if key else None
+    headers = key.bearer() if key else None
     try:
-        response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
+        async with aclosing(Client()) as client:
+            response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
         if response.status_code != 200:
             raise not_ollama(url)
         listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
@@ -283,8 +284,6 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
         if error.next_step:
             raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
-    finally:
-        await client.aclose()
     return sorted(listed_models(listing, url), key=lambda model: model.name)
 
 

@@ -562,9 +562,11 @@ class HttpJudge(ABC):
         return "" if self._has_address else self.default_key.partition("_")[0]
 
     def check_trust(self) -> None:
+        """Raise UntrustedError, as `prepare` does before it reads a secret; nothing is sent."""
         check_trust(self._variables(), self.urls, self._own)
 
     def secrets(self) -> tuple[Sent, ...]:
+        """What it would send where: the variables that are set or named, and the servers."""
         named = {self._key_variable, *(variable for _, variable in self._header_env)}
         return pairs_of((name for name in self._variables() if name in named or is_set(name)), self.urls)
 
