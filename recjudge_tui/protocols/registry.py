@@ -33,15 +33,7 @@ from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt
 from recjudge_tui.domain.protocols import LINES, OVERALL, THEMES, ProtocolFacts, protocol_facts
 from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.rendering import as_data, messages, profile_messages, system_text
-from recjudge_tui.protocols.replies import (
-    PROFILE_FIELD,
-    Fields,
-    label_of,
-    name_key,
-    read_fields,
-    read_lines,
-    text_of,
-)
+from recjudge_tui.protocols.replies import PROFILE_FIELD, label_of, name_key, read_fields, read_lines, text_of
 
 # answers about one case and aspect, by the order shown; None where the call failed
 AnswersByOrder = Mapping[Order, Answer | None]
@@ -207,7 +199,7 @@ def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order
 
 def _parsed(
     prompt: Prompt, reply: Reply, order: Order, aspects: tuple[AspectSpec, ...]
-) -> tuple[ParsedReply, Fields]:
+) -> tuple[ParsedReply, dict[str, Any]]:
     """An answer for each aspect, in the order of the systems, all with the reply's reasoning; and the fields read."""
     fields, parsed_by = read_fields(prompt, reply, aspects)
     sure = reply.label_confidence if len(aspects) == 1 else None
@@ -330,7 +322,6 @@ PROTOCOLS: dict[str, Protocol] = {
 
 # ---- flagged items ---------------------------------------------------------------------------------------------------
 
-
 _NONE = re.compile(r"(?:none(?: flagged)?|no(?: items?| issues?)?|null|nil|n a|nothing)?")
 _PLACE = re.compile(
     r"\W*(?:\d{1,3}[.)]\s+)?(?:item|position|rank|no\.?|#)\s*#?(\d{1,4})\b|\W*(\d{1,4})\b", re.IGNORECASE
@@ -402,11 +393,10 @@ class FlagReader:
             folded = line.casefold()
             named = [key for key in self._issues if _issue(key).search(folded)]
             found = _issue(named[0]).search(folded) if len(named) == 1 else None
-            if found is None:
-                raise ReplyFault(
-                    f"“{line.strip()[:60]}” is no flagged item: name its place, one issue type, and the reason"
-                )
             item = line.strip()
+            if found is None:
+                needs = "name its place, one issue type, and the reason"
+                raise ReplyFault(f"“{item[:60]}” is no flagged item: {needs}")
             if place := _PLACE.match(line):
                 item = next(filter(None, place.groups()))
             elif len(t := [t for t in self._ids if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", folded)]) == 1:

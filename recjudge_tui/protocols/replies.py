@@ -302,7 +302,6 @@ def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) ->
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
 
-
 Fields = dict[str, Any]
 
 LONGEST = 1_000_000
@@ -434,7 +433,6 @@ def _sound(text: str, value: Any) -> Any:
 
 
 # ---- profiles ----------------------------------------------------------------------------------------------------
-
 
 PROFILE_FIELD = "profile"
 LONGEST_PROFILE = 4000
