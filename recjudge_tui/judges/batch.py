@@ -273,9 +273,8 @@ class BatchServer(ABC):
 
     def _check(self, response: http.Answer) -> None:
         if not 200 <= response.status_code < 300:
-            raise replies.failure(
-                response.status_code, response.headers, replies.error_of(response), self._target
-            )
+            error = replies.error_of(response)
+            raise replies.failure(response.status_code, response.headers, error, self._target)
 
 
 class OpenAIBatches(BatchServer):
@@ -374,10 +373,9 @@ def batch_server(provider: str, access: BatchAccess) -> BatchServer:
 
 
 def was_refused(error: RecjudgeError) -> bool:
-    """Whether a request for a batch that ended with this error was certainly not accepted."""
-    if isinstance(error, CallError):
-        return error.kind in _REFUSALS or isinstance(error, http.UnreachableError)
-    return True  # the key, the model or the address is wrong for every call
+    """Whether a request for a batch that ended with this error was certainly not accepted: all but CallErrors say that
+    the key, the model or the address is wrong for every call."""
+    return not isinstance(error, CallError) or error.kind in _REFUSALS or not error.sent
 
 
 def patiently(action: Callable[[], Any]) -> Any:

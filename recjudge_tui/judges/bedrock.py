@@ -152,9 +152,8 @@ class BedrockJudge(servers.HttpJudge):
         if not message:
             raise replies.bad_body(target.server, self.expected, "It has no message.")
         blocks = replies.objects_of(message, "content")
-        thinking = (
-            replies.part_of(replies.part_of(block, "reasoningContent"), "reasoningText") for block in blocks
-        )
+        thoughts = (replies.part_of(block, "reasoningContent") for block in blocks)
+        thinking = (replies.part_of(thought, "reasoningText") for thought in thoughts)
         return replies.VendorReply(
             text="".join(replies.sound_text(block.get("text")) for block in blocks),
             thinking="".join(replies.sound_text(part.get("text")) for part in thinking),

@@ -324,9 +324,8 @@ def broken(url: str, error: Exception) -> CallError:
     fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
     title, why = fault.title.format(url), one_line(error, 200)
     if fault.kind == "bad_request":
-        return CallError(
-            fault.kind, title, "A header or the address holds a character that HTTP does not allow."
-        )
+        why = "A header or the address holds a character that HTTP does not allow."
+        return CallError(fault.kind, title, why)
     causes: list[BaseException] = [error]
     while cause := causes[-1].__cause__ or causes[-1].__context__:
         causes.append(cause)

@@ -18,7 +18,7 @@ from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.replies import list_of, objects_of, part_of, sound_text
 from recjudge_tui.judges.trust import literal_address
 
-# the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
+# the parts of a request that a server may refuse (`replies.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP = "system", "/v1", "max_completion_tokens"
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
 # Azure expects the key in a header of its own, and has addresses of its own
@@ -164,12 +164,8 @@ class OpenAIJudge(servers.BatchJudge):
     def _refused(
         self, status: int, error: replies.ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
-        if (
-            status in (404, 405)
-            and VERSION not in self._dropped
-            and self._added_version
-            and "model" not in error.message.lower()
-        ):
+        absent = status in (404, 405) and "model" not in error.message.lower()
+        if absent and self._added_version and VERSION not in self._dropped:
             return VERSION
         has_system = SYSTEM not in self._dropped and request.messages[0].role == "system"
         return super()._refused(status, error, {**sent, SYSTEM: True} if has_system else sent, request)

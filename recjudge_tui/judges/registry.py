@@ -217,9 +217,8 @@ def secrets_of(spec: JudgeSpec) -> tuple[Sent, ...]:
     named = [name for name in (spec.api_key_env, *(name for _, name in spec.header_env)) if name]
     # a judge of another package finds its key itself, and only it knows its server
     variables = named or [f"the key of {spec.provider}"] * bool(spec.base_urls)
-    return pairs_of(variables, spec.base_urls) or tuple(
-        Sent(name, f"the server of {spec.provider}") for name in named
-    )
+    its = f"the server of {spec.provider}"
+    return pairs_of(variables, spec.base_urls) or tuple(Sent(name, its) for name in named)
 
 
 def trust_typed(spec: JudgeSpec) -> None:

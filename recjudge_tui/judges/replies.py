@@ -223,7 +223,6 @@ def _as_json(text: str) -> Any:
 
 # ---- what an error means ---------------------------------------------------------------------------------------------
 
-
 LONGEST_DELAY_S = 3600.0
 LOADING_S = 2.0
 _STATUS = re.compile(r"[45]\d\d", re.ASCII)

@@ -353,9 +353,8 @@ class HttpJudge(ABC):
                 paid = replies.added(paid, refusal.usage)
             except CallError as error:
                 if paid != _NOTHING:
-                    error.usage = replies.added(
-                        paid, error.usage if isinstance(error.usage, Usage) else Usage()
-                    )
+                    counted = error.usage if isinstance(error.usage, Usage) else _NOTHING
+                    error.usage = replies.added(paid, counted)
                 raise
             else:
                 return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
@@ -582,10 +581,8 @@ class HttpJudge(ABC):
         # the schema is recorded by its mode only
         body.update({k: v for k, v in recorded.items() if k in body and v != "json_schema"})
         headers = {"Content-Type": "application/json"}
-        variable = self._key_variable or (
-            self.default_key if urlsplit(url).hostname == self.keyed_host else ""
-        )
-        if variable:
+        is_own = urlsplit(url).hostname == self.keyed_host
+        if variable := self._key_variable or (self.default_key if is_own else ""):
             headers |= self._key_header(Key(variable, f"${variable}"))
         headers |= {name: f"${named}" for name, named in self._header_env}
         return WireCall(url, headers, body)

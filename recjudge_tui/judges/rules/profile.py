@@ -397,12 +397,10 @@ def taste_rank(value: float, profile: Profile) -> float:
 def _strength(what: Traits, tables: Tables, total: float, leave_out: float) -> float:
     """`strength` against the profile without an event of weight `leave_out` that has these traits."""
     of_categories, of_words, of_brands = tables
-    from_categories = math.fsum(
-        of_categories.get(c, 0.0) - leave_out for c in what.categories.tokens if c in of_categories
-    )
+    shared = [of_categories[c] - leave_out for c in what.categories.tokens if c in of_categories]
     best_word = max((of_words[w] - leave_out for w in what.words if w in of_words), default=0.0)
     brand = of_brands[what.brand] - leave_out if what.brand in of_brands else 0.0
-    sum_of_parts = from_categories + WORD * best_word + BRAND * brand
+    sum_of_parts = math.fsum(shared) + WORD * best_word + BRAND * brand
     return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / max(total - abs(leave_out), 1e-9)
 
 
