@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import ParsedBy, ParsedReply, Reply
@@ -682,7 +683,14 @@ def _spelled(name: str) -> str:
 
 def name_key(name: str) -> str:
     """A name or label in lower case, with `_` for any space or marks between its words."""
+    return _short_key(name) if len(name) <= _LONGEST_LABEL else _key(name)
+
+
+def _key(name: str) -> str:
     return "_".join(_NAME_WORD.findall(name.casefold())) or name.casefold().strip()
+
+
+_short_key = lru_cache(maxsize=1024)(_key)
 
 
 def _label_key(label: str) -> str | float:
